@@ -1,0 +1,484 @@
+//! A JSON body becomes checked fields, driven by a [`ResourceSpec`]: every bad field is reported at once.
+//!
+//! Numbers are judged by their text, so money is exact; `raw_data` is kept byte for byte. Nothing here reads a store:
+//! whether a referenced object exists is asked later.
+
+use crate::{
+    error::{Error, FieldCode, FieldError},
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    value::{self, Currency, Date, Decimal, Money, Timestamp},
+};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+/// Which request a body belongs to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Verb {
+    /// POST: required fields must be there, `null` is the same as absent.
+    Create,
+    /// PATCH: absent is unchanged, `null` clears.
+    Update,
+}
+
+/// The checked fields of one body: canonical JSON text for each field that was sent.
+#[derive(Debug)]
+pub struct Fields {
+    spec: &'static ResourceSpec,
+    values: Vec<Option<String>>,
+}
+
+impl Fields {
+    /// Reads `body` as one JSON object with fields of `spec`. An empty body is `{}`.
+    ///
+    /// `digits` is the number of decimals of the currency that amounts are in.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when it is not one JSON object, [`Error::Invalid`] with every bad field otherwise.
+    pub fn parse(body: &[u8], spec: &'static ResourceSpec, verb: Verb, digits: u32) -> Result<Self, Error> {
+        let sent = if body.is_empty() { Members::default() } else { members(body)? };
+        let mut errors: Vec<FieldError> = Vec::new();
+        let mut values = vec![None; spec.fields.len()];
+        let mut seen = HashSet::new();
+        for (name, raw) in sent.0 {
+            if !seen.insert(name.clone()) {
+                errors.push(FieldError::new(&name, FieldCode::Duplicate, "is sent more than once"));
+                continue;
+            }
+            let place = spec.fields.iter().position(|field| field.name == name);
+            let taken = |field: &FieldSpec| presence(field, verb) != Presence::Never;
+            match place.map(|at| (at, &spec.fields[at])) {
+                Some((at, field)) if taken(field) => match check(field, verb, raw, digits) {
+                    Ok(value) => values[at] = value,
+                    Err(mistakes) => errors.extend(mistakes),
+                },
+                known => errors.push(unknown(&name, known.map(|(_, field)| field), spec, verb)),
+            }
+        }
+        for (at, field) in spec.fields.iter().enumerate() {
+            let required = presence(field, verb) == Presence::Required;
+            if required && values[at].is_none() && !errors.iter().any(|error| error.param == field.name) {
+                errors.push(FieldError::new(field.name, FieldCode::Missing, "is required"));
+            }
+        }
+        if errors.is_empty() { Ok(Self { spec, values }) } else { Err(Error::Invalid(errors)) }
+    }
+
+    /// The canonical JSON text of a field that was sent.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let at = self.spec.fields.iter().position(|field| field.name == name)?;
+        self.values[at].as_deref()
+    }
+
+    /// Whether a field was sent.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Whether nothing was sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.iter().all(Option::is_none)
+    }
+
+    /// The objects that the body names: field, resource and id as sent.
+    pub fn references(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
+        self.spec.fields.iter().zip(&self.values).filter_map(|(field, value)| match (field.kind, value) {
+            (Kind::Reference(object), Some(text)) => Some((field.name, object, serde_json::from_str(text).ok()?)),
+            _ => None,
+        })
+    }
+
+    /// A whole object as JSON: what was sent, else what `otherwise` gives, else the default of the field, else `null`.
+    pub fn object(&self, mut otherwise: impl FnMut(&FieldSpec) -> Option<String>) -> String {
+        let mut text = String::from("{");
+        for (field, value) in self.spec.fields.iter().zip(&self.values) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&format!("\"{}\":", field.name));
+            match value {
+                Some(value) => text.push_str(value),
+                None => text.push_str(&otherwise(field).unwrap_or_else(|| field.default.unwrap_or("null").to_owned())),
+            }
+        }
+        text.push('}');
+        text
+    }
+}
+
+fn presence(field: &FieldSpec, verb: Verb) -> Presence {
+    match verb {
+        Verb::Create => field.create,
+        Verb::Update => field.update,
+    }
+}
+
+fn unknown(name: &str, known: Option<&FieldSpec>, spec: &ResourceSpec, verb: Verb) -> FieldError {
+    let rule = match (known, verb) {
+        (Some(field), Verb::Update) if field.create != Presence::Never => "cannot be changed".to_owned(),
+        (Some(field), Verb::Create) if field.update != Presence::Never => "can only be set by an update".to_owned(),
+        (Some(_), _) => "is set by the server and cannot be sent".to_owned(),
+        (None, _) => {
+            let taken = spec.fields.iter().filter(|field| presence(field, verb) != Presence::Never);
+            format!("is not a field of a {}{}", spec.object, did_you_mean(name, taken.map(|field| field.name)))
+        }
+    };
+    FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
+}
+
+/// `; did you mean X?` for the nearest of `known`, if one is near.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    if name.len() > 64 {
+        return String::new();
+    }
+    let scored = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    match scored.min_by_key(|(distance, _)| *distance) {
+        Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 => format!("; did you mean `{candidate}`?"),
+        _ => String::new(),
+    }
+}
+
+/// A caller's own words, short enough to be repeated to them.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().nth(64).is_none() { text.to_owned() } else { text.chars().take(64).chain("…".chars()).collect() }
+}
+
+fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<Option<String>, Vec<FieldError>> {
+    if raw.get() == "null" {
+        return match verb {
+            // A client that writes its unset fields as null means the same as one that leaves them out.
+            Verb::Create => Ok(None),
+            Verb::Update if field.nullable => Ok(Some("null".to_owned())),
+            Verb::Update => Err(vec![FieldError::new(field.name, FieldCode::Invalid, "cannot be null")]),
+        };
+    }
+    if let Kind::Json(max) = field.kind {
+        return check_json(field.name, raw, max).map(Some);
+    }
+    let value = match field.kind {
+        Kind::Lines => lines(raw, digits),
+        kind => one_value(kind, raw.get(), digits),
+    };
+    value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])
+}
+
+/// The canonical JSON text of one value, or the rule that it breaks.
+fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<String, String> {
+    match kind {
+        Kind::Money => Money::parse(raw, digits).map(|money| money.to_string()),
+        Kind::Integer(from, to) => integer(raw, from, to),
+        Kind::Boolean if raw == "true" || raw == "false" => Ok(raw.to_owned()),
+        Kind::Boolean => Err("must be true or false".into()),
+        Kind::Json(_) | Kind::Lines => Err("is not a plain value".into()),
+        _ => {
+            let text: String = serde_json::from_str(raw).map_err(|_| "must be a string".to_owned())?;
+            quote(&one_text(kind, &text)?)
+        }
+    }
+}
+
+fn one_text<'a>(kind: Kind, text: &'a str) -> Result<Cow<'a, str>, String> {
+    let same = Cow::Borrowed(text);
+    match kind {
+        Kind::Text(max) => value::text(text, max, false).map(|()| same),
+        Kind::Name(max) => value::text(text, max, true).map(|()| same),
+        Kind::Email => value::email(text).map(|()| same),
+        Kind::Phone => value::phone(text).map(|()| same),
+        Kind::Language => value::language(text).map(Cow::Owned),
+        Kind::Date => Date::parse(text).map(|_| same).ok_or_else(|| "must be a calendar date, YYYY-MM-DD".into()),
+        Kind::Time => {
+            let time = Timestamp::parse(text).map(|time| Cow::Owned(time.to_string()));
+            time.ok_or_else(|| "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z".into())
+        }
+        Kind::Currency => {
+            Currency::parse(text).map(|_| same).ok_or_else(|| "must be an ISO 4217 currency, such as USD".into())
+        }
+        Kind::Word(words) if words.contains(&text) => Ok(same),
+        Kind::Word(words) => {
+            Err(format!("must be one of {}{}", words.join(", "), did_you_mean(text, words.iter().copied())))
+        }
+        // Whether it exists is asked of the store; a malformed id does not exist, like an unknown one.
+        Kind::Reference(_) | Kind::Id | Kind::Object => value::text(text, 255, false).map(|()| same),
+        Kind::Integer(..) | Kind::Money | Kind::Boolean | Kind::Json(_) | Kind::Lines => {
+            Err("must not be a string".into())
+        }
+    }
+}
+
+fn quote(text: &str) -> Result<String, String> {
+    serde_json::to_string(text).map_err(|error| error.to_string())
+}
+
+fn integer(raw: &str, from: i64, to: i64) -> Result<String, String> {
+    let number = Decimal::parse(raw).ok().and_then(Decimal::to_integer).filter(|number| (from..=to).contains(number));
+    number.map(|number| number.to_string()).ok_or_else(|| format!("must be a whole number from {from} to {to}"))
+}
+
+/// Most lines of an invoice.
+const MAX_LINES: usize = 200;
+
+fn lines(raw: &RawValue, digits: u32) -> Result<String, String> {
+    let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of lines".to_owned())?;
+    if given.is_empty() || given.len() > MAX_LINES {
+        return Err(format!("must hold 1 to {MAX_LINES} lines"));
+    }
+    let mut written = Vec::with_capacity(given.len());
+    for (at, line) in given.iter().enumerate() {
+        let members = members(line.get().as_bytes())
+            .map_err(|_| format!("[{at}] must be an object with `description` and `amount`"))?;
+        let find = |name: &str| members.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
+        let (Some(description), Some(amount), 2) = (find("description"), find("amount"), members.0.len()) else {
+            return Err(format!("[{at}] must have exactly `description` and `amount`"));
+        };
+        let description =
+            one_value(Kind::Name(255), description, digits).map_err(|rule| format!("[{at}].description {rule}"))?;
+        let amount = one_value(Kind::Money, amount, digits).map_err(|rule| format!("[{at}].amount {rule}"))?;
+        written.push(format!("{{\"description\":{description},\"amount\":{amount}}}"));
+    }
+    Ok(format!("[{}]", written.join(",")))
+}
+
+/// The members of a JSON object in order, duplicates included.
+#[derive(Default)]
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+fn members(body: &[u8]) -> Result<Members<'_>, Error> {
+    serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body is not a JSON object: {error}.")))
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    members.push((name, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<FieldError>> {
+    let text = raw.get();
+    let refuse = |rule: &str| Err(vec![FieldError::new(name, FieldCode::Invalid, rule)]);
+    if !text.starts_with('{') {
+        return refuse("must be a JSON object");
+    }
+    if text.len() > max {
+        return refuse(&format!("must be at most {max} bytes of JSON"));
+    }
+    let mut duplicates = Vec::new();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    if let Err(error) = (Walk { path: name, duplicates: &mut duplicates }).deserialize(&mut reader) {
+        return refuse(&format!("cannot be kept: {error}"));
+    }
+    if duplicates.is_empty() {
+        return Ok(text.to_owned());
+    }
+    Err(duplicates
+        .iter()
+        .map(|path| FieldError::new(&shorten(path), FieldCode::Duplicate, "is sent more than once"))
+        .collect())
+}
+
+/// Goes through any JSON value and notes the path of every duplicate key; serde_json bounds the depth at 128.
+struct Walk<'w> {
+    path: &'w str,
+    duplicates: &'w mut Vec<String>,
+}
+
+/// Most duplicates that are reported one by one.
+const MAX_DUPLICATES: usize = 20;
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Walk { path: self.path, duplicates: self.duplicates })?.is_some() {}
+        Ok(())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let path = format!("{}.{name}", self.path);
+            if seen.contains(&name) && self.duplicates.len() < MAX_DUPLICATES {
+                self.duplicates.push(path.clone());
+            }
+            seen.insert(name);
+            map.next_value_seed(Walk { path: &path, duplicates: self.duplicates })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::{customer, lead, rental, vehicle};
+
+    fn errors(body: &str, spec: &'static ResourceSpec, verb: Verb) -> Vec<(String, &'static str)> {
+        match Fields::parse(body.as_bytes(), spec, verb, 2) {
+            Err(Error::Invalid(errors)) => errors.into_iter().map(|error| (error.param, error.code.as_str())).collect(),
+            other => panic!("expected bad fields, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_bad_field_is_reported_at_once() {
+        let body = r#"{"name":" ","year":1700,"daily_rate":1.001,"colour":"red","id":"x","year":1}"#;
+        let found = errors(body, &vehicle::SPEC, Verb::Create);
+        let expected = [
+            ("name", "parameter_invalid"),
+            ("year", "parameter_invalid"),
+            ("daily_rate", "parameter_invalid"),
+            ("colour", "parameter_unknown"),
+            ("id", "parameter_unknown"),
+            ("year", "parameter_duplicate"),
+        ];
+        assert_eq!(found, expected.map(|(param, code)| (param.to_owned(), code)));
+    }
+
+    #[test]
+    fn a_near_miss_is_suggested() {
+        let Err(Error::Invalid(errors)) =
+            Fields::parse(br#"{"name":"a","dayly_rate":1}"#, &vehicle::SPEC, Verb::Create, 2)
+        else {
+            panic!("expected an unknown field")
+        };
+        assert!(errors[0].message.contains("did you mean `daily_rate`"), "{}", errors[0].message);
+    }
+
+    #[test]
+    fn null_is_absent_on_create_and_clears_on_update() {
+        let created = Fields::parse(
+            br#"{"full_name":"Ada","email":null,"preferred_language":null}"#,
+            &customer::SPEC,
+            Verb::Create,
+            2,
+        );
+        assert!(!created.unwrap().has("email"));
+        let updated = Fields::parse(br#"{"email":null}"#, &customer::SPEC, Verb::Update, 2).unwrap();
+        assert_eq!(updated.get("email"), Some("null"));
+        assert_eq!(
+            errors(r#"{"full_name":null}"#, &customer::SPEC, Verb::Update),
+            [("full_name".to_owned(), "parameter_invalid")]
+        );
+        assert_eq!(
+            errors(r#"{"full_name":null}"#, &customer::SPEC, Verb::Create),
+            [("full_name".to_owned(), "parameter_missing")]
+        );
+    }
+
+    #[test]
+    fn what_is_not_one_json_object_is_malformed_and_says_where() {
+        for body in
+            ["[]", "null", "{", "{}x", "{\"name\":}", "\"a\"", "{\"name\":\"\u{1}\"}", "{'name':1}", "\u{feff}{}", " "]
+        {
+            let result = Fields::parse(body.as_bytes(), &vehicle::SPEC, Verb::Create, 2);
+            assert!(
+                matches!(&result, Err(Error::Malformed(message)) if message.contains("line 1")),
+                "{body}: {result:?}"
+            );
+        }
+        assert!(matches!(
+            Fields::parse(b"{\"name\":\"\xff\"}", &vehicle::SPEC, Verb::Create, 2),
+            Err(Error::Malformed(_))
+        ));
+        let deep = format!("{{\"name\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(Fields::parse(deep.as_bytes(), &vehicle::SPEC, Verb::Create, 2).is_err());
+    }
+
+    #[test]
+    fn raw_data_is_kept_byte_for_byte() {
+        let raw = "{ \"b\" : 1.50,\t\"a\":[1e2, \"\\u00e9\"] }";
+        let fields =
+            Fields::parse(format!("{{\"raw_data\": {raw} }}").as_bytes(), &lead::SPEC, Verb::Create, 2).unwrap();
+        assert_eq!(fields.get("raw_data"), Some(raw));
+    }
+
+    #[test]
+    fn duplicate_keys_inside_raw_data_are_named_with_their_path() {
+        let found = errors(r#"{"raw_data":{"form":{"a":1,"a":2}}}"#, &lead::SPEC, Verb::Create);
+        assert_eq!(found, [("raw_data.form.a".to_owned(), "parameter_duplicate")]);
+    }
+
+    #[test]
+    fn raw_data_is_an_object_of_at_most_64_kib_and_bounded_depth() {
+        for bad in [
+            "[]".to_owned(),
+            "1".to_owned(),
+            format!("{{\"a\":\"{}\"}}", "x".repeat(65_536)),
+            format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200)),
+        ] {
+            assert_eq!(
+                errors(&format!("{{\"raw_data\":{bad}}}"), &lead::SPEC, Verb::Create),
+                [("raw_data".to_owned(), "parameter_invalid")]
+            );
+        }
+        let exact = format!("{{\"a\":\"{}\"}}", "x".repeat(65_536 - 8));
+        assert!(Fields::parse(format!("{{\"raw_data\":{exact}}}").as_bytes(), &lead::SPEC, Verb::Create, 2).is_ok());
+    }
+
+    #[test]
+    fn values_are_stored_in_their_canonical_form() {
+        let body = br#"{"customer_id":"c","vehicle_id":"v","final_price":89.50,"status":"NEW"}"#;
+        let fields = Fields::parse(body, &rental::SPEC, Verb::Create, 2).unwrap();
+        assert_eq!(fields.get("final_price"), Some("89.5"));
+        assert_eq!(fields.references().map(|(field, ..)| field).collect::<Vec<_>>(), ["customer_id", "vehicle_id"]);
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_says_what_it_must_be() {
+        for (body, words) in [
+            (r#"{"name":1}"#, "a string"),
+            (r#"{"name":"a","year":"2020"}"#, "whole number"),
+            (r#"{"name":"a","year":2020.5}"#, "whole number"),
+            (r#"{"name":"a","daily_rate":"1"}"#, "a number"),
+            (r#"{"name":"a","status":"rentd"}"#, "did you mean `rented`"),
+        ] {
+            let Err(Error::Invalid(errors)) = Fields::parse(body.as_bytes(), &vehicle::SPEC, Verb::Create, 2) else {
+                panic!("{body}")
+            };
+            assert!(errors[0].message.contains(words), "{body}: {}", errors[0].message);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What can go wrong, said so that the caller knows what to do next. No HTTP in it.
+//!
+//! Text in these values may be shown to a caller, except the detail of [`Error::Internal`] and [`Error::Unavailable`],
+//! which is for the log alone.
+
+use crate::store::{Key, StoreError};
+use uuid::Uuid;
+
+/// One thing wrong with one field of a body or one parameter of a query.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FieldError {
+    /// Its name: `daily_rate`, `raw_data.form.name`, `limit`.
+    pub param: String,
+    /// What kind of mistake it is.
+    pub code: FieldCode,
+    /// A sentence that starts with the name.
+    pub message: String,
+}
+
+/// The kinds of mistakes in a field or parameter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FieldCode {
+    /// A value that the field does not take.
+    Invalid,
+    /// Required, and not there.
+    Missing,
+    /// No such field or parameter, or one that only the server sets.
+    Unknown,
+    /// Sent more than once.
+    Duplicate,
+    /// Names an object that does not exist.
+    ResourceMissing,
+}
+
+impl FieldCode {
+    /// The code in an error body.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "parameter_invalid",
+            Self::Missing => "parameter_missing",
+            Self::Unknown => "parameter_unknown",
+            Self::Duplicate => "parameter_duplicate",
+            Self::ResourceMissing => "resource_missing",
+        }
+    }
+}
+
+impl FieldError {
+    /// A mistake in `param`; `rule` continues the sentence that its name begins.
+    #[must_use]
+    pub fn new(param: &str, code: FieldCode, rule: &str) -> Self {
+        Self { param: param.to_owned(), code, message: format!("`{param}` {rule}.") }
+    }
+}
+
+/// Why a presented key is not accepted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeyProblem {
+    /// No `Authorization: Bearer` header, or a garbled one.
+    Missing,
+    /// No such key.
+    Invalid,
+    /// Revoked by an operator.
+    Revoked,
+    /// Past its expiry.
+    Expired,
+}
+
+/// Every way in which an operation can fail.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Error {
+    /// The key is not accepted.
+    Unauthenticated(KeyProblem),
+    /// The organization is not on the Pro plan (spec, Authentication 3).
+    PlanRequired,
+    /// A write with a read key (spec, Authentication 5).
+    ScopeRequired,
+    /// No such object, or one of another organization: nobody can tell which.
+    NotFound {
+        /// The resource asked for.
+        object: &'static str,
+    },
+    /// The body is not JSON, or not an object; the text says where.
+    Malformed(String),
+    /// At least one field or parameter is wrong; all of them are listed.
+    Invalid(Vec<FieldError>),
+    /// Another rental of the same organization holds the vehicle on one of these nights.
+    VehicleUnavailable {
+        /// The rental that holds it.
+        rental: Uuid,
+        /// The sentence for the caller.
+        message: String,
+    },
+    /// `If-Match` names another revision than the present one.
+    PreconditionFailed,
+    /// What the object is now does not allow this change.
+    Conflict(String),
+    /// The idempotency key was used for another request.
+    IdempotencyReused,
+    /// The first request with this idempotency key still runs.
+    IdempotencyInUse,
+    /// Not now: overloaded or the store cannot serve. The detail is for the log.
+    Unavailable(String),
+    /// A bug or damaged data. The detail is for the log.
+    Internal(String),
+}
+
+impl Error {
+    /// One wrong field.
+    #[must_use]
+    pub fn field(param: &str, code: FieldCode, rule: &str) -> Self {
+        Self::Invalid(vec![FieldError::new(param, code, rule)])
+    }
+
+    /// For a record that does not parse: the store holds something that this program did not write.
+    #[must_use]
+    pub fn damaged(key: &Key, error: &serde_json::Error) -> Self {
+        Self::Internal(format!("record {} does not parse: {error}", hex::encode(key.as_bytes())))
+    }
+
+    /// Whether an idempotency record may keep this answer (`docs/decisions.md`, "Keys, plans, idempotency").
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::NotFound { .. }
+            | Self::Invalid(_)
+            | Self::VehicleUnavailable { .. }
+            | Self::PreconditionFailed
+            | Self::Conflict(_) => true,
+            Self::Unauthenticated(_)
+            | Self::PlanRequired
+            | Self::ScopeRequired
+            | Self::Malformed(_)
+            | Self::IdempotencyReused
+            | Self::IdempotencyInUse
+            | Self::Unavailable(_)
+            | Self::Internal(_) => false,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Busy | StoreError::Unavailable(_) | StoreError::Unknown(_) => {
+                Self::Unavailable(error.to_string())
+            }
+            StoreError::Corrupt(_) => Self::Internal(error.to_string()),
+        }
+    }
+}

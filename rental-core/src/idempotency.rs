@@ -1,0 +1,164 @@
+//! Idempotency keys: the first answer is kept in the transaction of the change itself, so a crash can neither repeat
+//! nor half-do a request (`docs/decisions.md`, "Keys, plans, idempotency").
+
+use crate::{
+    error::Error,
+    store::{Batch, Key, Record, Revision, Store, key},
+    value::Timestamp,
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// How long an answer is kept, in milliseconds: 24 h.
+pub const KEPT_MILLIS: i64 = 24 * 3600 * 1000;
+/// Longest key, in characters.
+pub const MAX_KEY: usize = 255;
+
+/// One request's key, and what tells it from another request with the same key.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Ticket {
+    /// The key, unquoted.
+    pub name: String,
+    fingerprint: String,
+}
+
+impl Ticket {
+    /// A ticket for one request. `header` is the value of `Idempotency-Key`, bare or as a quoted string.
+    ///
+    /// # Errors
+    /// A sentence for the caller when it is empty, too long, or holds other than visible ASCII characters.
+    pub fn new(header: &[u8], method: &str, path: &str, body: &[u8]) -> Result<Self, &'static str> {
+        let bare = match header {
+            [b'"', inner @ .., b'"'] => inner,
+            other => other,
+        };
+        if bare.is_empty() || bare.len() > MAX_KEY || !bare.iter().all(u8::is_ascii_graphic) {
+            return Err("must be 1 to 255 visible ASCII characters");
+        }
+        let mut hash = Sha256::new();
+        for part in [method.as_bytes(), path.as_bytes(), body] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        Ok(Self { name: String::from_utf8_lossy(bare).into_owned(), fingerprint: hex::encode(hash.finalize()) })
+    }
+}
+
+/// The first answer to a request, as it is kept.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Memo {
+    fingerprint: String,
+    /// The edge's number for how it ended.
+    pub status: u16,
+    /// The object's revision, for an answer that has one.
+    pub revision: Option<Revision>,
+    kept_at: Timestamp,
+    /// The answer's bytes.
+    pub body: Box<RawValue>,
+}
+
+/// What the store knows about a ticket.
+pub enum Known {
+    /// Nothing that still counts; an outdated record may have to be replaced.
+    Fresh(Option<Record>),
+    /// The request was answered before.
+    Answered(Memo),
+}
+
+/// Looks a ticket up.
+///
+/// # Errors
+/// [`Error::IdempotencyReused`] when the key was used for another request.
+pub async fn look_up(store: &dyn Store, organization: Uuid, ticket: &Ticket, now: Timestamp) -> Result<Known, Error> {
+    let keys = [key::memo(organization, &ticket.name)];
+    let Some(record) = store.get(&keys).await?.pop().flatten() else { return Ok(Known::Fresh(None)) };
+    let memo: Memo = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    if memo.kept_at.plus_millis(KEPT_MILLIS) <= now {
+        return Ok(Known::Fresh(Some(record)));
+    }
+    if memo.fingerprint == ticket.fingerprint { Ok(Known::Answered(memo)) } else { Err(Error::IdempotencyReused) }
+}
+
+/// Adds to `batch` the record of this answer. The batch fails if another request kept one for the same key meanwhile.
+///
+/// # Errors
+/// The answer is not JSON, which would be a bug.
+pub fn remember(
+    batch: &mut Batch,
+    organization: Uuid,
+    ticket: &Ticket,
+    outdated: Option<Record>,
+    answer: (u16, Option<Revision>, &Bytes),
+    now: Timestamp,
+) -> Result<(), Error> {
+    let not_json = |error: &dyn std::fmt::Display| Error::Internal(format!("an answer is not JSON: {error}"));
+    let (status, revision, body) = answer;
+    let text = String::from_utf8(body.to_vec()).map_err(|error| not_json(&error))?;
+    let body = RawValue::from_string(text).map_err(|error| not_json(&error))?;
+    let memo = Memo { fingerprint: ticket.fingerprint.clone(), status, revision, kept_at: now, body };
+    let value = serde_json::to_vec(&memo).map_err(|error| not_json(&error))?.into();
+    let place = key::memo(organization, &ticket.name);
+    match outdated {
+        Some(record) => batch.replace(place, record.revision, value),
+        None => batch.insert(place, value),
+    }
+    batch.mark(key::memo_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &ticket.name));
+    Ok(())
+}
+
+/// A batch that removes records kept for more than 24 h, at most `most` of them; `None` when there is none.
+///
+/// # Errors
+/// The store cannot serve.
+pub async fn sweep(store: &dyn Store, now: Timestamp, most: usize) -> Result<Option<Batch>, Error> {
+    let expired = store.scan(&key::memo_expiries_until(now.millis()), most).await?;
+    if expired.is_empty() {
+        return Ok(None);
+    }
+    let memos: Vec<Key> = expired.iter().filter_map(|expiry| key::memo_of_expiry(&expiry.key)).collect();
+    let mut batch = Batch::default();
+    for record in store.get(&memos).await?.into_iter().flatten() {
+        let memo: Memo = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+        // The key may have been used again since: only what is outdated goes, and only as it was read.
+        if memo.kept_at.plus_millis(KEPT_MILLIS) <= now {
+            batch.checks.push(crate::store::Check::At(record.key.clone(), record.revision));
+            batch.delete(record.key);
+        }
+    }
+    expired.into_iter().for_each(|expiry| batch.delete(expiry.key));
+    Ok(Some(batch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(header: &str, body: &str) -> Result<Ticket, &'static str> {
+        Ticket::new(header.as_bytes(), "POST", "/v1/leads", body.as_bytes())
+    }
+
+    #[test]
+    fn a_quoted_key_is_the_same_as_a_bare_one() {
+        assert_eq!(ticket("\"abc\"", ""), ticket("abc", ""));
+        assert_ne!(ticket("abc", "{}"), ticket("abc", ""));
+    }
+
+    #[test]
+    fn a_key_is_1_to_255_visible_characters() {
+        let (longest, longer) = ("k".repeat(255), "k".repeat(256));
+        assert!(ticket(&longest, "").is_ok());
+        for bad in ["", "\"\"", "a b", "é", "tab\t", &longer] {
+            assert!(ticket(bad, "").is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_request_cannot_run_into_each_other() {
+        let one = Ticket::new(b"k", "POST", "/v1/leads", b"x");
+        let other = Ticket::new(b"k", "POST", "/v1/lead", b"sx");
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,21 @@
+//! The rental platform without its edges.
+//!
+//! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
+//! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
+//! [`operation`] (the use cases), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`].
+//!
+//! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
+#![warn(missing_docs)]
+
+pub mod access;
+pub mod body;
+pub mod error;
+pub mod event;
+pub mod holds;
+pub mod idempotency;
+pub mod operation;
+pub mod page;
+pub mod resources;
+pub mod spec;
+pub mod store;
+pub mod value;

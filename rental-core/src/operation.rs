@@ -1,0 +1,428 @@
+//! The use cases: list, get, create and update over any resource, and how a write becomes one transaction.
+//!
+//! A write reads, decides and prepares one [`Batch`]: the object, its index entries, its events with their outbox rows,
+//! its holds and the idempotency record. It is committed whole or prepared again when something it read has changed.
+
+use crate::{
+    body::{Fields, Verb},
+    error::{Error, FieldCode, FieldError},
+    event::{self, EventType},
+    holds,
+    idempotency::{self, Known, Memo, Ticket},
+    page::{self, ListQuery},
+    resources::{
+        Collection, Facts, Outcome, Resource,
+        organization::{self, Organization, SYSTEM},
+        parse, spec_of,
+    },
+    spec::{FieldSpec, Kind, ResourceSpec},
+    store::{Batch, Check, Commit, Key, Record, Revision, Span, Store, Write, key},
+    value::Timestamp,
+};
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use std::{collections::HashMap, future::Future, pin::Pin};
+use uuid::Uuid;
+
+/// The time and the ids of one request, given by the edge.
+pub trait Edge: Send + Sync {
+    /// The time of the request.
+    fn now(&self) -> Timestamp;
+    /// A new UUIDv7, later than every one before it.
+    fn new_id(&self) -> Uuid;
+}
+
+/// A batch, and the object that the caller gets when it is committed.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What to commit; empty when nothing changes.
+    pub batch: Batch,
+    /// The object as a GET will return it.
+    pub body: Bytes,
+    /// Its revision after the commit.
+    pub revision: Revision,
+}
+
+/// A future of a write.
+pub type Preparing<'a> = Pin<Box<dyn Future<Output = Result<Prepared, Error>> + Send + 'a>>;
+
+/// A write that can be prepared again when what it read has changed.
+pub trait Intent: Send + Sync {
+    /// Reads and decides, without writing anything.
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a>;
+}
+
+/// How a write ended.
+#[derive(Debug)]
+pub struct Written {
+    /// The edge's number for how it ended: of a replay, that of the first answer.
+    pub status: u16,
+    /// The answer's bytes.
+    pub body: Bytes,
+    /// The object's revision, when the answer is one.
+    pub revision: Option<Revision>,
+    /// Whether this is the answer to an earlier request with the same idempotency key.
+    pub replayed: bool,
+    /// Whether something was committed.
+    pub committed: bool,
+}
+
+/// Times that a write is prepared again before it is given up as too contended.
+const MOST_ATTEMPTS: usize = 256;
+
+/// Performs `intent`, once for each idempotency key.
+///
+/// `render` turns an error that may be kept into the answer's status and bytes; `success` is the status of a success.
+///
+/// # Errors
+/// Every error of the intent that is not kept under an idempotency key; [`Error::Unavailable`] when the outcome of the
+/// commit is not known or others changed the same objects too often.
+pub async fn write(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: Uuid,
+    ticket: Option<&Ticket>,
+    intent: &dyn Intent,
+    (success, render): (u16, &(dyn Fn(&Error) -> (u16, Bytes) + Sync)),
+) -> Result<Written, Error> {
+    for _ in 0..MOST_ATTEMPTS {
+        let mut outdated = None;
+        if let Some(ticket) = ticket {
+            match idempotency::look_up(store, organization, ticket, edge.now()).await? {
+                Known::Answered(memo) => return Ok(replay(memo)),
+                Known::Fresh(record) => outdated = record,
+            }
+        }
+        let (mut batch, mut written) = match intent.prepare(store, edge).await {
+            Ok(Prepared { batch, body, revision }) => {
+                (batch, Written { status: success, body, revision: Some(revision), replayed: false, committed: false })
+            }
+            Err(error) if ticket.is_some() && error.is_final() => {
+                let (status, body) = render(&error);
+                (Batch::default(), Written { status, body, revision: None, replayed: false, committed: false })
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(ticket) = ticket {
+            let answer = (written.status, written.revision, &written.body);
+            idempotency::remember(&mut batch, organization, ticket, outdated, answer, edge.now())?;
+        }
+        if batch.is_empty() {
+            return Ok(written);
+        }
+        if store.commit(batch).await? == Commit::Applied {
+            written.committed = true;
+            return Ok(written);
+        }
+    }
+    Err(Error::Unavailable("others changed the same objects too often".into()))
+}
+
+fn replay(memo: Memo) -> Written {
+    let body = Bytes::copy_from_slice(memo.body.get().as_bytes());
+    Written { status: memo.status, body, revision: memo.revision, replayed: true, committed: false }
+}
+
+/// Reads one object.
+///
+/// # Errors
+/// [`Error::NotFound`] for an unknown id, a malformed one and one of another organization alike.
+pub async fn get(
+    store: &dyn Store,
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    id: &str,
+) -> Result<Record, Error> {
+    let missing = Error::NotFound { object: spec.object };
+    let Some(id) = page::id(id) else { return Err(missing) };
+    let keys = [key::record(organization, spec, id)];
+    store.get(&keys).await?.pop().flatten().ok_or(missing)
+}
+
+/// The organization that owns an object, found by asking for it in each; for the operator's commands that name an id alone.
+///
+/// # Errors
+/// [`Error::NotFound`] when no organization has it.
+pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) -> Result<Organization, Error> {
+    let missing = Error::NotFound { object: spec.object };
+    let Some(id) = page::id(id) else { return Err(missing) };
+    let prefix = key::records(SYSTEM, &organization::SPEC);
+    let mut span = Span::newest_first(&prefix);
+    loop {
+        let page = store.scan(&span, 100).await?;
+        let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(row.key.id()?, spec, id))).collect();
+        if let Some(at) = store.get(&keys).await?.iter().position(Option::is_some) {
+            return parse(&page[at].key, &page[at].value);
+        }
+        match page.last() {
+            Some(last) => span.to = last.key.clone(),
+            None => return Err(missing),
+        }
+    }
+}
+
+/// Reads one page, as the list envelope.
+///
+/// # Errors
+/// The store cannot serve.
+pub async fn list(
+    store: &dyn Store,
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    query: &ListQuery,
+) -> Result<Bytes, Error> {
+    let records = match query.span(organization, spec) {
+        Some(span) => store.scan(&span, query.limit + 1).await?,
+        None => Vec::new(),
+    };
+    Ok(page::envelope(&records, query.limit))
+}
+
+/// A POST: a new object of `collection`.
+pub struct Create<'a> {
+    /// What is created.
+    pub collection: &'a Collection,
+    /// For whom.
+    pub organization: &'a Organization,
+    /// The request's body.
+    pub body: &'a [u8],
+    /// Values as JSON text that the edge gives for fields that only the server sets.
+    pub given: &'a [(&'static str, String)],
+}
+
+impl Intent for Create<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (spec, organization) = (self.collection.spec, self.organization);
+            let rule = self.collection.create.ok_or_else(|| Error::Internal(format!("{} has no POST", spec.object)))?;
+            // An object's currency is that of its organization, which never changes; so are its decimals.
+            let sent = Fields::parse(self.body, spec, Verb::Create, organization.default_currency.digits())?;
+            let mut batch = Batch::default();
+            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let number = match self.collection.counter {
+                Some(name) => next_number(store, organization.id, name, &mut batch).await?,
+                None => 0,
+            };
+            let id = edge.new_id();
+            let created = created_at(id);
+            let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+            let assembled =
+                sent.object(|field| given(field.name).or_else(|| server_value(field, spec, organization, id, created)));
+            let facts = Facts { now: created, organization, references: &references, number };
+            let outcome = rule(&assembled, &facts)?;
+            let place = key::record(organization.id, spec, id);
+            batch.insert(place.clone(), outcome.object.clone().into());
+            finish(store, edge, organization, spec, (place, None), outcome, batch).await.map(|(batch, body)| Prepared {
+                batch,
+                body,
+                revision: 1,
+            })
+        })
+    }
+}
+
+/// A PATCH of one object of `collection`.
+pub struct Update<'a> {
+    /// What is changed.
+    pub collection: &'a Collection,
+    /// Whose it is.
+    pub organization: &'a Organization,
+    /// The id in the path.
+    pub id: &'a str,
+    /// The request's body.
+    pub body: &'a [u8],
+    /// Whether the present revision is one that the caller expects.
+    pub expected: &'a (dyn Fn(Revision) -> bool + Sync),
+}
+
+impl Intent for Update<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (spec, organization) = (self.collection.spec, self.organization);
+            let change =
+                self.collection.update.ok_or_else(|| Error::Internal(format!("{} has no PATCH", spec.object)))?;
+            let sent = Fields::parse(self.body, spec, Verb::Update, organization.default_currency.digits())?;
+            let before = get(store, organization.id, spec, self.id).await?;
+            if !(self.expected)(before.revision) {
+                return Err(Error::PreconditionFailed);
+            }
+            let mut batch = Batch::default();
+            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let stored: HashMap<&str, &RawValue> =
+                serde_json::from_slice(&before.value).map_err(|error| Error::damaged(&before.key, &error))?;
+            let assembled = sent.object(|field| stored.get(field.name).map(|raw| raw.get().to_owned()));
+            let facts = Facts { now: edge.now(), organization, references: &references, number: 0 };
+            let outcome = change(&assembled, &before, &sent, &facts)?;
+            replace(store, edge, organization, spec, before, outcome, batch).await
+        })
+    }
+}
+
+/// Changes one object by a rule of the operator; the rule gives the events.
+///
+/// # Errors
+/// What the rule says, and what [`replace`] says.
+pub async fn edit<T: Resource>(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    before: Record,
+    rule: impl FnOnce(&mut T) -> Result<Vec<EventType>, Error>,
+) -> Result<Prepared, Error> {
+    let mut object: T = parse(&before.key, &before.value)?;
+    let held = object.hold();
+    let events = rule(&mut object)?;
+    let bytes = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
+    let outcome = Outcome { changed: bytes != before.value, object: bytes, events, held, holds: object.hold() };
+    replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
+}
+
+/// Turns the decision about an object that exists into a batch: nothing changed and nothing to tell means nothing to write.
+///
+/// # Errors
+/// The holds of the object clash with others, or the store cannot serve.
+pub async fn replace(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    spec: &'static ResourceSpec,
+    before: Record,
+    outcome: Outcome,
+    mut batch: Batch,
+) -> Result<Prepared, Error> {
+    if !outcome.changed && outcome.events.is_empty() {
+        return Ok(Prepared { batch: Batch::default(), revision: before.revision, body: before.value });
+    }
+    let revision = before.revision + u64::from(outcome.changed);
+    if outcome.changed {
+        batch.replace(before.key.clone(), before.revision, outcome.object.clone().into());
+    }
+    let (batch, body) =
+        finish(store, edge, organization, spec, (before.key.clone(), Some(before.value)), outcome, batch).await?;
+    Ok(Prepared { batch, body, revision })
+}
+
+/// Everything that goes with an object's new state: index entries, holds, events.
+async fn finish(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    spec: &'static ResourceSpec,
+    (place, before): (Key, Option<Bytes>),
+    outcome: Outcome,
+    mut batch: Batch,
+) -> Result<(Batch, Bytes), Error> {
+    let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
+    let object = Bytes::from(outcome.object);
+    index(&mut batch, organization.id, spec, id, before.as_deref(), &object)?;
+    holds::change(store, organization.id, organization.booking_policy, outcome.held, outcome.holds, &mut batch).await?;
+    for kind in outcome.events {
+        emit(&mut batch, organization.id, edge, kind, &object);
+    }
+    Ok((batch, object))
+}
+
+/// Adds an event, its index entry and its outbox row to the batch of the change that it tells of.
+fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType, data: &Bytes) {
+    let id = edge.new_id();
+    batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
+    let by_type = page::index_entries(organization, &event::SPEC, id, |_| Some(kind.as_str().to_owned()));
+    by_type.into_iter().for_each(|entry| batch.mark(entry));
+    batch.writes.push(Write::Put(key::outbox(id), 0, Bytes::copy_from_slice(organization.as_bytes())));
+}
+
+/// Index entries that go and come with the new state.
+fn index(
+    batch: &mut Batch,
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    id: Uuid,
+    before: Option<&[u8]>,
+    after: &[u8],
+) -> Result<(), Error> {
+    if spec.filters.is_empty() {
+        return Ok(());
+    }
+    let old = before.map_or(Ok(Vec::new()), |object| entries(organization, spec, id, object))?;
+    let new = entries(organization, spec, id, after)?;
+    old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
+    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
+    Ok(())
+}
+
+fn entries(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, object: &[u8]) -> Result<Vec<Key>, Error> {
+    let members: HashMap<&str, &RawValue> = serde_json::from_slice(object)
+        .map_err(|error| Error::Internal(format!("a {} does not parse: {error}", spec.object)))?;
+    Ok(page::index_entries(organization, spec, id, |field| serde_json::from_str(members.get(field)?.get()).ok()))
+}
+
+/// The objects that the body names, each a check of the commit; all that do not exist are reported at once.
+async fn references(
+    store: &dyn Store,
+    organization: Uuid,
+    sent: &Fields,
+    batch: &mut Batch,
+) -> Result<HashMap<&'static str, Record>, Error> {
+    let mut named = Vec::new();
+    let mut errors = Vec::new();
+    for (field, object, id) in sent.references() {
+        let spec = spec_of(object).ok_or_else(|| Error::Internal(format!("no resource is called {object}")))?;
+        match page::id(&id) {
+            Some(id) => named.push((field, object, key::record(organization, spec, id))),
+            None => errors.push(missing(field, object)),
+        }
+    }
+    let keys: Vec<Key> = named.iter().map(|(.., key)| key.clone()).collect();
+    let mut found = HashMap::new();
+    if !keys.is_empty() {
+        for ((field, object, key), record) in named.into_iter().zip(store.get(&keys).await?) {
+            match record {
+                Some(record) => {
+                    batch.checks.push(Check::Present(key));
+                    found.insert(field, record);
+                }
+                None => errors.push(missing(field, object)),
+            }
+        }
+    }
+    if errors.is_empty() { Ok(found) } else { Err(Error::Invalid(errors)) }
+}
+
+fn missing(field: &str, object: &str) -> FieldError {
+    FieldError::new(field, FieldCode::ResourceMissing, &format!("names no {object} that exists"))
+}
+
+/// Takes the next number of a counter: two that race cannot get the same one, and none is left out.
+async fn next_number(store: &dyn Store, organization: Uuid, name: &str, batch: &mut Batch) -> Result<u64, Error> {
+    let place = key::counter(organization, name);
+    // The revision counts the writes of a record, so a counter needs no value of its own.
+    let last = store.get(std::slice::from_ref(&place)).await?.pop().flatten().map(|record| record.revision);
+    match last {
+        Some(revision) => batch.replace(place, revision, Bytes::new()),
+        None => batch.insert(place, Bytes::new()),
+    }
+    Ok(last.unwrap_or(0) + 1)
+}
+
+/// An object's `created_at` is the time in its id, so that a range of times is a range of ids.
+fn created_at(id: Uuid) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or(0))
+}
+
+fn server_value(
+    field: &FieldSpec,
+    spec: &ResourceSpec,
+    organization: &Organization,
+    id: Uuid,
+    created: Timestamp,
+) -> Option<String> {
+    let quoted = |text: &dyn std::fmt::Display| Some(format!("\"{text}\""));
+    match (field.name, field.kind) {
+        ("id", _) => quoted(&id.hyphenated()),
+        ("object", _) => quoted(&spec.object),
+        ("currency", Kind::Currency) => quoted(&organization.default_currency),
+        ("organization_id", Kind::Id) => quoted(&organization.id.hyphenated()),
+        ("created_at" | "updated_at", _) => quoted(&created),
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! API keys: issued, rotated and revoked by the operator. The key itself is never stored.
+
+use crate::{
+    error::{Error, FieldCode},
+    event::EventType,
+    resources::{Create, Facts, Resource},
+    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    value::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// What an API key is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "api_key",
+    plural: "api_keys",
+    tag: 9,
+    doc: "A key of an organization. The key itself is shown once, when it is created or rotated.",
+    fields: &[
+        ID,
+        object("\"api_key\""),
+        field(
+            "organization_id",
+            Kind::Reference("organization"),
+            "The organization that it opens.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000000\"",
+        )
+        .required()
+        .fixed(),
+        field("name", Kind::Text(255), "What it is for.", "\"Website\"").optional().fixed(),
+        field(
+            "scope",
+            Kind::Word(&["read", "read_write"]),
+            "`read` allows GET; `read_write` allows GET, POST and PATCH.",
+            "\"read_write\"",
+        )
+        .required()
+        .fixed(),
+        field("hint", Kind::Text(255), "The beginning and end of the key, to tell keys apart.", "\"rk_live_…Ab3d\""),
+        field("expires_at", Kind::Time, "When it stops working.", "\"2027-05-05T09:30:00.000Z\"").optional().fixed(),
+        field("revoked_at", Kind::Time, "When it was revoked.", "null").or_null(),
+        field("last_used_at", Kind::Time, "When it was last used, to the minute.", "\"2026-05-05T09:30:00.000Z\"")
+            .or_null(),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[filter("organization", "organization_id")],
+};
+
+/// What a key may do (spec, Authentication 2).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// GET.
+    Read,
+    /// GET, POST and PATCH.
+    ReadWrite,
+}
+
+/// An API key's record.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct ApiKey {
+    pub id: Uuid,
+    pub object: String,
+    pub organization_id: Uuid,
+    pub name: Option<String>,
+    pub scope: Scope,
+    pub hint: Option<String>,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    pub last_used_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Resource for ApiKey {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+}
+
+impl Create for ApiKey {
+    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        if self.expires_at.is_some_and(|expiry| expiry <= facts.now) {
+            return Err(Error::field("expires_at", FieldCode::Invalid, "must be in the future"));
+        }
+        Ok(Vec::new())
+    }
+}

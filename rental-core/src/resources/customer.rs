@@ -1,0 +1,69 @@
+//! Customers (spec, Customer).
+
+use crate::{
+    body::Fields,
+    error::Error,
+    event::EventType,
+    resources::{Create, Facts, Resource, Update},
+    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    value::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// What a customer is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "customer",
+    plural: "customers",
+    tag: 2,
+    doc: "A person or company that rents vehicles.",
+    fields: &[
+        ID,
+        object("\"customer\""),
+        field("full_name", Kind::Name(255), "Customer name.", "\"Ada Lovelace\"").required(),
+        field("email", Kind::Email, "Email address.", "\"ada@example.com\"").optional(),
+        field("phone", Kind::Phone, "Phone number in E.164 format.", "\"+14155550123\"").optional(),
+        field("preferred_language", Kind::Language, "BCP 47 language tag.", "\"en\"").starts_as("\"en\""),
+        field("source_channel", Kind::Text(255), "Acquisition channel.", "\"website\"").optional(),
+        field("notes", Kind::Text(10_000), "Internal notes.", "\"Prefers morning pickups\"").optional(),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[filter("email", "email")],
+};
+
+/// A customer.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct Customer {
+    pub id: Uuid,
+    pub object: String,
+    pub full_name: String,
+    pub email: Option<String>,
+    pub phone: Option<String>,
+    pub preferred_language: String,
+    pub source_channel: Option<String>,
+    pub notes: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Resource for Customer {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+}
+
+impl Create for Customer {
+    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        Ok(vec![EventType::CustomerCreated])
+    }
+}
+
+impl Update for Customer {
+    fn events(&self, _: &Self, changed: bool, _: &Fields) -> Vec<EventType> {
+        if changed { vec![EventType::CustomerUpdated] } else { Vec::new() }
+    }
+}

@@ -1,0 +1,74 @@
+//! Leads (spec, Lead): inbound inquiries. Only created; there is no endpoint to read them.
+
+use crate::{
+    error::Error,
+    event::EventType,
+    resources::{Create, Facts, Resource},
+    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, object},
+    value::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// What a lead is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "lead",
+    plural: "leads",
+    tag: 7,
+    doc: "An inquiry from an intake form.",
+    fields: &[
+        ID,
+        object("\"lead\""),
+        field("source_channel", Kind::Text(255), "Where the lead came from.", "\"api\"").starts_as("\"api\"").fixed(),
+        field(
+            "customer_id",
+            Kind::Reference("customer"),
+            "Link to an existing customer, if known.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000002\"",
+        )
+        .optional()
+        .fixed(),
+        field(
+            "raw_data",
+            Kind::Json(65_536),
+            "Any form fields or notes, given back exactly as received.",
+            "{\"message\":\"Need an SUV in June\"}",
+        )
+        .optional()
+        .fixed(),
+        field("status", Kind::Word(&["NEW"]), "Where the lead stands.", "\"NEW\""),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[],
+};
+
+/// A lead.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct Lead {
+    pub id: Uuid,
+    pub object: String,
+    pub source_channel: String,
+    pub customer_id: Option<Uuid>,
+    pub raw_data: Option<Box<RawValue>>,
+    pub status: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Resource for Lead {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+}
+
+impl Create for Lead {
+    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        self.status = Some("NEW".into());
+        Ok(vec![EventType::LeadReceived])
+    }
+}

@@ -1,0 +1,321 @@
+//! What a resource must say about itself, and the list of all of them.
+//!
+//! Capabilities are traits: an [`invoice::Invoice`] is created by an operator alone, so the public table cannot route a
+//! POST to it by accident. Rules are pure: they get facts and leave effects.
+
+pub mod api_key;
+pub mod customer;
+pub mod invoice;
+pub mod lead;
+pub mod organization;
+pub mod rental;
+pub mod toll;
+pub mod vehicle;
+pub mod violation;
+
+use crate::{
+    body::Fields,
+    error::{Error, FieldCode},
+    event::EventType,
+    holds::Hold,
+    resources::organization::Organization,
+    spec::ResourceSpec,
+    store::{Key, Record},
+    value::Timestamp,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+/// A kind of object: its struct and its description.
+pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The description that everything else is driven by.
+    const SPEC: &'static ResourceSpec;
+    /// The counter that numbers new objects, if they are numbered.
+    const COUNTER: Option<&'static str> = None;
+
+    /// Sets `updated_at`.
+    fn touch(&mut self, now: Timestamp);
+
+    /// The nights for which this object holds a vehicle.
+    fn hold(&self) -> Option<Hold> {
+        None
+    }
+}
+
+/// A resource that a POST makes.
+pub trait Create: Resource {
+    /// Completes a new object whose fields were checked one by one; gives the events, in order.
+    ///
+    /// # Errors
+    /// A rule over several fields is broken.
+    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error>;
+}
+
+/// A resource that a PATCH changes.
+pub trait Update: Resource + PartialEq {
+    /// Completes a changed object whose fields were checked one by one.
+    ///
+    /// # Errors
+    /// A rule over several fields is broken.
+    fn apply(&mut self, _before: &Self, _facts: &Facts<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The events, in order. `changed` says whether any field has another value than before.
+    fn events(&self, before: &Self, changed: bool, sent: &Fields) -> Vec<EventType>;
+}
+
+/// What a rule may know beside the object itself.
+pub struct Facts<'a> {
+    /// The time of the request.
+    pub now: Timestamp,
+    /// Whose object it is.
+    pub organization: &'a Organization,
+    /// The objects that the body names, by field.
+    pub references: &'a HashMap<&'static str, Record>,
+    /// The next number of the resource's counter.
+    pub number: u64,
+}
+
+impl Facts<'_> {
+    /// The object that the body names in `field`, if it names one.
+    ///
+    /// # Errors
+    /// The record does not parse: the store is damaged.
+    pub fn reference<T: Resource>(&self, field: &str) -> Result<Option<T>, Error> {
+        self.references.get(field).map(|record| parse(&record.key, &record.value)).transpose()
+    }
+}
+
+/// Reads a stored object.
+///
+/// # Errors
+/// The record does not parse: the store is damaged.
+pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(value).map_err(|error| Error::damaged(key, &error))
+}
+
+type Rule = fn(&str, &Facts<'_>) -> Result<Outcome, Error>;
+type Change = fn(&str, &Record, &Fields, &Facts<'_>) -> Result<Outcome, Error>;
+
+/// What a rule decided: the object as JSON, whether it changed, its events and holds.
+pub struct Outcome {
+    /// The object, as a GET will return it.
+    pub object: Vec<u8>,
+    /// Whether any field has another value than before.
+    pub changed: bool,
+    /// The events, in order.
+    pub events: Vec<EventType>,
+    /// The nights that it held before.
+    pub held: Option<Hold>,
+    /// The nights that it holds now.
+    pub holds: Option<Hold>,
+}
+
+/// A resource with the operations that one table offers; see [`of`].
+#[derive(Clone, Copy)]
+pub struct Collection {
+    /// The description.
+    pub spec: &'static ResourceSpec,
+    /// The counter that numbers new objects.
+    pub counter: Option<&'static str>,
+    /// GET on the collection.
+    pub list: bool,
+    /// GET on an object.
+    pub get: bool,
+    /// POST on the collection.
+    pub create: Option<Rule>,
+    /// PATCH on an object.
+    pub update: Option<Change>,
+}
+
+/// A row of a route table, for one resource.
+pub struct Row<T>(Collection, std::marker::PhantomData<T>);
+
+/// Begins a row for `T`, without any operation.
+#[must_use]
+pub const fn of<T: Resource>() -> Row<T> {
+    let none = Collection { spec: T::SPEC, counter: T::COUNTER, list: false, get: false, create: None, update: None };
+    Row(none, std::marker::PhantomData)
+}
+
+impl<T: Resource> Row<T> {
+    /// Offers GET on the collection.
+    #[must_use]
+    pub const fn list(mut self) -> Self {
+        self.0.list = true;
+        self
+    }
+
+    /// Offers GET on an object.
+    #[must_use]
+    pub const fn get(mut self) -> Self {
+        self.0.get = true;
+        self
+    }
+
+    /// Offers POST on the collection.
+    #[must_use]
+    pub const fn create(mut self) -> Self
+    where
+        T: Create,
+    {
+        self.0.create = Some(create::<T>);
+        self
+    }
+
+    /// Offers PATCH on an object.
+    #[must_use]
+    pub const fn update(mut self) -> Self
+    where
+        T: Update,
+    {
+        self.0.update = Some(update::<T>);
+        self
+    }
+
+    /// The finished row.
+    #[must_use]
+    pub const fn done(self) -> Collection {
+        self.0
+    }
+}
+
+/// The public API at a glance (spec, Endpoints).
+pub const API: [Collection; 7] = [
+    of::<vehicle::Vehicle>().list().get().create().update().done(),
+    of::<customer::Customer>().list().get().create().update().done(),
+    of::<rental::Rental>().list().get().create().update().done(),
+    of::<invoice::Invoice>().list().get().done(), // created by the operator, so no POST here
+    of::<toll::Toll>().list().get().update().done(),
+    of::<violation::Violation>().list().get().update().done(),
+    of::<lead::Lead>().create().done(),
+];
+
+/// The description of the resource whose `object` this is, public or the operator's.
+#[must_use]
+pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
+    let all = API.iter().map(|row| row.spec).chain([&organization::SPEC, &api_key::SPEC]);
+    all.into_iter().find(|spec| spec.object == object)
+}
+
+fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let mut object: T = serde_json::from_str(assembled).map_err(internal)?;
+    let events = object.create(facts)?;
+    Ok(Outcome {
+        object: serde_json::to_vec(&object).map_err(internal)?,
+        changed: true,
+        events,
+        held: None,
+        holds: object.hold(),
+    })
+}
+
+fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let before: T = parse(&before.key, &before.value)?;
+    let mut object: T = serde_json::from_str(assembled).map_err(internal)?;
+    object.apply(&before, facts)?;
+    let changed = object != before;
+    let events = object.events(&before, changed, sent);
+    if changed {
+        object.touch(facts.now);
+    }
+    Ok(Outcome {
+        object: serde_json::to_vec(&object).map_err(internal)?,
+        changed,
+        events,
+        held: before.hold(),
+        holds: object.hold(),
+    })
+}
+
+/// Checked fields that do not make an object: struct and description differ, which a test prevents.
+fn internal(error: serde_json::Error) -> Error {
+    Error::Internal(format!("checked fields do not make an object: {error}"))
+}
+
+/// The one event of an object whose customer changed to another one.
+fn attached(event: EventType, before: Option<Uuid>, after: Option<Uuid>) -> Vec<EventType> {
+    if after.is_some() && after != before { vec![event] } else { Vec::new() }
+}
+
+/// For a sum or product that no amount holds.
+fn too_large(param: &str) -> Error {
+    Error::field(param, FieldCode::Invalid, "would be larger than any amount")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        body::Verb,
+        spec::{Kind, Presence},
+    };
+
+    /// A whole object from the examples of a description.
+    fn sample(spec: &ResourceSpec) -> String {
+        let members = spec.fields.iter().map(|field| format!("\"{}\":{}", field.name, field.example));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    }
+
+    fn check<T: Resource>() {
+        let text = sample(T::SPEC);
+        let object: T =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", T::SPEC.object));
+        assert_eq!(serde_json::to_string(&object).unwrap(), text, "struct and SPEC of {} differ", T::SPEC.object);
+    }
+
+    #[test]
+    fn every_struct_has_the_fields_of_its_description_in_order() {
+        check::<vehicle::Vehicle>();
+        check::<customer::Customer>();
+        check::<rental::Rental>();
+        check::<invoice::Invoice>();
+        check::<toll::Toll>();
+        check::<violation::Violation>();
+        check::<lead::Lead>();
+        check::<organization::Organization>();
+        check::<api_key::ApiKey>();
+    }
+
+    fn all_specs() -> impl Iterator<Item = &'static ResourceSpec> {
+        API.iter().map(|row| row.spec).chain([&organization::SPEC, &api_key::SPEC])
+    }
+
+    #[test]
+    fn tags_and_names_are_used_once() {
+        let mut tags: Vec<u8> = all_specs().map(|spec| spec.tag).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        assert_eq!(tags.len(), 9);
+    }
+
+    #[test]
+    fn filters_name_fields_and_references_name_resources() {
+        for spec in all_specs() {
+            assert!(spec.filters.iter().all(|filter| spec.field(filter.field).is_some()), "{}", spec.object);
+            for field in spec.fields {
+                if let Kind::Reference(object) = field.kind {
+                    assert!(spec_of(object).is_some(), "{}.{}", spec.object, field.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn examples_pass_their_own_checks() {
+        for spec in all_specs() {
+            for verb in [Verb::Create, Verb::Update] {
+                let taken = |presence: Presence| presence != Presence::Never;
+                let members = spec
+                    .fields
+                    .iter()
+                    .filter(|field| taken(if verb == Verb::Create { field.create } else { field.update }));
+                let body: Vec<String> = members.map(|field| format!("\"{}\":{}", field.name, field.example)).collect();
+                let parsed = Fields::parse(format!("{{{}}}", body.join(",")).as_bytes(), spec, verb, 2);
+                assert!(parsed.is_ok(), "{} {verb:?}: {parsed:?}", spec.object);
+            }
+        }
+    }
+}

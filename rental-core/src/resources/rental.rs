@@ -1,0 +1,165 @@
+//! Rentals (spec, Rental; states in spec, Rental status).
+
+use crate::{
+    body::Fields,
+    error::{Error, FieldCode, FieldError},
+    event::EventType,
+    holds::Hold,
+    resources::{Create, Facts, Resource, Update, too_large, vehicle::Vehicle},
+    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    value::{Currency, Date, Money, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The five states of a rental (spec, Rental status).
+pub const STATUSES: &[&str] = &["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"];
+
+/// What a rental is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "rental",
+    plural: "rentals",
+    tag: 3,
+    doc: "A booking of a vehicle by a customer.",
+    fields: &[
+        ID,
+        object("\"rental\""),
+        field("booking_id", Kind::Text(255), "External booking reference.", "\"BK-1042\"").optional(),
+        field(
+            "customer_id",
+            Kind::Reference("customer"),
+            "Renting customer.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000002\"",
+        )
+        .required(),
+        field(
+            "vehicle_id",
+            Kind::Reference("vehicle"),
+            "Reserved vehicle.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000001\"",
+        )
+        .required(),
+        field("start_date", Kind::Date, "Pickup date.", "\"2026-06-01\"").optional(),
+        field("end_date", Kind::Date, "Return date, on or after the pickup date.", "\"2026-06-05\"").optional(),
+        field("rental_days", Kind::Integer(0, 3_652_058), "Number of nights; null while a date is missing.", "4")
+            .or_null(),
+        field("pickup_type", Kind::Word(&["pickup", "delivery"]), "How the customer gets the vehicle.", "\"pickup\"")
+            .optional(),
+        field(
+            "delivery_location",
+            Kind::Text(1000),
+            "Delivery address, if applicable.",
+            "\"1 Market St, San Francisco\"",
+        )
+        .optional(),
+        field(
+            "final_price",
+            Kind::Money,
+            "Locked-in total price: when left out at creation, nights times the vehicle's daily rate.",
+            "358",
+        )
+        .optional(),
+        CURRENCY,
+        field(
+            "status",
+            Kind::Word(STATUSES),
+            "Where the rental stands. APPROVED and ACTIVE hold the vehicle.",
+            "\"NEW\"",
+        )
+        .starts_as("\"NEW\""),
+        field("damage_at_return", Kind::Boolean, "Whether damage was found on return.", "false")
+            .starts_as("false")
+            .update_only(),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[filter("status", "status"), filter("customer", "customer_id")],
+};
+
+/// A rental.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct Rental {
+    pub id: Uuid,
+    pub object: String,
+    pub booking_id: Option<String>,
+    pub customer_id: Uuid,
+    pub vehicle_id: Uuid,
+    pub start_date: Option<Date>,
+    pub end_date: Option<Date>,
+    pub rental_days: Option<u32>,
+    pub pickup_type: Option<String>,
+    pub delivery_location: Option<String>,
+    pub final_price: Option<Money>,
+    pub currency: Currency,
+    pub status: String,
+    pub damage_at_return: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Rental {
+    /// Puts the dates in relation: `rental_days` follows from them and from nothing else.
+    fn count_nights(&mut self) -> Result<(), Error> {
+        self.rental_days = match (self.start_date, self.end_date) {
+            (Some(start), Some(end)) => Some(u32::try_from(start.nights_until(end)).map_err(|_| dates_out_of_order())?),
+            _ => None,
+        };
+        Ok(())
+    }
+}
+
+fn dates_out_of_order() -> Error {
+    let wrong = |param, rule| FieldError::new(param, FieldCode::Invalid, rule);
+    Error::Invalid(vec![
+        wrong("end_date", "must be on or after `start_date`"),
+        wrong("start_date", "must be on or before `end_date`"),
+    ])
+}
+
+impl Resource for Rental {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        let holding = matches!(self.status.as_str(), "APPROVED" | "ACTIVE");
+        let (start, end) = (self.start_date?, self.end_date?);
+        holding.then(|| Hold::new(self.vehicle_id, self.id, start, end))
+    }
+}
+
+impl Create for Rental {
+    /// Locks the price: nights times the vehicle's rate at this moment, unless the caller gave one.
+    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        self.count_nights()?;
+        if self.final_price.is_none()
+            && let Some(nights) = self.rental_days
+            && let Some(vehicle) = facts.reference::<Vehicle>("vehicle_id")?
+            // A rate in another currency than the rental's cannot become its price.
+            && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
+        {
+            self.final_price = Some(rate.times(nights).ok_or_else(|| too_large("final_price"))?);
+        }
+        Ok(vec![EventType::RentalCreated])
+    }
+}
+
+impl Update for Rental {
+    fn apply(&mut self, _: &Self, _: &Facts<'_>) -> Result<(), Error> {
+        self.count_nights()
+    }
+
+    /// `rental.updated` if it changed; COMPLETED and CANCELLED are announced each time a PATCH says so (spec, Rentals).
+    fn events(&self, _: &Self, changed: bool, sent: &Fields) -> Vec<EventType> {
+        let updated = changed.then_some(EventType::RentalUpdated);
+        let ended = match sent.get("status") {
+            Some("\"COMPLETED\"") => Some(EventType::RentalCompleted),
+            Some("\"CANCELLED\"") => Some(EventType::RentalCancelled),
+            _ => None,
+        };
+        updated.into_iter().chain(ended).collect()
+    }
+}

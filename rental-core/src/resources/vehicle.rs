@@ -1,0 +1,94 @@
+//! Vehicles (spec, Vehicle).
+
+use crate::{
+    body::Fields,
+    error::Error,
+    event::EventType,
+    resources::{Create, Facts, Resource, Update},
+    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, object},
+    value::{Currency, Money, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The four states of a vehicle (spec, Vehicle status).
+pub const STATUSES: &[&str] = &["available", "rented", "maintenance", "unavailable"];
+
+/// What a vehicle is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "vehicle",
+    plural: "vehicles",
+    tag: 1,
+    doc: "A car, van or motorcycle of the fleet.",
+    fields: &[
+        ID,
+        object("\"vehicle\""),
+        field("name", Kind::Name(255), "Display name.", "\"White Tesla\"").required(),
+        field("make", Kind::Text(255), "Manufacturer.", "\"Tesla\"").optional(),
+        field("model", Kind::Text(255), "Model.", "\"Model 3\"").optional(),
+        field("year", Kind::Integer(1900, 2100), "Model year.", "2023").optional(),
+        field("color", Kind::Text(255), "Exterior color.", "\"White\"").optional(),
+        field("plate", Kind::Text(255), "License plate.", "\"ABC1234\"").optional(),
+        field("transponder_number", Kind::Text(255), "Toll transponder tag number.", "\"00412345678\"").optional(),
+        field(
+            "turo_listing_id",
+            Kind::Text(255),
+            "Listing id on an external marketplace, for channel sync.",
+            "\"1234567\"",
+        )
+        .optional(),
+        field("daily_rate", Kind::Money, "Daily rental rate, in `currency`.", "89.5").optional(),
+        field("deposit_amount", Kind::Money, "Security deposit, in `currency`.", "250").optional(),
+        CURRENCY,
+        field("status", Kind::Word(STATUSES), "Whether it can be rented out.", "\"available\"")
+            .starts_as("\"available\""),
+        field("organization_id", Kind::Id, "Owning organization.", "\"0190d0f2-7c3a-7cc0-8000-000000000000\""),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[],
+};
+
+/// A vehicle.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct Vehicle {
+    pub id: Uuid,
+    pub object: String,
+    pub name: String,
+    pub make: Option<String>,
+    pub model: Option<String>,
+    pub year: Option<i64>,
+    pub color: Option<String>,
+    pub plate: Option<String>,
+    pub transponder_number: Option<String>,
+    pub turo_listing_id: Option<String>,
+    pub daily_rate: Option<Money>,
+    pub deposit_amount: Option<Money>,
+    pub currency: Currency,
+    pub status: String,
+    pub organization_id: Uuid,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Resource for Vehicle {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+}
+
+impl Create for Vehicle {
+    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        self.organization_id = facts.organization.id;
+        Ok(vec![EventType::VehicleCreated])
+    }
+}
+
+impl Update for Vehicle {
+    fn events(&self, _: &Self, changed: bool, _: &Fields) -> Vec<EventType> {
+        if changed { vec![EventType::VehicleUpdated] } else { Vec::new() }
+    }
+}

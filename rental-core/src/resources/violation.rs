@@ -1,0 +1,106 @@
+//! Violations (spec, Violation): imported from city systems, attached to the customer who pays.
+
+use crate::{
+    body::Fields,
+    error::Error,
+    event::EventType,
+    resources::{Create, Facts, Resource, Update, attached},
+    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    value::{Currency, Money, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// What a violation is; beside the specified fields, the columns of New York's open data.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "violation",
+    plural: "violations",
+    tag: 6,
+    doc: "A parking or camera violation of a vehicle, imported from a city system.",
+    fields: &[
+        ID,
+        object("\"violation\""),
+        field("summons_number", Kind::Name(255), "Summons number.", "\"4631234567\"").required().fixed(),
+        field("amount_due", Kind::Money, "Amount due.", "50").required().fixed(),
+        CURRENCY,
+        field(
+            "vehicle_id",
+            Kind::Reference("vehicle"),
+            "Vehicle the violation belongs to.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000001\"",
+        )
+        .optional()
+        .fixed(),
+        field(
+            "customer_id",
+            Kind::Reference("customer"),
+            "Customer to bill; set by attaching.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000002\"",
+        )
+        .optional(),
+        field("plate", Kind::Text(255), "License plate as reported.", "\"ABC1234\"").optional().fixed(),
+        field("state", Kind::Text(255), "State of the plate as reported.", "\"NY\"").optional().fixed(),
+        field("issue_date", Kind::Text(255), "Date of issue as reported.", "\"06/02/2026\"").optional().fixed(),
+        field("violation_time", Kind::Text(255), "Time of the violation as reported.", "\"02:03P\"").optional().fixed(),
+        field("violation", Kind::Text(255), "What was violated.", "\"PHTO SCHOOL ZN SPEED VIOLATION\"")
+            .optional()
+            .fixed(),
+        field("fine_amount", Kind::Money, "Fine.", "50").optional().fixed(),
+        field("penalty_amount", Kind::Money, "Penalty for late payment.", "0").optional().fixed(),
+        field("interest_amount", Kind::Money, "Interest.", "0").optional().fixed(),
+        field("reduction_amount", Kind::Money, "Reduction.", "0").optional().fixed(),
+        field("payment_amount", Kind::Money, "Paid so far.", "0").optional().fixed(),
+        field("issuing_agency", Kind::Text(255), "Who issued it.", "\"DEPARTMENT OF TRANSPORTATION\"")
+            .optional()
+            .fixed(),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
+};
+
+/// A violation.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct Violation {
+    pub id: Uuid,
+    pub object: String,
+    pub summons_number: String,
+    pub amount_due: Money,
+    pub currency: Currency,
+    pub vehicle_id: Option<Uuid>,
+    pub customer_id: Option<Uuid>,
+    pub plate: Option<String>,
+    pub state: Option<String>,
+    pub issue_date: Option<String>,
+    pub violation_time: Option<String>,
+    pub violation: Option<String>,
+    pub fine_amount: Option<Money>,
+    pub penalty_amount: Option<Money>,
+    pub interest_amount: Option<Money>,
+    pub reduction_amount: Option<Money>,
+    pub payment_amount: Option<Money>,
+    pub issuing_agency: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Resource for Violation {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+}
+
+impl Create for Violation {
+    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        Ok(attached(EventType::ViolationAttached, None, self.customer_id))
+    }
+}
+
+impl Update for Violation {
+    fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
+        attached(EventType::ViolationAttached, before.customer_id, self.customer_id)
+    }
+}

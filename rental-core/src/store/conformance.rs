@@ -1,0 +1,162 @@
+//! What every engine promises, as one suite: random operations against the model, and races that have one winner.
+//!
+//! An engine's test calls [`behaves_like_the_model`] and [`racing_commits_have_one_winner`] with a way to make an
+//! empty store.
+
+use crate::store::{Batch, Check, Commit, Key, Order, Record, Span, Store, Write, memory::Memory};
+use bytes::Bytes;
+use proptest::{
+    collection::vec,
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// One call on a store.
+#[derive(Clone, Debug)]
+enum Operation {
+    Get(Vec<Key>),
+    Scan(Span, usize),
+    Commit(Batch),
+}
+
+/// Runs `cases` random histories on a store made by `empty` and on the model; every answer must be the same.
+///
+/// # Panics
+/// When the store and the model differ; the shrunken history is in the message.
+pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: impl Fn() -> S) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&vec(operation(), 1..60), |history| {
+        let (store, model) = (empty(), Memory::default());
+        for step in history {
+            match step.clone() {
+                Operation::Get(keys) => {
+                    let (found, expected) =
+                        runtime.block_on(async { (store.get(&keys).await, model.get(&keys).await) });
+                    prop_assert_eq!(found, expected, "{:?}", step);
+                }
+                Operation::Scan(span, limit) => {
+                    let (found, expected) =
+                        runtime.block_on(async { (store.scan(&span, limit).await, model.scan(&span, limit).await) });
+                    prop_assert_eq!(found, expected, "{:?}", step);
+                }
+                Operation::Commit(batch) => {
+                    let (outcome, expected) =
+                        runtime.block_on(async { (store.commit(batch.clone()).await, model.commit(batch).await) });
+                    prop_assert_eq!(outcome, expected, "{:?}", step);
+                }
+            }
+        }
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// Many tasks increase one counter by check and put, all at once; none of the increments may be lost.
+///
+/// # Panics
+/// When the counter does not end at the number of successful commits, or no commit succeeds.
+pub fn racing_commits_have_one_winner<S: Store>(runtime: &Runtime, empty: impl Fn() -> S) {
+    const TASKS: u64 = 16;
+    const ROUNDS: u64 = 20;
+    let store = Arc::new(empty());
+    let key = key_of(&[1]);
+    runtime.block_on(async {
+        let mut tasks = Vec::new();
+        for _ in 0..TASKS {
+            let (store, key) = (Arc::clone(&store), key.clone());
+            tasks.push(tokio::spawn(async move {
+                let mut applied = 0;
+                for _ in 0..ROUNDS {
+                    let keys = [key.clone()];
+                    let seen = store.get(&keys).await.expect("a healthy store answers").remove(0);
+                    let mut batch = Batch::default();
+                    match seen {
+                        Some(record) => batch.replace(key.clone(), record.revision, Bytes::from_static(b"n")),
+                        None => batch.insert(key.clone(), Bytes::from_static(b"n")),
+                    }
+                    applied +=
+                        u64::from(store.commit(batch).await.expect("a healthy store commits") == Commit::Applied);
+                }
+                applied
+            }));
+        }
+        let mut applied = 0;
+        for task in tasks {
+            applied += task.await.expect("a task ends");
+        }
+        let keys = [key.clone()];
+        let last: Option<Record> = store.get(&keys).await.expect("a healthy store answers").remove(0);
+        let revision = last.map_or(0, |record| record.revision);
+        assert!(applied >= ROUNDS, "at least one task wins each round");
+        assert_eq!(revision, applied, "every applied increment counts, no refused one does");
+    });
+}
+
+/// Few short keys, so that operations meet. Index entries must point at records that exist, or engines may refuse.
+fn key_of(tail: &[u8]) -> Key {
+    Key::from_bytes(&[b"z".as_slice(), tail].concat())
+}
+
+fn any_key() -> impl Strategy<Value = Key> {
+    vec(prop_oneof![0u8..4, Just(u8::MAX)], 1..4).prop_map(|tail| key_of(&tail))
+}
+
+fn any_check() -> impl Strategy<Value = Check> {
+    prop_oneof![
+        3 => (any_key(), 1u64..4).prop_map(|(key, revision)| Check::At(key, revision)),
+        1 => any_key().prop_map(Check::Present),
+        3 => any_key().prop_map(Check::Absent),
+    ]
+}
+
+fn any_write() -> impl Strategy<Value = Write> {
+    let value = vec(any::<u8>(), 0..600).prop_map(Bytes::from);
+    prop_oneof![
+        4 => (any_key(), 0u64..4, value).prop_map(|(key, revision, value)| Write::Put(key, revision, value)),
+        1 => any_key().prop_map(Write::Delete),
+    ]
+}
+
+fn any_span() -> impl Strategy<Value = Span> {
+    let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
+    (any_key(), any_key(), order).prop_map(|(from, to, order)| Span { from, to, order, follow: false })
+}
+
+/// A record and an index entry that points at it, in one batch, as every indexed resource writes them.
+fn any_indexed() -> impl Strategy<Value = Batch> {
+    (0u8..3, 0u8..3, 1u64..3, any::<bool>()).prop_map(|(value, id, revision, absent)| {
+        let head = [[9_u8; 16].as_slice(), &[1]].concat();
+        let id = [[0_u8; 15].as_slice(), &[id]].concat();
+        let record = Key::from_bytes(&[b"r".as_slice(), &head, &id].concat());
+        let entry = Key::from_bytes(&[b"i".as_slice(), &head, &[1, 0, 1, value], &id].concat());
+        let mut batch = Batch::default();
+        if absent {
+            batch.checks.push(Check::Absent(record.clone()));
+        }
+        batch.writes.push(Write::Put(record, revision, Bytes::from(vec![value; 40])));
+        batch.mark(entry);
+        batch
+    })
+}
+
+fn index_span() -> impl Strategy<Value = Span> {
+    (0u8..3).prop_map(|value| {
+        let prefix = [b"i".as_slice(), &[9_u8; 16], &[1, 1, 0, 1, value]].concat();
+        Span::newest_first(&Key::from_bytes(&prefix))
+    })
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let batch = (vec(any_check(), 0..2), vec(any_write(), 0..4)).prop_map(|(checks, writes)| Batch { checks, writes });
+    prop_oneof![
+        2 => vec(any_key(), 0..4).prop_map(Operation::Get),
+        2 => (any_span(), 0usize..6).prop_map(|(span, limit)| Operation::Scan(span, limit)),
+        1 => (index_span(), 0usize..6).prop_map(|(span, limit)| Operation::Scan(span, limit)),
+        4 => batch.prop_map(Operation::Commit),
+        2 => any_indexed().prop_map(Operation::Commit),
+    ]
+}

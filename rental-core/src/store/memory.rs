@@ -1,0 +1,81 @@
+//! The model: a sorted map behind a lock. Every other engine must behave like it.
+
+use crate::store::{Answer, Batch, Check, Commit, Key, Order, Record, Revision, Span, Store, StoreError, Write};
+use bytes::Bytes;
+use std::{collections::BTreeMap, sync::Mutex};
+
+/// A store that lives as long as its process. For tests and models.
+#[derive(Debug, Default)]
+pub struct Memory {
+    rows: Mutex<BTreeMap<Key, (Revision, Bytes)>>,
+}
+
+type Rows = BTreeMap<Key, (Revision, Bytes)>;
+
+impl Memory {
+    fn with<T>(&self, act: impl FnOnce(&mut Rows) -> T) -> Result<T, StoreError> {
+        let mut rows =
+            self.rows.lock().map_err(|_| StoreError::Unavailable("a thread panicked while it held the rows".into()))?;
+        Ok(act(&mut rows))
+    }
+}
+
+fn record(key: &Key, row: &(Revision, Bytes)) -> Record {
+    Record { key: key.clone(), revision: row.0, value: row.1.clone() }
+}
+
+fn holds(rows: &Rows, check: &Check) -> bool {
+    match check {
+        Check::At(key, revision) => rows.get(key).is_some_and(|row| row.0 == *revision),
+        Check::Present(key) => rows.contains_key(key),
+        Check::Absent(key) => !rows.contains_key(key),
+    }
+}
+
+impl Store for Memory {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        let found = self.with(|rows| keys.iter().map(|key| rows.get(key).map(|row| record(key, row))).collect());
+        Box::pin(std::future::ready(found))
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+        let found = self.with(|rows| {
+            if span.is_empty() {
+                return Vec::new();
+            }
+            let follow = |(key, row): (&Key, &(Revision, Bytes))| {
+                if !span.follow {
+                    return Some(record(key, row));
+                }
+                let target = Key::target(key.as_bytes())?;
+                rows.get(&target).map(|row| record(&target, row))
+            };
+            let range = rows.range(span.from.clone()..span.to.clone());
+            match span.order {
+                Order::Ascending => range.take(limit).filter_map(follow).collect(),
+                Order::Descending => range.rev().take(limit).filter_map(follow).collect(),
+            }
+        });
+        Box::pin(std::future::ready(found))
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        let outcome = self.with(|rows| {
+            if let Some(failed) = batch.checks.iter().find(|check| !holds(rows, check)) {
+                return Commit::Stale(failed.key().clone());
+            }
+            for write in batch.writes {
+                match write {
+                    Write::Put(key, revision, value) => drop(rows.insert(key, (revision, value))),
+                    Write::Delete(key) => drop(rows.remove(&key)),
+                }
+            }
+            Commit::Applied
+        });
+        Box::pin(std::future::ready(outcome))
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,152 @@
+//! The store: ordered keys, three calls, and a batch of plain data.
+//!
+//! Engines check preconditions and nothing else; they know no resource, no index and no rule. Whatever an engine
+//! promises is written down once, in [`conformance`], and every engine runs that suite.
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod key;
+pub mod memory;
+#[cfg(feature = "redb")]
+pub mod redb;
+
+pub use key::{Key, Order, Span};
+
+use bytes::Bytes;
+use std::{future::Future, pin::Pin};
+
+/// How many times a record was written: 1 when it is new. An ETag is this number.
+pub type Revision = u64;
+
+/// A value with its key and revision. Index entries and other markers have revision 0.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Record {
+    /// Where it lies.
+    pub key: Key,
+    /// How often it was written.
+    pub revision: Revision,
+    /// For a resource: the JSON that a GET returns, byte for byte.
+    pub value: Bytes,
+}
+
+/// What must hold for a batch to be applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Check {
+    /// The key has exactly this revision.
+    At(Key, Revision),
+    /// The key has a value.
+    Present(Key),
+    /// The key has no value.
+    Absent(Key),
+}
+
+impl Check {
+    /// The key it looks at.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::At(key, _) | Self::Present(key) | Self::Absent(key) => key,
+        }
+    }
+}
+
+/// One change of one key.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Write {
+    /// Sets the value and its revision.
+    Put(Key, Revision, Bytes),
+    /// Removes the key; nothing happens when it is not there.
+    Delete(Key),
+}
+
+/// All of it or none of it: if every check holds, every write is applied, durably.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Batch {
+    /// Preconditions.
+    pub checks: Vec<Check>,
+    /// Changes, applied in this order.
+    pub writes: Vec<Write>,
+}
+
+impl Batch {
+    /// Adds a record that must not exist yet.
+    pub fn insert(&mut self, key: Key, value: Bytes) {
+        self.checks.push(Check::Absent(key.clone()));
+        self.writes.push(Write::Put(key, 1, value));
+    }
+
+    /// Replaces a record that was read at `seen`.
+    pub fn replace(&mut self, key: Key, seen: Revision, value: Bytes) {
+        self.checks.push(Check::At(key.clone(), seen));
+        self.writes.push(Write::Put(key, seen + 1, value));
+    }
+
+    /// Sets a key without a value, such as an index entry.
+    pub fn mark(&mut self, key: Key) {
+        self.writes.push(Write::Put(key, 0, Bytes::new()));
+    }
+
+    /// Removes a key.
+    pub fn delete(&mut self, key: Key) {
+        self.writes.push(Write::Delete(key));
+    }
+
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+}
+
+/// How a commit ended. Both are outcomes, not errors.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Commit {
+    /// Every check held; every write is durable and visible to every later read.
+    Applied,
+    /// This key was not as the batch expected; nothing was written.
+    Stale(Key),
+}
+
+/// What can go wrong in an engine. The text is for the log, never for a caller.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StoreError {
+    /// Too much is queued; nothing was written.
+    Busy,
+    /// The engine cannot serve; nothing was written.
+    Unavailable(String),
+    /// The engine failed during a commit: it may or may not have happened. Never repeated blindly.
+    Unknown(String),
+    /// What lies in the store is not what this program writes.
+    Corrupt(String),
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Busy => f.write_str("the write queue is full"),
+            Self::Unavailable(detail) => write!(f, "the store cannot serve: {detail}"),
+            Self::Unknown(detail) => write!(f, "a commit may or may not have happened: {detail}"),
+            Self::Corrupt(detail) => write!(f, "the store is damaged: {detail}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// A future that an engine hands out. Embedded engines hand out finished ones.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// An ordered key-value store with atomic, conditional, durable batches.
+pub trait Store: Send + Sync + 'static {
+    /// Reads these keys from one snapshot, in the order asked.
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>>;
+
+    /// Reads at most `limit` records of `span` from one snapshot.
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>>;
+
+    /// Applies `batch` if its checks hold. Reads that begin after the answer see it.
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit>;
+
+    /// Whether writes can be served now; the error says why not.
+    fn ready(&self) -> Answer<'_, ()>;
+}

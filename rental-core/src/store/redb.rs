@@ -1,0 +1,427 @@
+//! The embedded engine: one redb file, one writer thread, group commit.
+//!
+//! Callers queue batches; the writer takes what is queued (at most [`GROUP`]), checks and applies each in order in one
+//! write transaction, makes ONE durable two-phase commit, publishes the new snapshot and answers all. A batch is
+//! checked before its first write because redb has no savepoint once a table is open. Reads run inline on the caller's
+//! thread from the published snapshot: no lock, no transaction of their own, and always what was acknowledged.
+//!
+//! After any I/O error redb refuses further work, and so does this engine: nothing is acknowledged any more,
+//! [`Store::ready`] fails, and [`Redb::failed`] resolves so that the process can stop.
+
+use crate::store::{Answer, Batch, Check, Commit, Key, Order, Record, Revision, Span, Store, StoreError, Write};
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use redb::{Builder, Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use std::{
+    panic::AssertUnwindSafe,
+    path::Path,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+use tokio::sync::{Notify, oneshot};
+
+const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
+const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
+/// Version of what lies in the file: keys, values, indexes. A file with a higher one is refused.
+pub const SCHEMA_VERSION: u64 = 1;
+/// First byte of a stored value.
+const FORMAT: u8 = 1;
+/// Format byte and revision.
+const HEADER: usize = 9;
+/// Most batches in one commit.
+const GROUP: usize = 256;
+/// Most batches that wait; one more is answered [`StoreError::Busy`].
+const QUEUE: usize = 4096;
+/// After this long without a write, one more commit saves redb's allocator state, so that the file opens at once even
+/// after a crash. Doing so in every commit costs a quarter of the throughput; never doing so costs a walk over the file.
+const SETTLE: Duration = Duration::from_millis(250);
+
+type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type Job = (Batch, oneshot::Sender<Result<Commit, StoreError>>);
+
+/// A store in one file, open in this process alone.
+pub struct Redb {
+    shared: Arc<Shared>,
+    queue: Option<SyncSender<Job>>,
+    writer: Option<JoinHandle<Result<(), StoreError>>>,
+}
+
+struct Shared {
+    /// What readers see: the state after the last durable commit.
+    rows: ArcSwap<Rows>,
+    failure: OnceLock<String>,
+    failed: Notify,
+    commits: AtomicU64,
+    batches: AtomicU64,
+}
+
+/// What the writer did since the file was opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct WriterStats {
+    /// Durable commits.
+    pub commits: u64,
+    /// Batches that these held.
+    pub batches: u64,
+}
+
+impl Redb {
+    /// Opens the file at `path`, or makes it; `cache_bytes` bounds redb's page cache.
+    ///
+    /// # Errors
+    /// A sentence for the operator: the file is open elsewhere, damaged, of a newer version, or cannot be read.
+    pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        let shown = path.display();
+        let fresh = !path.exists();
+        let mut builder = Builder::new();
+        builder.set_cache_size(cache_bytes);
+        // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
+        let open =
+            AssertUnwindSafe(|| builder.create(path).map_err(|error| refusal(path, error)).and_then(Self::start));
+        let opened = std::panic::catch_unwind(open);
+        let store = opened
+            .unwrap_or_else(|_| Err(StoreError::Corrupt(format!("{shown} is damaged; restore it from a backup"))))?;
+        if fresh {
+            // redb does not make the new directory entry durable; without it a power cut can lose the whole file.
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let synced = std::fs::File::open(parent).and_then(|directory| directory.sync_all());
+            synced.map_err(|error| StoreError::Unavailable(format!("cannot sync {}: {error}", parent.display())))?;
+        }
+        Ok(store)
+    }
+
+    /// Runs on any redb storage, for fault injection.
+    ///
+    /// # Errors
+    /// When the storage holds no usable database.
+    pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
+        let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
+        db.map_err(|error| refusal(Path::new("the storage"), error)).and_then(Self::start)
+    }
+
+    fn start(db: Database) -> Result<Self, StoreError> {
+        prepare(&db)?;
+        let rows = snapshot(&db)?;
+        let shared = Arc::new(Shared {
+            rows: ArcSwap::from_pointee(rows),
+            failure: OnceLock::new(),
+            failed: Notify::new(),
+            commits: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+        });
+        let (queue, jobs) = sync_channel(QUEUE);
+        let theirs = Arc::clone(&shared);
+        let writer = std::thread::Builder::new().name("store-writer".into()).spawn(move || {
+            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| write_loop(&db, &theirs, &jobs)));
+            if outcome.is_err() {
+                theirs.fail("the writer panicked".into());
+            }
+            db.close().map_err(unavailable)
+        });
+        let writer =
+            writer.map_err(|error| StoreError::Unavailable(format!("cannot start the writer thread: {error}")))?;
+        Ok(Self { shared, queue: Some(queue), writer: Some(writer) })
+    }
+
+    /// Resolves when the engine has failed for good, with the reason. The process should stop then.
+    pub async fn failed(&self) -> String {
+        loop {
+            let notified = self.shared.failed.notified();
+            if let Some(failure) = self.shared.failure.get() {
+                return failure.clone();
+            }
+            notified.await;
+        }
+    }
+
+    /// What the writer did so far.
+    #[must_use]
+    pub fn stats(&self) -> WriterStats {
+        let (commits, batches) = (&self.shared.commits, &self.shared.batches);
+        WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// Finishes what is queued and closes the file, so that the next open needs no repair.
+    ///
+    /// # Errors
+    /// When the last state could not be written; acknowledged batches are durable all the same.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<(), StoreError> {
+        drop(self.queue.take());
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(closed)) => closed,
+            Some(Err(_)) => Err(StoreError::Unavailable("the writer panicked".into())),
+            None => Ok(()),
+        }
+    }
+
+    fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Record>>, StoreError> {
+        let rows = self.shared.rows.load();
+        keys.iter().map(|key| read(&rows, key)).collect()
+    }
+
+    fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
+        if span.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.shared.rows.load();
+        let mut range = rows.range::<&[u8]>(span.from.as_bytes()..span.to.as_bytes()).map_err(unavailable)?;
+        let mut found = Vec::with_capacity(limit.min(128));
+        for _ in 0..limit {
+            let row = match span.order {
+                Order::Ascending => range.next(),
+                Order::Descending => range.next_back(),
+            };
+            let Some(row) = row else { break };
+            let (key, value) = row.map_err(unavailable)?;
+            if span.follow {
+                let target = Key::target(key.value())
+                    .ok_or_else(|| StoreError::Corrupt("an index entry points nowhere".into()))?;
+                let record = read(&rows, &target)?;
+                found.push(record.ok_or_else(|| StoreError::Corrupt("an index entry has no record".into()))?);
+            } else {
+                found.push(decode(Key::from_bytes(key.value()), value.value())?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn enqueue(&self, batch: Batch) -> Result<oneshot::Receiver<Result<Commit, StoreError>>, StoreError> {
+        if let Some(failure) = self.shared.failure.get() {
+            return Err(StoreError::Unavailable(failure.clone()));
+        }
+        let (answer, outcome) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))?;
+        match queue.try_send((batch, answer)) {
+            Ok(()) => Ok(outcome),
+            Err(TrySendError::Full(_)) => Err(StoreError::Busy),
+            Err(TrySendError::Disconnected(_)) => Err(StoreError::Unavailable("the writer has stopped".into())),
+        }
+    }
+}
+
+impl Drop for Redb {
+    fn drop(&mut self) {
+        // Close reports errors to those who ask by `close`; here nobody listens, and what was acknowledged is durable.
+        let _ = self.stop();
+    }
+}
+
+impl Shared {
+    fn fail(&self, reason: String) {
+        let _ = self.failure.set(reason);
+        self.failed.notify_waiters();
+    }
+}
+
+impl Store for Redb {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        Box::pin(std::future::ready(self.read_all(keys)))
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+        Box::pin(std::future::ready(self.read_span(span, limit)))
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        let queued = self.enqueue(batch);
+        Box::pin(async move {
+            let outcome = queued?.await;
+            outcome.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped before it answered".into())))
+        })
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        let state = self.shared.failure.get().map_or(Ok(()), |failure| Err(StoreError::Unavailable(failure.clone())));
+        Box::pin(std::future::ready(state))
+    }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+fn refusal(path: &Path, error: DatabaseError) -> StoreError {
+    let shown = path.display();
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} is in use by another process")),
+        DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+            StoreError::Corrupt(format!("{shown} is not a store of this program, or is damaged ({error})"))
+        }
+        DatabaseError::Storage(redb::StorageError::Corrupted(detail)) => {
+            StoreError::Corrupt(format!("{shown} is damaged ({detail}); restore it from a backup"))
+        }
+        other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),
+    }
+}
+
+/// Makes the tables of a new file, and refuses a file that a later version wrote.
+fn prepare(db: &Database) -> Result<(), StoreError> {
+    let mut transaction = db.begin_write().map_err(unavailable)?;
+    transaction.set_two_phase_commit(true);
+    {
+        let mut meta = transaction.open_table(META).map_err(unavailable)?;
+        let found = meta.get("schema_version").map_err(unavailable)?.map(|version| version.value());
+        match found {
+            Some(SCHEMA_VERSION) => return Ok(()),
+            Some(other) => {
+                return Err(StoreError::Unavailable(format!(
+                    "the store has schema version {other}, this program knows {SCHEMA_VERSION}: run the version that wrote it"
+                )));
+            }
+            None => drop(meta.insert("schema_version", SCHEMA_VERSION).map_err(unavailable)?),
+        }
+        transaction.open_table(ROWS).map_err(unavailable)?;
+    }
+    transaction.commit().map_err(unavailable)
+}
+
+fn snapshot(db: &Database) -> Result<Rows, StoreError> {
+    db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)
+}
+
+fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError> {
+    let value = rows.get(key.as_bytes()).map_err(unavailable)?;
+    value.map(|value| decode(key.clone(), value.value())).transpose()
+}
+
+fn decode(key: Key, stored: &[u8]) -> Result<Record, StoreError> {
+    let (revision, value) = split(stored)?;
+    Ok(Record { key, revision, value: Bytes::copy_from_slice(value) })
+}
+
+fn split(stored: &[u8]) -> Result<(Revision, &[u8]), StoreError> {
+    match stored.split_first() {
+        None => Ok((0, stored)),
+        Some((&FORMAT, rest)) if rest.len() >= HEADER - 1 => {
+            let (revision, value) = rest.split_at(HEADER - 1);
+            let revision = revision.try_into().map_err(|_| StoreError::Corrupt("a record has no revision".into()))?;
+            Ok((u64::from_be_bytes(revision), value))
+        }
+        Some((format, _)) => Err(StoreError::Corrupt(format!("a record has the unknown format {format}"))),
+    }
+}
+
+fn encode(revision: Revision, value: &[u8]) -> Vec<u8> {
+    if revision == 0 && value.is_empty() {
+        return Vec::new();
+    }
+    let mut stored = Vec::with_capacity(HEADER + value.len());
+    stored.push(FORMAT);
+    stored.extend_from_slice(&revision.to_be_bytes());
+    stored.extend_from_slice(value);
+    stored
+}
+
+fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
+    let mut settled = true;
+    loop {
+        let first =
+            if settled { jobs.recv().map_err(|_| RecvTimeoutError::Disconnected) } else { jobs.recv_timeout(SETTLE) };
+        match first {
+            Ok(first) => {
+                let group = std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(GROUP);
+                let (batches, answers): (Vec<_>, Vec<_>) = group.unzip();
+                answer(shared, apply(db, shared, batches), answers);
+                settled = false;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = settle(db) {
+                    shared.fail(error.to_string());
+                }
+                settled = true;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if let Some(failure) = shared.failure.get() {
+            // Nothing may be acknowledged any more; whoever waits is told, whoever comes is refused at the door.
+            while let Ok((_, answer)) = jobs.try_recv() {
+                let _ = answer.send(Err(StoreError::Unavailable(failure.clone())));
+            }
+            return;
+        }
+    }
+}
+
+/// One transaction for all of them; each one's checks see the writes of those before it.
+fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Commit>, StoreError> {
+    let mut transaction = db.begin_write().map_err(unavailable)?;
+    transaction.set_two_phase_commit(true);
+    let mut outcomes = Vec::with_capacity(batches.len());
+    {
+        let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
+        for batch in batches {
+            outcomes.push(apply_one(&mut rows, batch)?);
+        }
+    }
+    let applied = outcomes.iter().filter(|outcome| **outcome == Commit::Applied).count();
+    if applied == 0 {
+        transaction.abort().map_err(unavailable)?;
+        return Ok(outcomes);
+    }
+    transaction.commit().map_err(|error| StoreError::Unknown(error.to_string()))?;
+    // Published before anyone is answered: whoever got an answer reads it.
+    shared.rows.store(Arc::new(snapshot(db).map_err(|error| StoreError::Unknown(error.to_string()))?));
+    shared.commits.fetch_add(1, Ordering::Relaxed);
+    shared.batches.fetch_add(applied as u64, Ordering::Relaxed);
+    Ok(outcomes)
+}
+
+fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -> Result<Commit, StoreError> {
+    for check in batch.checks {
+        let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;
+        let revision = stored.map(|stored| split(stored.value()).map(|(revision, _)| revision)).transpose()?;
+        let holds = match &check {
+            Check::At(_, expected) => revision == Some(*expected),
+            Check::Present(_) => revision.is_some(),
+            Check::Absent(_) => revision.is_none(),
+        };
+        if !holds {
+            return Ok(Commit::Stale(check.key().clone()));
+        }
+    }
+    for write in batch.writes {
+        match write {
+            Write::Put(key, revision, value) => {
+                drop(rows.insert(key.as_bytes(), encode(revision, &value).as_slice()).map_err(unavailable)?)
+            }
+            Write::Delete(key) => drop(rows.remove(key.as_bytes()).map_err(unavailable)?),
+        }
+    }
+    Ok(Commit::Applied)
+}
+
+fn answer(
+    shared: &Shared,
+    outcome: Result<Vec<Commit>, StoreError>,
+    answers: Vec<oneshot::Sender<Result<Commit, StoreError>>>,
+) {
+    match outcome {
+        Ok(outcomes) => {
+            for (answer, outcome) in answers.into_iter().zip(outcomes) {
+                // A caller that went away does not undo what was committed for it.
+                let _ = answer.send(Ok(outcome));
+            }
+        }
+        Err(error) => {
+            shared.fail(error.to_string());
+            for answer in answers {
+                let _ = answer.send(Err(error.clone()));
+            }
+        }
+    }
+}
+
+/// An empty commit that also saves the allocator state.
+fn settle(db: &Database) -> Result<(), StoreError> {
+    let mut transaction = db.begin_write().map_err(unavailable)?;
+    transaction.set_quick_repair(true);
+    transaction.commit().map_err(unavailable)
+}

@@ -1,0 +1,180 @@
+//! Amounts of money: exact decimals in a currency's own precision.
+
+use crate::value::{Decimal, DecimalError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
+use serde_json::value::RawValue;
+
+/// An amount from 0 to 99,999,999,999.9999 of a currency's main unit, held in ten-thousandths.
+///
+/// ISO 4217 knows no currency with more than four digits, so every amount is exact. It is read from the text of a
+/// JSON number and printed as the shortest such number: `89.5`, never `89.50` or `"89.5"`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Money(i64);
+
+const UNIT: i64 = 10_000;
+const UNIT_DIGITS: u32 = 4;
+
+impl Money {
+    /// The largest amount: fifteen significant digits, which every JSON reader keeps exactly.
+    pub const MAX: Self = Self(99_999_999_999 * UNIT + 9_999);
+
+    /// Reads a JSON number's text with at most `digits` decimals.
+    ///
+    /// # Errors
+    /// A sentence for the caller that says which rule the number breaks.
+    pub fn parse(text: &str, digits: u32) -> Result<Self, String> {
+        let decimal = match Decimal::parse(text) {
+            Ok(decimal) => decimal,
+            Err(DecimalError::NotANumber) => return Err("must be a number".into()),
+            Err(DecimalError::OutOfRange) => {
+                return Err(format!("must be between 0 and {} with at most {digits} decimals", Self::MAX));
+            }
+        };
+        if decimal.coefficient < 0 {
+            return Err("must be 0 or more".into());
+        }
+        if decimal.scale > digits.min(UNIT_DIGITS) {
+            return Err(format!("has more decimals than the currency's {digits}; round it before sending"));
+        }
+        let units = decimal.coefficient * 10_i128.pow(UNIT_DIGITS - decimal.scale);
+        match i64::try_from(units) {
+            Ok(units) if units <= Self::MAX.0 => Ok(Self(units)),
+            _ => Err(format!("must be at most {}", Self::MAX)),
+        }
+    }
+
+    /// This amount `count` times; `None` past [`Money::MAX`].
+    #[must_use]
+    pub fn times(self, count: u32) -> Option<Self> {
+        self.0.checked_mul(i64::from(count)).filter(|units| *units <= Self::MAX.0).map(Self)
+    }
+
+    /// The sum; `None` past [`Money::MAX`].
+    #[must_use]
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).filter(|units| *units <= Self::MAX.0).map(Self)
+    }
+}
+
+impl std::fmt::Display for Money {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (whole, fraction) = (self.0 / UNIT, self.0 % UNIT);
+        if fraction == 0 {
+            return write!(f, "{whole}");
+        }
+        let fraction = format!("{fraction:04}");
+        write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
+    }
+}
+
+impl Serialize for Money {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Money {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::parse(raw.get(), UNIT_DIGITS).map_err(D::Error::custom)
+    }
+}
+
+/// An ISO 4217 currency that has an exponent, written as its three-letter code.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Currency {
+    code: iso_currency::Currency,
+    digits: u32,
+}
+
+impl Currency {
+    /// Reads a code in capitals, such as `USD`.
+    #[must_use]
+    pub fn parse(code: &str) -> Option<Self> {
+        let code = iso_currency::Currency::from_code(code)?;
+        let digits = u32::from(code.exponent()?);
+        (digits <= UNIT_DIGITS).then_some(Self { code, digits })
+    }
+
+    /// How many decimals an amount may have: 2 for USD, 0 for JPY, 3 for KWD.
+    #[must_use]
+    pub fn digits(self) -> u32 {
+        self.digits
+    }
+}
+
+impl std::fmt::Display for Currency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code.code())
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code.code())
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let code = String::deserialize(deserializer)?;
+        Self::parse(&code).ok_or_else(|| D::Error::custom("not an ISO 4217 currency"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn amounts_are_exact_decimals() {
+        let sum = Money::parse("0.1", 2).unwrap().plus(Money::parse("0.2", 2).unwrap()).unwrap();
+        assert_eq!(serde_json::to_string(&sum).unwrap(), "0.3");
+        assert_eq!(Money::parse("89.50", 2).unwrap().to_string(), "89.5");
+        assert_eq!(Money::parse("1e2", 0).unwrap().to_string(), "100");
+        assert_eq!(Money::parse("99999999999.9999", 4).unwrap(), Money::MAX);
+    }
+
+    #[test]
+    fn more_decimals_than_the_currency_has_are_refused_not_rounded() {
+        assert!(Money::parse("10.001", 2).is_err_and(|message| message.contains("decimals")));
+        assert!(Money::parse("10.5", 0).is_err());
+        assert!(Money::parse("10.001", 3).is_ok());
+        assert!(Money::parse("10.500", 2).is_ok(), "the same value as 10.5");
+    }
+
+    #[test]
+    fn negative_and_huge_amounts_are_refused() {
+        for text in ["-1", "-0.01", "1e400", "100000000000", "1e11", "true"] {
+            assert!(Money::parse(text, 2).is_err(), "{text}");
+        }
+        assert_eq!(Money::parse("-0", 2), Ok(Money::default()));
+    }
+
+    #[test]
+    fn products_past_the_maximum_are_none() {
+        assert_eq!(Money::MAX.times(2), None);
+        assert_eq!(Money::parse("89.5", 2).unwrap().times(4).unwrap().to_string(), "358");
+    }
+
+    #[test]
+    fn currencies_know_their_digits() {
+        for (code, digits) in [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)] {
+            assert_eq!(Currency::parse(code).map(Currency::digits), Some(digits), "{code}");
+        }
+        for code in ["usd", "XXX", "ABC", "", "US"] {
+            assert_eq!(Currency::parse(code), None, "{code}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(units in 0..=Money::MAX.0) {
+            let money = Money(units);
+            let json = serde_json::to_string(&money).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Money>(&json).unwrap(), money);
+            prop_assert_eq!(json.parse::<f64>().unwrap().to_string(), json, "a float reader keeps it");
+        }
+    }
+}

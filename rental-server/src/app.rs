@@ -1,0 +1,90 @@
+//! What every request can reach: the store, the table, the gate, and the limits.
+
+use crate::{gate::Gate, limiter::Limit, metrics::Metrics, routes::Routes};
+use bytes::Bytes;
+use rental_core::{
+    error::Error,
+    store::{Store, redb::Redb},
+};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+/// Bounds of every request; all of them are flags.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_body: usize,
+    pub(crate) request_timeout: Duration,
+    pub(crate) rate: Option<Limit>,
+}
+
+/// The server's state, shared by all connections.
+pub(crate) struct App {
+    pub(crate) store: Arc<Redb>,
+    pub(crate) routes: Routes,
+    pub(crate) gate: Gate,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) started: Instant,
+    /// Set when the process was asked to stop.
+    pub(crate) draining: AtomicBool,
+    pub(crate) openapi: Bytes,
+    pub(crate) docs: Bytes,
+    admin_token: [u8; 32],
+    /// Idempotency keys whose first request still runs in this process.
+    running: Mutex<HashSet<(Uuid, String)>>,
+}
+
+impl App {
+    pub(crate) fn new(store: Arc<Redb>, admin_token: &str, limits: Limits) -> Self {
+        let routes = Routes::new();
+        let openapi = crate::openapi::document(&routes);
+        Self {
+            store,
+            metrics: Metrics::new(&routes),
+            docs: crate::docs_page::page(&routes).into(),
+            openapi: openapi.into(),
+            routes,
+            gate: Gate::default(),
+            limits,
+            started: Instant::now(),
+            draining: AtomicBool::new(false),
+            admin_token: Sha256::digest(admin_token.as_bytes()).into(),
+            running: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+
+    /// Whether this is the admin token. The hashes are compared, in constant time.
+    pub(crate) fn is_admin(&self, presented: &str) -> bool {
+        let hash: [u8; 32] = Sha256::digest(presented.as_bytes()).into();
+        hash.ct_eq(&self.admin_token).into()
+    }
+
+    /// Marks an idempotency key as running until the guard goes.
+    pub(crate) fn begin(&self, organization: Uuid, name: &str) -> Result<Running<'_>, Error> {
+        let entry = (organization, name.to_owned());
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.insert(entry.clone()) { Ok(Running { app: self, entry }) } else { Err(Error::IdempotencyInUse) }
+    }
+}
+
+/// An idempotency key in use.
+pub(crate) struct Running<'a> {
+    app: &'a App,
+    entry: (Uuid, String),
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.app.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.entry);
+    }
+}

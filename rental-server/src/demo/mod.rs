@@ -1,0 +1,236 @@
+//! `--demo`: a believable fleet in a temporary store, made through the same operations as any request.
+
+mod data;
+
+use crate::{
+    app::App,
+    edge::{self, Moment},
+    keys, routes,
+};
+use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHICLES, VIOLATIONS};
+use futures_util::future::join_all;
+use rental_core::{
+    error::Error,
+    operation::{self, Create, Intent},
+    resources::{Collection, organization::Organization},
+    value::Date,
+};
+use serde_json::{Value, json};
+use std::{io::Write, path::PathBuf, sync::Arc};
+
+/// A temporary directory that goes when the process ends in order.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Result<Self, String> {
+        let made = tempfile::Builder::new().prefix("rental-demo-").tempdir();
+        made.map(Self).map_err(|error| format!("cannot make a temporary directory: {error}"))
+    }
+
+    pub(crate) fn store_path(&self) -> PathBuf {
+        self.0.path().join("demo.redb")
+    }
+}
+
+/// Fills the store and prints how to use it.
+pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), String> {
+    let explain = |error: Error| format!("cannot make the sample data: {error:?}");
+    let (organization, write_key) = seed(app).await.map_err(explain)?;
+    let read_key = keys::issue(app, &organization, "read", "Demo, read only").await.map_err(explain)?;
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(
+        out,
+        "rental-server {version}: demo data in a temporary store; Ctrl-C removes it
+
+  base URL         {base}
+  docs             {base}/docs
+  organization     {id}  ({name})
+  read_write key   {write_key}
+  read key         {read_key}
+  admin token      {token}
+
+Try it:
+
+  curl -s '{base}/v1/rentals?status=ACTIVE&limit=3' -H 'Authorization: Bearer {write_key}'
+",
+        version = env!("CARGO_PKG_VERSION"),
+        id = organization.id,
+        name = organization.name,
+    );
+    let _ = out.flush();
+    Ok(())
+}
+
+async fn seed(app: &App) -> Result<(Organization, String), Error> {
+    let system = Organization::system();
+    let made = make(app, &system, operator("organization")?, &json!({"name": "Sunrise Rentals (demo)"})).await?;
+    let organization = crate::gate::organization(app.store(), text(&made, "id")).await?;
+    let key = keys::issue(app, &organization, "read_write", "Demo").await?;
+    let today = today();
+    let vehicles = all(app, &organization, "vehicle", (0..VEHICLES.len()).map(vehicle).collect()).await?;
+    let customers = all(app, &organization, "customer", (0..200).map(customer).collect()).await?;
+    let rentals = (0..400).map(|n| rental(n, &vehicles[n % vehicles.len()], &customers[(n * 37 + 11) % customers.len()], today));
+    let rentals = all(app, &organization, "rental", rentals.collect()).await?;
+    let ended: Vec<&Value> = rentals.iter().filter(|rental| rental["status"] == "COMPLETED").collect();
+    let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
+    let bills = recorded(app, &organization, "invoice", bills).await?;
+    for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 3) {
+        settle(app, &organization, text(bill, "id"), at % 20 == 0).await?;
+    }
+    let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
+    recorded(app, &organization, "toll", tolls).await?;
+    let violations = (0..40).map(|n| violation(n, ended[(n * 13 + 5) % ended.len()], &vehicles)).collect();
+    recorded(app, &organization, "violation", violations).await?;
+    let lead = json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
+    all(app, &organization, "lead", vec![lead]).await?;
+    Ok((organization, key))
+}
+
+fn operator(object: &str) -> Result<&'static Collection, Error> {
+    routes::operator(object).ok_or_else(|| Error::Internal(format!("no {object}")))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+async fn all(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
+    let collection = routes::public(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
+    many(app, organization, collection, bodies).await
+}
+
+async fn recorded(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
+    let collection = routes::recorded(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
+    many(app, organization, collection, bodies).await
+}
+
+/// Many at once share a commit; the order of the bodies is the order of the objects.
+async fn many(app: &App, organization: &Organization, collection: &Collection, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
+    let mut made = Vec::with_capacity(bodies.len());
+    for chunk in bodies.chunks(50) {
+        for object in join_all(chunk.iter().map(|body| make(app, organization, collection, body))).await {
+            made.push(object?);
+        }
+    }
+    Ok(made)
+}
+
+async fn make(app: &App, organization: &Organization, collection: &Collection, body: &Value) -> Result<Value, Error> {
+    let body = body.to_string();
+    perform(app, organization, &Create { collection, organization, body: body.as_bytes(), given: &[] }).await
+}
+
+async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
+    perform(app, organization, &crate::http::handlers::Settle { organization, id, void }).await
+}
+
+async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {
+    let render = |_: &Error| (500, bytes::Bytes::new());
+    let written = operation::write(app.store(), &Moment::new(), organization.id, None, intent, (200, &render)).await?;
+    serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
+}
+
+fn today() -> u32 {
+    Date::parse(&edge::now().to_string()[..10]).map_or(0, Date::day_number)
+}
+
+fn day(number: u32) -> String {
+    Date::from_day_number(number).map_or_else(String::new, |date| date.to_string())
+}
+
+fn plate(n: usize) -> String {
+    format!("K{}{} {:04}", char::from(b'A' + (n % 26) as u8), char::from(b'A' + (n * 7 % 26) as u8), (n * 1237 + 1042) % 10_000).replace(' ', "")
+}
+
+fn tag(n: usize) -> String {
+    format!("004{:08}", 12_345_678 + n * 7919)
+}
+
+fn vehicle(n: usize) -> Value {
+    let (name, make, model, year, color, rate, deposit) = VEHICLES[n];
+    let number = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    json!({
+        "name": name, "make": make, "model": model, "year": year, "color": color, "plate": plate(n), "transponder_number": tag(n),
+        "turo_listing_id": if n % 3 == 0 { json!((1_100_000 + n * 3571).to_string()) } else { Value::Null },
+        "daily_rate": number(rate), "deposit_amount": number(deposit),
+        "status": match n { 10 => "maintenance", 24 => "unavailable", _ if n % 2 == 0 => "rented", _ => "available" },
+    })
+}
+
+fn customer(n: usize) -> Value {
+    let (first, last) = (FIRST_NAMES[n % FIRST_NAMES.len()], LAST_NAMES[n / FIRST_NAMES.len()]);
+    json!({
+        "full_name": format!("{first} {last}"),
+        "email": format!("{}.{}@example.com", first.to_lowercase(), last.to_lowercase()),
+        "phone": format!("+1212555{:04}", 100 + n),
+        "preferred_language": LANGUAGES[n % LANGUAGES.len()],
+        "source_channel": CHANNELS[n % CHANNELS.len()],
+    })
+}
+
+/// The sixteen rentals of a vehicle follow one another, from five months ago to next month; the states follow the calendar.
+fn rental(n: usize, vehicle: &Value, customer: &Value, today: u32) -> Value {
+    let (car, turn) = ((n % VEHICLES.len()) as u32, (n / VEHICLES.len()) as u32);
+    let start = today - 150 + turn * 12 + car % 5;
+    let end = start + 2 + (car * 5 + turn * 3) % 8;
+    let status = match () {
+        () if end < today && (n * 7) % 9 == 0 => "CANCELLED",
+        () if end < today => "COMPLETED",
+        () if start <= today => "ACTIVE",
+        () if start < today + 14 => "APPROVED",
+        () => "NEW",
+    };
+    let delivery = n.is_multiple_of(5);
+    json!({
+        "customer_id": customer["id"], "vehicle_id": vehicle["id"], "start_date": day(start), "end_date": day(end), "status": status,
+        "booking_id": if n % 3 == 0 { json!(format!("TURO-{}", 40_000_000 + n * 317)) } else { Value::Null },
+        "pickup_type": if delivery { "delivery" } else { "pickup" },
+        "delivery_location": if delivery { json!(ADDRESSES[n / 5 % ADDRESSES.len()]) } else { Value::Null },
+    })
+}
+
+fn place_of(rental: &Value, vehicles: &[Value]) -> usize {
+    vehicles.iter().position(|vehicle| vehicle["id"] == rental["vehicle_id"]).unwrap_or(0)
+}
+
+fn invoice(rental: &Value, vehicles: &[Value]) -> Value {
+    let name = text(&vehicles[place_of(rental, vehicles)], "name");
+    let line = json!({"description": format!("{} nights, {name}", rental["rental_days"]), "amount": rental["final_price"]});
+    json!({"customer_id": rental["customer_id"], "rental_id": rental["id"], "lines": [line]})
+}
+
+fn during(rental: &Value, n: usize) -> u32 {
+    let start = Date::parse(text(rental, "start_date")).map_or(0, Date::day_number);
+    let nights = rental["rental_days"].as_u64().and_then(|nights| u32::try_from(nights).ok()).unwrap_or(1);
+    start + n as u32 % nights.max(1)
+}
+
+fn toll(n: usize, rental: &Value, vehicles: &[Value]) -> Value {
+    let (agency, plaza, amount) = TOLLS[n % TOLLS.len()];
+    let car = place_of(rental, vehicles);
+    let amount: Value = serde_json::from_str(amount).unwrap_or(Value::Null);
+    json!({
+        "amount": amount, "agency": agency, "plaza": plaza, "vehicle_id": rental["vehicle_id"],
+        "customer_id": if n % 5 < 3 { rental["customer_id"].clone() } else { Value::Null },
+        "transaction_id": (61_230_000_000_u64 + n as u64 * 104_729).to_string(),
+        "occurred_at": format!("{}T{:02}:{:02}:00Z", day(during(rental, n)), 6 + n % 17, n * 7 % 60),
+        "plate": plate(car), "plate_state": "NY", "transponder_number": tag(car),
+    })
+}
+
+fn violation(n: usize, rental: &Value, vehicles: &[Value]) -> Value {
+    let (what, fine, agency) = VIOLATIONS[n % VIOLATIONS.len()];
+    let fine: u64 = fine.parse().unwrap_or(0);
+    let penalty = if n % 4 == 0 { 25 } else { 0 };
+    let paid = if n % 6 == 5 { fine + penalty } else { 0 };
+    let date = day(during(rental, n));
+    json!({
+        "summons_number": (4_630_000_000_u64 + n as u64 * 15_485).to_string(), "amount_due": fine + penalty - paid,
+        "vehicle_id": rental["vehicle_id"], "customer_id": if n % 2 == 0 { rental["customer_id"].clone() } else { Value::Null },
+        "plate": plate(place_of(rental, vehicles)), "state": "NY",
+        "issue_date": format!("{}/{}/{}", &date[5..7], &date[8..], &date[..4]),
+        "violation_time": format!("{:02}:{:02}{}", 1 + n % 11, n * 17 % 60, if n % 2 == 0 { "A" } else { "P" }),
+        "violation": what, "fine_amount": fine, "penalty_amount": penalty, "interest_amount": 0, "reduction_amount": 0,
+        "payment_amount": paid, "issuing_agency": agency,
+    })
+}

@@ -1,0 +1,68 @@
+//! The one place that reads the wall clock and makes random ids.
+
+use rental_core::{operation::Edge, value::Timestamp};
+use std::{
+    sync::{
+        LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+use uuid::{ContextV7, Uuid};
+
+/// The present time, in milliseconds.
+#[expect(clippy::disallowed_methods, reason = "this is the edge")]
+pub(crate) fn now() -> Timestamp {
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+}
+
+/// Counts within a millisecond, and keeps counting when the clock is set back.
+static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
+
+/// The moment of one request: its time stands still, its ids rise.
+pub(crate) struct Moment(Timestamp);
+
+impl Moment {
+    pub(crate) fn new() -> Self {
+        Self(now())
+    }
+}
+
+impl Edge for Moment {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+
+    /// Rises within this process even when the clock is set back.
+    fn new_id(&self) -> Uuid {
+        let millis = self.0.millis();
+        let nanos = u32::try_from(millis % 1000 * 1_000_000).unwrap_or(0);
+        let context = IDS.lock().unwrap_or_else(PoisonError::into_inner);
+        Uuid::new_v7(uuid::Timestamp::from_unix(&*context, millis / 1000, nanos))
+    }
+}
+
+/// 32 random bytes for a secret, from the operating system.
+#[expect(clippy::disallowed_methods, reason = "this is the edge")]
+pub(crate) fn secret_bytes() -> [u8; 32] {
+    // A v4 UUID has 122 random bits of a CSPRNG; three of them hashed give 256 bits without another dependency.
+    use sha2::{Digest, Sha256};
+    let mut hash = Sha256::new();
+    (0..3).for_each(|_| hash.update(Uuid::new_v4().as_bytes()));
+    hash.finalize().into()
+}
+
+/// `req_` and 32 hexadecimal digits, unique among all servers; not a secret.
+pub(crate) fn request_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static SEED: std::sync::OnceLock<u128> = std::sync::OnceLock::new();
+    let seed = *SEED.get_or_init(|| u128::from_be_bytes(secret_bytes()[..16].try_into().unwrap_or_default()));
+    let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
+    // An odd multiplier makes different numbers of different counts; the seed tells one process from another.
+    let id = seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+    let mut text = String::with_capacity(36);
+    text.push_str("req_");
+    text.push_str(Uuid::from_u128(id).simple().encode_lower(&mut Uuid::encode_buffer()));
+    text
+}

@@ -1,0 +1,160 @@
+//! Opens requests: from the text of a key to a principal, without reading the store for keys that were seen before.
+//!
+//! A cached principal counts only for the epoch in which it was read. Whoever changes a key or an organization calls
+//! [`Gate::forget`] after the commit and before the answer, so a revoked key is refused on the very next request.
+
+use crate::limiter::Bucket;
+use rental_core::{
+    access::{self, Principal},
+    error::{Error, KeyProblem},
+    page,
+    resources::{
+        Resource,
+        api_key::{self, ApiKey},
+        organization::{self, Organization, SYSTEM},
+        parse,
+    },
+    store::{Batch, Commit, Store, key},
+    value::Timestamp,
+};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use uuid::Uuid;
+
+/// Most keys that are remembered; one more empties the memory, which costs each key two reads.
+const MOST_KEYS: usize = 50_000;
+const MINUTE: u64 = 60_000;
+
+/// What is kept of a key between requests, whatever happens to its record.
+#[derive(Default)]
+pub(crate) struct Usage {
+    /// The minute of the last request, since 1970.
+    minute: AtomicU64,
+    /// The state of its rate limit.
+    pub(crate) bucket: Bucket,
+}
+
+/// An accepted key.
+#[derive(Clone)]
+pub(crate) struct Pass {
+    pub(crate) principal: Arc<Principal>,
+    pub(crate) usage: Arc<Usage>,
+}
+
+struct Seen {
+    epoch: u64,
+    hash: [u8; 32],
+    pass: Pass,
+}
+
+/// The memory of keys.
+#[derive(Default)]
+pub(crate) struct Gate {
+    epoch: AtomicU64,
+    seen: RwLock<HashMap<[u8; 16], Seen>>,
+    usage: Mutex<HashMap<Uuid, Arc<Usage>>>,
+    /// Keys used since the last flush, with the minute.
+    used: Mutex<HashMap<Uuid, u64>>,
+}
+
+impl Gate {
+    /// From now on every key and organization is read anew.
+    pub(crate) fn forget(&self) {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Who presents this key. Whether the request is allowed is [`Principal::authorize`]'s to say.
+    pub(crate) async fn open(&self, store: &dyn Store, presented: &str, now: Timestamp) -> Result<Pass, Error> {
+        let invalid = Error::Unauthenticated(KeyProblem::Invalid);
+        let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
+        let epoch = self.epoch.load(Ordering::SeqCst);
+        let pass = match self.remembered(&hash, epoch) {
+            Some(pass) => pass,
+            None => {
+                let principal = read(store, &hash).await?.ok_or(invalid)?;
+                self.remember(hash, epoch, principal)
+            }
+        };
+        self.note_use(&pass, now);
+        Ok(pass)
+    }
+
+    fn remembered(&self, hash: &[u8; 32], epoch: u64) -> Option<Pass> {
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        let entry = seen.get(&hash[..16])?;
+        (entry.epoch == epoch && entry.hash == *hash).then(|| entry.pass.clone())
+    }
+
+    /// `epoch` is that from before the read: if something changed meanwhile, the entry never counts.
+    fn remember(&self, hash: [u8; 32], epoch: u64, principal: Principal) -> Pass {
+        let mut usages = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if usages.len() >= MOST_KEYS {
+            usages.clear();
+        }
+        let usage = Arc::clone(usages.entry(principal.key.id).or_default());
+        let pass = Pass { principal: Arc::new(principal), usage };
+        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_KEYS {
+            seen.clear();
+        }
+        let mut selector = [0; 16];
+        selector.copy_from_slice(&hash[..16]);
+        seen.insert(selector, Seen { epoch, hash, pass: pass.clone() });
+        pass
+    }
+
+    fn note_use(&self, pass: &Pass, now: Timestamp) {
+        let minute = now.millis() / MINUTE;
+        if pass.usage.minute.swap(minute, Ordering::Relaxed) != minute {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(pass.principal.key.id, minute);
+        }
+    }
+
+    /// Writes the minutes of last use into the keys' records: a few writes a minute, whatever the number of requests.
+    pub(crate) async fn flush_use(&self, store: &dyn Store) -> Result<(), Error> {
+        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        for (id, minute) in used {
+            let keys = [key::record(SYSTEM, &api_key::SPEC, id)];
+            // Others change a key's record only now and then; a lost race is won the second time.
+            for _ in 0..3 {
+                let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
+                let mut object: ApiKey = parse(&record.key, &record.value)?;
+                object.last_used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
+                let value = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
+                let mut batch = Batch::default();
+                batch.replace(record.key, record.revision, value.into());
+                if store.commit(batch).await? == Commit::Applied {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<Principal>, Error> {
+    let Some(entry) = store.get(&[key::access(hash)]).await?.pop().flatten() else { return Ok(None) };
+    let Some(id) = access::open_entry(&entry.value, hash) else { return Ok(None) };
+    let key: Option<ApiKey> = load(store, id).await?;
+    let Some(key) = key else { return Ok(None) };
+    let organization: Option<Organization> = load(store, key.organization_id).await?;
+    Ok(organization.map(|organization| Principal { key, organization: Arc::new(organization) }))
+}
+
+/// One of the operator's objects.
+async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<T>, Error> {
+    let record = store.get(&[key::record(SYSTEM, T::SPEC, id)]).await?.pop().flatten();
+    record.map(|record| parse(&record.key, &record.value)).transpose()
+}
+
+/// The organization that an operator's request names.
+pub(crate) async fn organization(store: &dyn Store, id: &str) -> Result<Organization, Error> {
+    let missing = Error::NotFound { object: organization::SPEC.object };
+    let Some(id) = page::id(id) else { return Err(missing) };
+    load(store, id).await?.ok_or(missing)
+}

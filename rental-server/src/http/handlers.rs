@@ -1,0 +1,251 @@
+//! What each row of the table does: open the gate, read the body, call the core, shape the answer.
+
+use crate::{
+    app::App,
+    gate,
+    http::{
+        call::{BodyStream, Call, read_body},
+        reply::{Problem, Reply, etag, lists, render},
+    },
+    keys,
+    limiter::Verdict,
+    routes::{self, Action, Found, Guard},
+};
+use bytes::Bytes;
+use rental_core::{
+    access::bearer,
+    error::{Error, KeyProblem},
+    idempotency::Ticket,
+    operation::{self, Create, Edge, Intent, Update, Written},
+    page::{self, ListQuery},
+    resources::{Collection, invoice::Invoice, organization::Organization},
+    store::{Record, Revision, Store},
+};
+use uuid::Uuid;
+use warp::http::{HeaderName, StatusCode, header};
+
+type Handled = Result<Reply, Problem>;
+
+/// Serves one matched request.
+pub(crate) async fn handle<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
+    match found.endpoint.guard {
+        Guard::Open => open_page(app, found.endpoint.action).await,
+        Guard::Key => with_key(app, found, call, body).await,
+        Guard::Admin => with_admin_token(app, found, call, body).await,
+    }
+}
+
+async fn open_page(app: &App, action: Action) -> Handled {
+    let page = |body: Bytes, kind: &str| Ok(Reply::json(body).with(header::CONTENT_TYPE, kind));
+    match action {
+        Action::Ready => {
+            let draining = app.draining.load(std::sync::atomic::Ordering::Relaxed);
+            if draining {
+                return Err(Error::Unavailable("draining".into()).into());
+            }
+            app.store().ready().await.map_err(Error::from)?;
+            Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ready\"}")))
+        }
+        Action::Metrics => page(
+            app.metrics.page(app.store.stats()).into(),
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        ),
+        Action::OpenApi => Ok(Reply::json(app.openapi.clone())),
+        Action::Docs => Ok(Reply::json(app.docs.clone())
+            .with(header::CONTENT_TYPE, "text/html; charset=utf-8")
+            .with(header::CONTENT_SECURITY_POLICY, crate::docs_page::POLICY)
+            .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
+            .with(header::REFERRER_POLICY, "no-referrer")),
+        _ => Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ok\"}"))),
+    }
+}
+
+fn presented(call: &Call) -> Result<&str, Error> {
+    let header = call.single(&header::AUTHORIZATION).ok().flatten();
+    header.and_then(bearer).ok_or(Error::Unauthenticated(KeyProblem::Missing))
+}
+
+async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
+    let collection = collection(found)?;
+    let pass = app.gate.open(app.store(), presented(call)?, call.moment.now()).await?;
+    let writes = matches!(found.endpoint.action, Action::Create | Action::Update);
+    pass.principal.authorize(writes, call.moment.now())?;
+    let verdict = app.limits.rate.map(|limit| {
+        let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        (limit, limit.take(&pass.usage.bucket, nanos))
+    });
+    if let Some((_, Verdict { allowed: false, wait_secs, .. })) = verdict {
+        let refused = Problem::TooManyRequests { retry_after: wait_secs };
+        return Ok(with_limits(Reply::problem(&refused, &call.request_id), verdict));
+    }
+    let organization = &pass.principal.organization;
+    let handled = match found.endpoint.action {
+        Action::List => list(app, organization.id, collection, call).await,
+        Action::Get => get(app, organization.id, collection, found.id, call).await,
+        Action::Create => create(app, organization, collection, call, body).await,
+        _ => update(app, organization, collection, found.id, call, body).await,
+    };
+    match verdict {
+        None => handled,
+        Some(_) => {
+            let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, &call.request_id));
+            Ok(with_limits(reply, verdict))
+        }
+    }
+}
+
+/// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
+fn with_limits(reply: Reply, verdict: Option<(crate::limiter::Limit, Verdict)>) -> Reply {
+    let Some((limit, verdict)) = verdict else { return reply };
+    reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"default\";q={};w=2", limit.burst())).with(
+        HeaderName::from_static("ratelimit"),
+        &format!("\"default\";r={};t={}", verdict.remaining, verdict.wait_secs),
+    )
+}
+
+async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
+    if !app.is_admin(presented(call)?) {
+        return Err(Error::Unauthenticated(KeyProblem::Invalid).into());
+    }
+    let collection = collection(found)?;
+    let system = Organization::system();
+    match found.endpoint.action {
+        Action::List => list(app, system.id, collection, call).await,
+        Action::Get => get(app, system.id, collection, found.id, call).await,
+        Action::Create if found.endpoint.path.contains("{organization}") => {
+            let organization = gate::organization(app.store(), found.id).await?;
+            create(app, &organization, collection, call, body).await
+        }
+        Action::Create if collection.spec.object == "api_key" => {
+            keys::create(app, call, &read(app, call, body).await?).await
+        }
+        Action::Create => create(app, &system, collection, call, body).await,
+        Action::RevokeKey => keys::revoke(app, call, found.id, &read(app, call, body).await?).await,
+        Action::RotateKey => keys::rotate(app, call, found.id, &read(app, call, body).await?).await,
+        Action::PayInvoice | Action::VoidInvoice => {
+            let bytes = read(app, call, body).await?;
+            let organization = operation::owner_of(app.store(), collection.spec, found.id).await?;
+            let settle = Settle {
+                organization: &organization,
+                id: found.id,
+                void: found.endpoint.action == Action::VoidInvoice,
+            };
+            write(app, &organization, call, &bytes, &settle).await
+        }
+        _ => {
+            let reply = update(app, &system, collection, found.id, call, body).await?;
+            app.gate.forget();
+            Ok(reply)
+        }
+    }
+}
+
+fn collection(found: &Found<'_, '_>) -> Result<&'static Collection, Problem> {
+    found.endpoint.collection.ok_or_else(|| Error::Internal(format!("{} has no resource", found.endpoint.path)).into())
+}
+
+async fn read<B: BodyStream>(app: &App, call: &Call, body: B) -> Result<Bytes, Problem> {
+    let bytes = read_body(call, body, app.limits.max_body).await?;
+    page::no_parameters(call.query())?;
+    Ok(bytes)
+}
+
+async fn list(app: &App, organization: Uuid, collection: &Collection, call: &Call) -> Handled {
+    let query = ListQuery::parse(call.query(), collection.spec)?;
+    Ok(Reply::json(operation::list(app.store(), organization, collection.spec, &query).await?))
+}
+
+async fn get(app: &App, organization: Uuid, collection: &Collection, id: &str, call: &Call) -> Handled {
+    page::no_parameters(call.query())?;
+    let Record { revision, value, .. } = operation::get(app.store(), organization, collection.spec, id).await?;
+    if lists(&call.headers, &header::IF_NONE_MATCH, revision) == Some(true) {
+        let unchanged = Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), headers: Vec::new() };
+        return Ok(unchanged.with(header::ETAG, &etag(revision)));
+    }
+    Ok(Reply::object(value, revision))
+}
+
+async fn create<B: BodyStream>(
+    app: &App,
+    organization: &Organization,
+    collection: &Collection,
+    call: &Call,
+    body: B,
+) -> Handled {
+    let bytes = read(app, call, body).await?;
+    let intent = Create { collection, organization, body: &bytes, given: &[] };
+    write(app, organization, call, &bytes, &intent).await
+}
+
+async fn update<B: BodyStream>(
+    app: &App,
+    organization: &Organization,
+    collection: &Collection,
+    id: &str,
+    call: &Call,
+    body: B,
+) -> Handled {
+    let bytes = read(app, call, body).await?;
+    let expected = |revision: Revision| lists(&call.headers, &header::IF_MATCH, revision).unwrap_or(true);
+    let intent = Update { collection, organization, id, body: &bytes, expected: &expected };
+    write(app, organization, call, &bytes, &intent).await
+}
+
+/// Performs a write, once for each idempotency key.
+pub(crate) async fn write(
+    app: &App,
+    organization: &Organization,
+    call: &Call,
+    body: &[u8],
+    intent: &dyn Intent,
+) -> Handled {
+    let ticket = ticket(call, body)?;
+    let running = ticket.as_ref().map(|ticket| app.begin(organization.id, &ticket.name)).transpose()?;
+    let rendered = |error: &Error| {
+        let (status, body) = render(&Problem::Core(error.clone()), &call.request_id);
+        (status.as_u16(), body)
+    };
+    let outcome =
+        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+    drop(running);
+    let Written { status, body, revision, replayed, .. } = outcome?;
+    let mut reply = Reply::json(body);
+    reply.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(revision) = revision {
+        reply = reply.with(header::ETAG, &etag(revision));
+    }
+    if replayed {
+        app.metrics.replays.inc();
+        reply = reply.with(HeaderName::from_static("idempotent-replayed"), "true");
+    }
+    Ok(reply)
+}
+
+fn ticket(call: &Call, body: &[u8]) -> Result<Option<Ticket>, Problem> {
+    let name = HeaderName::from_static("idempotency-key");
+    let bad = |rule| Problem::BadHeader { name: "Idempotency-Key", rule };
+    if !call.headers.contains_key(&name) {
+        return Ok(None);
+    }
+    let value = call.single(&name).map_err(|()| bad("must be sent once, as visible ASCII characters"))?.unwrap_or("");
+    Ticket::new(value.as_bytes(), call.method.as_str(), call.uri.path(), body).map(Some).map_err(bad)
+}
+
+/// An operator marks an invoice as paid or void.
+pub(crate) struct Settle<'a> {
+    pub(crate) organization: &'a Organization,
+    pub(crate) id: &'a str,
+    pub(crate) void: bool,
+}
+
+impl Intent for Settle<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> operation::Preparing<'a> {
+        Box::pin(async move {
+            let spec =
+                routes::recorded("invoice").map(|row| row.spec).ok_or_else(|| Error::Internal("no invoices".into()))?;
+            let before = operation::get(store, self.organization.id, spec, self.id).await?;
+            let decide = |invoice: &mut Invoice| invoice.settle(self.void, edge.now()).map(|event| vec![event]);
+            operation::edit(store, edge, self.organization, before, decide).await
+        })
+    }
+}

@@ -1,0 +1,357 @@
+//! Answers: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`, "Errors").
+
+use bytes::Bytes;
+use rental_core::{
+    error::{Error, FieldCode, FieldError, KeyProblem},
+    store::Revision,
+};
+use serde::Serialize;
+use uuid::Uuid;
+use warp::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+
+/// Whatever a request is refused for: what the core says, and what only HTTP knows.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    Core(Error),
+    RouteUnknown { hint: String },
+    MethodNotAllowed { allow: String },
+    TooLarge { limit: usize },
+    UnsupportedMediaType(&'static str),
+    BadHeader { name: &'static str, rule: &'static str },
+    TooManyRequests { retry_after: u64 },
+    BodyTimeout,
+    BodyBroken,
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+/// Status, `type` and `code` of a problem.
+type Class = (StatusCode, &'static str, &'static str);
+
+/// The five `type`s beside `idempotency_error`.
+const AUTHENTICATION: &str = "authentication_error";
+const PERMISSION: &str = "permission_error";
+const REQUEST: &str = "invalid_request_error";
+const IDEMPOTENCY: &str = "idempotency_error";
+const RATE: &str = "rate_limit_error";
+const API: &str = "api_error";
+
+/// Every way in which a request can be refused, for the error catalogue of the documentation.
+pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
+    (400, REQUEST, "body_invalid_json", "The body is not one JSON object. The message says the line and column."),
+    (400, REQUEST, "parameter_invalid", "A field or parameter has a value that it does not take."),
+    (400, REQUEST, "parameter_missing", "A required field is missing."),
+    (400, REQUEST, "parameter_unknown", "There is no such field or parameter, or only the server sets it."),
+    (400, REQUEST, "parameter_duplicate", "A field or parameter is sent more than once."),
+    (400, REQUEST, "resource_missing", "The body names an object that does not exist."),
+    (401, AUTHENTICATION, "api_key_missing", "There is no `Authorization: Bearer` header, or it is garbled."),
+    (401, AUTHENTICATION, "api_key_invalid", "There is no such API key."),
+    (401, AUTHENTICATION, "api_key_revoked", "The API key was revoked."),
+    (401, AUTHENTICATION, "api_key_expired", "The API key has expired."),
+    (403, PERMISSION, "plan_required", "API access requires the Pro plan."),
+    (403, PERMISSION, "insufficient_scope", "The API key may read, but not write."),
+    (404, REQUEST, "resource_missing", "There is no such object."),
+    (404, REQUEST, "route_unknown", "There is no such path."),
+    (405, REQUEST, "method_not_allowed", "The path exists, but not with this method. `Allow` lists those it has."),
+    (408, REQUEST, "request_timeout", "The body did not arrive in time."),
+    (
+        409,
+        REQUEST,
+        "vehicle_unavailable",
+        "Another rental holds the vehicle on one of these nights; `conflicting_rental_id` names it.",
+    ),
+    (409, REQUEST, "state_conflict", "What the object is now does not allow this change."),
+    (
+        409,
+        IDEMPOTENCY,
+        "idempotency_key_in_use",
+        "The first request with this idempotency key still runs. Retry after `Retry-After` seconds.",
+    ),
+    (412, REQUEST, "precondition_failed", "`If-Match` names another revision than the present one."),
+    (413, REQUEST, "request_too_large", "The body is larger than the server takes."),
+    (415, REQUEST, "unsupported_media_type", "The body is not `application/json`, or it has a `Content-Encoding`."),
+    (422, IDEMPOTENCY, "idempotency_key_reused", "The idempotency key was used for another request."),
+    (429, RATE, "rate_limited", "Too many requests with this key. Retry after `Retry-After` seconds."),
+    (500, API, "internal_error", "A fault of the server. The request id helps to find it."),
+    (
+        503,
+        API,
+        "service_unavailable",
+        "The server cannot serve now. Retry after `Retry-After` seconds, with the same idempotency key.",
+    ),
+];
+
+fn class(problem: &Problem) -> Class {
+    match problem {
+        Problem::Core(error) => core_class(error),
+        Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
+        Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
+        Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
+        Problem::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, REQUEST, "unsupported_media_type"),
+        Problem::BadHeader { .. } => (StatusCode::BAD_REQUEST, REQUEST, "parameter_invalid"),
+        Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
+        Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
+        Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
+    }
+}
+
+fn core_class(error: &Error) -> Class {
+    match error {
+        Error::Unauthenticated(problem) => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(*problem)), // spec, Errors
+        Error::PlanRequired => (StatusCode::FORBIDDEN, PERMISSION, "plan_required"), // spec, Errors
+        Error::ScopeRequired => (StatusCode::FORBIDDEN, PERMISSION, "insufficient_scope"), // spec, Errors
+        Error::NotFound { .. } => (StatusCode::NOT_FOUND, REQUEST, "resource_missing"),
+        Error::Malformed(_) => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
+        Error::Invalid(errors) => {
+            (StatusCode::BAD_REQUEST, REQUEST, errors.first().map_or("parameter_invalid", |first| first.code.as_str()))
+        }
+        Error::VehicleUnavailable { .. } => (StatusCode::CONFLICT, REQUEST, "vehicle_unavailable"),
+        Error::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, REQUEST, "precondition_failed"),
+        Error::Conflict(_) => (StatusCode::CONFLICT, REQUEST, "state_conflict"),
+        Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
+        Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
+        Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+    }
+}
+
+fn key_code(problem: KeyProblem) -> &'static str {
+    match problem {
+        KeyProblem::Missing => "api_key_missing",
+        KeyProblem::Invalid => "api_key_invalid",
+        KeyProblem::Revoked => "api_key_revoked",
+        KeyProblem::Expired => "api_key_expired",
+    }
+}
+
+fn message(problem: &Problem) -> String {
+    match problem {
+        Problem::Core(error) => core_message(error),
+        Problem::RouteUnknown { hint } => hint.clone(),
+        Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),
+        Problem::TooLarge { limit } => format!("The body is larger than {limit} bytes."),
+        Problem::UnsupportedMediaType(rule) => (*rule).to_owned(),
+        Problem::BadHeader { name, rule } => format!("The header `{name}` {rule}."),
+        Problem::TooManyRequests { retry_after } => {
+            format!("Too many requests with this key. Try again in {retry_after} s.")
+        }
+        Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
+    }
+}
+
+fn core_message(error: &Error) -> String {
+    match error {
+        Error::Unauthenticated(KeyProblem::Missing) => {
+            "No API key. Send it as `Authorization: Bearer <API_KEY>`.".into()
+        }
+        Error::Unauthenticated(KeyProblem::Invalid) => {
+            "This API key does not exist. Check that it was copied whole.".into()
+        }
+        Error::Unauthenticated(KeyProblem::Revoked) => "This API key was revoked. Use another one.".into(),
+        Error::Unauthenticated(KeyProblem::Expired) => "This API key has expired. Use another one.".into(),
+        Error::PlanRequired => "API access requires the Pro plan.".into(),
+        Error::ScopeRequired => "This API key has the scope `read`; writing needs one with `read_write`.".into(),
+        Error::NotFound { object } => format!("There is no such {object}."),
+        Error::Malformed(message) | Error::Conflict(message) | Error::VehicleUnavailable { message, .. } => {
+            message.clone()
+        }
+        Error::Invalid(errors) => invalid_message(errors),
+        Error::PreconditionFailed => {
+            "The object has changed since the revision in `If-Match`. GET it again and decide anew.".into()
+        }
+        Error::IdempotencyReused => {
+            "This idempotency key was used for another request. Use a new key for a new request.".into()
+        }
+        Error::IdempotencyInUse => {
+            "The first request with this idempotency key still runs. Try again in a second.".into()
+        }
+        Error::Unavailable(_) => {
+            "The service cannot take this request now. Try again, with the same idempotency key.".into()
+        }
+        Error::Internal(_) => "Something went wrong on our side. The request id helps us to find it.".into(),
+    }
+}
+
+fn invalid_message(errors: &[FieldError]) -> String {
+    let first = errors.first().map_or("", |error| &error.message);
+    match errors.len() {
+        0 | 1 => first.to_owned(),
+        more => format!("{first} ({} more in `errors`.)", more - 1),
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    r#type: &'a str,
+    code: &'a str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Vec<Item<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicting_rental_id: Option<Uuid>,
+    request_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    param: &'a str,
+    code: &'a str,
+    message: &'a str,
+}
+
+/// Status and bytes of the answer to a problem.
+pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes) {
+    let (status, r#type, code) = class(problem);
+    let fields: Option<&[FieldError]> = match problem {
+        Problem::Core(Error::Invalid(errors)) => Some(errors),
+        _ => None,
+    };
+    let (param, conflicting_rental_id) = match problem {
+        Problem::Core(Error::VehicleUnavailable { rental, .. }) => (Some("vehicle_id"), Some(*rental)),
+        Problem::Core(Error::NotFound { .. }) => (Some("id"), None),
+        Problem::BadHeader { name, .. } => (Some(*name), None),
+        _ => (fields.and_then(|fields| fields.first()).map(|first| first.param.as_str()), None),
+    };
+    let item = |error: &'_ FieldError| -> (String, FieldCode, String) {
+        (error.param.clone(), error.code, error.message.clone())
+    };
+    let items: Option<Vec<_>> = fields.map(|fields| fields.iter().map(item).collect());
+    let errors = items.as_ref().map(|items| {
+        items.iter().map(|(param, code, message)| Item { param, code: code.as_str(), message }).collect::<Vec<_>>()
+    });
+    let body = Body { r#type, code, message: message(problem), param, errors, conflicting_rental_id, request_id };
+    let bytes = serde_json::to_vec(&Envelope { error: body }).unwrap_or_default();
+    (status, bytes.into())
+}
+
+/// A finished answer, before the headers that every response carries.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Reply {
+    /// 200 with JSON.
+    pub(crate) fn json(body: Bytes) -> Self {
+        Self { status: StatusCode::OK, body, headers: Vec::new() }
+    }
+
+    /// An object with its ETag.
+    pub(crate) fn object(body: Bytes, revision: Revision) -> Self {
+        Self::json(body).with(header::ETAG, &etag(revision))
+    }
+
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// The answer to a problem, with the headers that tell a client what to do next.
+    pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
+        let (status, body) = render(problem, request_id);
+        let reply = Self { status, body, headers: Vec::new() };
+        match problem {
+            Problem::Core(Error::Unauthenticated(_)) => reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\""),
+            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) => reply.with(header::RETRY_AFTER, "1"),
+            Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
+            Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
+            Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),
+            Problem::BodyTimeout | Problem::BodyBroken | Problem::TooLarge { .. } => {
+                reply.with(header::CONNECTION, "close")
+            }
+            _ => reply,
+        }
+    }
+}
+
+/// The ETag of a revision (RFC 9110, 8.8.3): strong, because a record's bytes change only with its revision.
+pub(crate) fn etag(revision: Revision) -> String {
+    format!("\"{revision}\"")
+}
+
+/// Whether an `If-Match` or `If-None-Match` header lists this revision, or is `*`. Weak tags match as strong ones do.
+pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, revision: Revision) -> Option<bool> {
+    let mut values = headers.get_all(name).iter().peekable();
+    values.peek()?;
+    let tag = etag(revision);
+    let listed = |value: &HeaderValue| {
+        let text = value.to_str().unwrap_or("");
+        text.split(',').map(str::trim).any(|item| item == "*" || item.trim_start_matches("W/") == tag)
+    };
+    Some(values.any(listed))
+}
+
+/// Adds what every response carries and turns it into bytes on the wire.
+pub(crate) fn finish(reply: Reply, request_id: &str) -> Response<Bytes> {
+    let Reply { status, body, headers } = reply;
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let all = response.headers_mut();
+    all.reserve(headers.len() + 3);
+    if status != StatusCode::NOT_MODIFIED {
+        all.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    all.insert(
+        HeaderName::from_static("request-id"),
+        HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static("")),
+    );
+    all.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(crate::API_VERSION));
+    for (name, value) in headers {
+        all.insert(name, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weak_or_listed_tag_matches_and_another_does_not() {
+        let check = |value: &'static str, expected: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_MATCH, HeaderValue::from_static(value));
+            assert_eq!(lists(&headers, &header::IF_MATCH, 7), Some(expected), "{value}");
+        };
+        check("\"7\"", true);
+        check("W/\"7\"", true);
+        check("\"1\", \"7\"", true);
+        check("*", true);
+        check("7", false);
+        check("\"17\"", false);
+        assert_eq!(lists(&HeaderMap::new(), &header::IF_MATCH, 7), None);
+    }
+
+    #[test]
+    fn the_catalogue_has_every_class_of_field_and_key_error() {
+        let known = |code: &str| CATALOGUE.iter().any(|row| row.2 == code);
+        for problem in [KeyProblem::Missing, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired] {
+            assert!(known(key_code(problem)));
+        }
+        for code in [
+            FieldCode::Invalid,
+            FieldCode::Missing,
+            FieldCode::Unknown,
+            FieldCode::Duplicate,
+            FieldCode::ResourceMissing,
+        ] {
+            assert!(known(code.as_str()));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The accept loop: bounded connections, time-outs for heads, and a drain that drops no accepted request.
+//!
+//! warp is the filter layer under it; its own server has no header time-out, no connection limit and no drain deadline.
+
+use crate::{
+    app::App,
+    http::call::{self, Arrival},
+};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+};
+use tower_service::Service;
+
+/// Time for a request's head, counted from the end of the request before: also the longest that a connection idles.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Most header fields of a request.
+const MAX_HEADERS: usize = 64;
+/// Most bytes of a request's head.
+const MAX_HEAD: usize = 32 * 1024;
+/// While draining, how long connections in use are told to close before idle ones are closed.
+const GRACE: Duration = Duration::from_millis(250);
+/// The longest a drain lasts.
+const DRAIN_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Serves until `stop` resolves, then drains.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    app: Arc<App>,
+    max_connections: usize,
+    stop: impl Future<Output = ()>,
+) {
+    let connections = Arc::new(Semaphore::new(max_connections));
+    let (drain, drained) = watch::channel(false);
+    let mut stop = pin!(stop);
+    // At the limit nobody is accepted: the kernel keeps newcomers waiting in its backlog.
+    while let Some(Ok(permit)) = until(stop.as_mut(), Arc::clone(&connections).acquire_owned()).await {
+        let Some(accepted) = until(stop.as_mut(), listener.accept()).await else { break };
+        match accepted {
+            Ok((stream, _)) => {
+                tokio::spawn(connection(stream, Arc::clone(&app), drained.clone(), permit));
+            }
+            // Out of file descriptors, or a connection that is gone already: neither is worth a busy loop.
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    drain_all(listener, &app, &connections, max_connections, (drain, drained)).await;
+}
+
+async fn until<T>(stop: std::pin::Pin<&mut impl Future<Output = ()>>, other: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = stop => None,
+        value = other => Some(value),
+    }
+}
+
+/// First every answer says `Connection: close`, so that clients in the middle of a series go elsewhere by themselves;
+/// whoever is already in the backlog is still served. Only then are idle connections closed.
+async fn drain_all(
+    listener: TcpListener,
+    app: &Arc<App>,
+    connections: &Arc<Semaphore>,
+    max_connections: usize,
+    (drain, drained): (watch::Sender<bool>, watch::Receiver<bool>),
+) {
+    app.draining.store(true, Ordering::SeqCst);
+    let accept_rest = async {
+        while let Ok(permit) = Arc::clone(connections).acquire_owned().await {
+            let Ok((stream, _)) = listener.accept().await else { return };
+            tokio::spawn(connection(stream, Arc::clone(app), drained.clone(), permit));
+        }
+    };
+    let _ = tokio::time::timeout(GRACE, accept_rest).await;
+    drop(listener);
+    let _ = drain.send(true);
+    let all = u32::try_from(max_connections).unwrap_or(u32::MAX);
+    if tokio::time::timeout(DRAIN_DEADLINE, connections.acquire_many(all)).await.is_err() {
+        tracing::warn!("some connections did not end within the drain deadline");
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    app: Arc<App>,
+    mut drained: watch::Receiver<bool>,
+    permit: tokio::sync::OwnedSemaphorePermit,
+) {
+    let _ = stream.set_nodelay(true);
+    app.metrics.connections.inc();
+    app.metrics.connections_total.inc();
+    let filter = warp::service(call::filter(Arc::clone(&app)));
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        // warp hands filters neither the raw query (without a rejection) nor the time: both ride along.
+        let arrival = Arrival { uri: request.uri().clone(), at: Instant::now() };
+        request.extensions_mut().insert(arrival);
+        filter.clone().call(request)
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let outcome = tokio::select! {
+        outcome = serving.as_mut() => outcome,
+        () = async { drop(drained.wait_for(|drained| *drained).await) } => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    app.metrics.connections.dec();
+    drop(permit);
+}

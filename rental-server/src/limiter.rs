@@ -1,0 +1,101 @@
+//! Rate limit per key: the generic cell rate algorithm, as one number for each key.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests per second for each key, with a burst of twice that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    per_second: u32,
+}
+
+/// When the next request would be due if all came evenly: nanoseconds since the server started.
+#[derive(Debug, Default)]
+pub(crate) struct Bucket(AtomicU64);
+
+/// What a limited request is told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Verdict {
+    pub(crate) allowed: bool,
+    /// Requests that would still be allowed at once.
+    pub(crate) remaining: u64,
+    /// Whole seconds, rounded up: after them a refused request is allowed.
+    pub(crate) wait_secs: u64,
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Limit {
+    pub(crate) fn new(per_second: u32) -> Self {
+        Self { per_second: per_second.max(1) }
+    }
+
+    /// Most requests at once.
+    pub(crate) fn burst(self) -> u64 {
+        u64::from(self.per_second) * 2
+    }
+
+    /// Takes one request from `bucket` at `now` (nanoseconds since the server started), if there is one.
+    pub(crate) fn take(self, bucket: &Bucket, now: u64) -> Verdict {
+        let interval = SECOND / u64::from(self.per_second);
+        let tolerance = interval * self.burst();
+        let mut due = bucket.0.load(Ordering::Relaxed);
+        loop {
+            let next = due.max(now) + interval;
+            let ahead = next - now;
+            if ahead > tolerance {
+                return Verdict {
+                    allowed: false,
+                    remaining: 0,
+                    wait_secs: (ahead - tolerance).div_ceil(SECOND).max(1),
+                };
+            }
+            match bucket.0.compare_exchange_weak(due, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    return Verdict {
+                        allowed: true,
+                        remaining: (tolerance - ahead) / interval,
+                        wait_secs: ahead.div_ceil(SECOND),
+                    };
+                }
+                Err(other) => due = other,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_burst_of_twice_the_rate_and_then_one_each_interval() {
+        let (limit, bucket) = (Limit::new(10), Bucket::default());
+        let at = |millis: u64| limit.take(&bucket, millis * 1_000_000);
+        assert!((0..20).all(|_| at(0).allowed));
+        assert_eq!(at(0), Verdict { allowed: false, remaining: 0, wait_secs: 1 });
+        assert!(!at(99).allowed);
+        assert!(at(100).allowed);
+        assert!(!at(100).allowed);
+    }
+
+    proptest! {
+        #[test]
+        fn never_more_than_the_burst_and_the_rate(rate in 1u32..1000, gaps in proptest::collection::vec(0u64..50_000_000, 1..200)) {
+            let (limit, bucket) = (Limit::new(rate), Bucket::default());
+            let (mut now, mut allowed) = (0, 0);
+            for gap in gaps {
+                now += gap;
+                allowed += u64::from(limit.take(&bucket, now).allowed);
+                prop_assert!(allowed <= limit.burst() + now * u64::from(rate) / SECOND + 1);
+            }
+        }
+
+        #[test]
+        fn who_waits_as_told_is_let_in(rate in 1u32..1000, tries in 1usize..3000) {
+            let (limit, bucket) = (Limit::new(rate), Bucket::default());
+            let last = (0..tries).map(|_| limit.take(&bucket, 0)).last().unwrap();
+            prop_assert!(limit.take(&bucket, last.wait_secs * SECOND).allowed);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The server: flags in, HTTP out. Everything that decides anything is in `rental-core`.
+
+mod app;
+mod config;
+mod demo;
+mod docs_page;
+mod edge;
+mod gate;
+mod http;
+mod keys;
+mod limiter;
+mod metrics;
+mod openapi;
+mod routes;
+mod secrets;
+
+use crate::{
+    app::{App, Limits},
+    config::{Config, LogFormat, LogLevel},
+    limiter::Limit,
+};
+use clap::Parser;
+use rental_core::{idempotency, store::redb::Redb};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+/// The date of the API's description (spec, Versioning 2).
+pub(crate) const API_VERSION: &str = "2026-05-05";
+
+fn main() -> ExitCode {
+    let config = Config::parse();
+    start_logging(&config);
+    // One line instead of a backtrace: the message says where, and a request that panics is answered with a 500.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("panic: {panic}")));
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("cannot start: {error}")),
+    };
+    match runtime.block_on(run(&config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => fail(&message),
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    eprintln!("rental-server: {message}");
+    ExitCode::FAILURE
+}
+
+fn start_logging(config: &Config) {
+    let level = match config.log_level {
+        LogLevel::Error => tracing::Level::ERROR,
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Debug => tracing::Level::DEBUG,
+    };
+    // Other crates speak up from warnings on; this one from the level asked for.
+    let filter = tracing_subscriber::EnvFilter::new(format!("warn,rental_server={level},rental_core={level}"));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Json => lines.json().init(),
+    }
+}
+
+async fn run(config: &Config) -> Result<(), String> {
+    let demo = if config.demo { Some(demo::Place::new()?) } else { None };
+    let path = match &demo {
+        Some(place) => place.store_path(),
+        None => store_path(&config.store)?,
+    };
+    // Bound first: an address in use is noticed before anything is made on disk.
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+    let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
+    let store = open(&path, config.cache_size)?;
+    let token = secrets::admin_token(config, &path)?;
+    let limits = Limits {
+        max_body: config.max_body,
+        request_timeout: config.request_timeout,
+        rate: config.rate_limit.map(Limit::new),
+    };
+    let app = Arc::new(App::new(Arc::clone(&store), &token.text, limits));
+    match &demo {
+        Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
+        None => announce(&address.to_string(), token.path.as_deref()),
+    }
+    let stop = stop_signal()?;
+    let chores = tokio::spawn(chores(Arc::clone(&app)));
+    let failed = Arc::clone(&store);
+    let outcome = tokio::select! {
+        () = http::server::serve(listener, Arc::clone(&app), config.max_connections as usize, stop) => Ok(()),
+        failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
+    };
+    chores.abort();
+    let _ = chores.await;
+    // Losing these would only make `last_used_at` a minute older.
+    let _ = app.gate.flush_use(app.store()).await;
+    drop(app);
+    close(store);
+    outcome
+}
+
+/// Closes the file cleanly when nobody else holds the store any more; what was acknowledged is durable either way.
+fn close(store: Arc<Redb>) {
+    if let Some(store) = Arc::into_inner(store)
+        && let Err(error) = store.close()
+    {
+        tracing::warn!(%error, "the store did not close cleanly");
+    }
+}
+
+fn store_path(url: &str) -> Result<PathBuf, String> {
+    match url.split_once(':') {
+        Some(("redb", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+        _ => Err(format!("`{url}` is no store: use redb:PATH, such as redb:rental.redb")),
+    }
+}
+
+fn open(path: &Path, cache: usize) -> Result<Arc<Redb>, String> {
+    Redb::open(path, cache).map(Arc::new).map_err(|error| error.to_string())
+}
+
+fn announce(address: &str, token: Option<&Path>) {
+    let mut out = std::io::stdout().lock();
+    // A closed stdout is no reason not to serve.
+    let _ = writeln!(out, "rental-server {} listening on http://{address}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "docs         http://{address}/docs");
+    if let Some(path) = token {
+        let _ = writeln!(out, "admin token  {}", path.display());
+    }
+    let _ = out.flush();
+}
+
+/// Resolves on SIGTERM or Ctrl-C; a second one ends the process at once.
+fn stop_signal() -> Result<impl Future<Output = ()>, String> {
+    let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        tracing::info!("stopping: no new connections, running requests are finished");
+        tokio::spawn(async move {
+            tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+            std::process::exit(130);
+        });
+    })
+}
+
+/// What is done now and then: forget old idempotency records, note when keys were last used.
+async fn chores(app: Arc<App>) {
+    let mut tick = tokio::time::interval(Duration::from_secs(20));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        if let Err(error) = app.gate.flush_use(app.store()).await {
+            tracing::warn!(?error, "cannot note when keys were last used");
+        }
+        loop {
+            match idempotency::sweep(app.store(), edge::now(), 256).await {
+                Ok(Some(batch)) => {
+                    if let Err(error) = app.store().commit(batch).await {
+                        tracing::warn!(%error, "cannot remove old idempotency records");
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(?error, "cannot look for old idempotency records");
+                    break;
+                }
+            }
+        }
+    }
+}

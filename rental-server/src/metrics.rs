@@ -1,0 +1,98 @@
+//! What `/metrics` shows, in the Prometheus text format.
+
+use crate::routes::Routes;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+use rental_core::store::redb::WriterStats;
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Request {
+    method: String,
+    path: String,
+    status: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Endpoint {
+    method: String,
+    path: String,
+}
+
+/// Handles for one endpoint, looked up once so that a request only adds to atomics.
+struct Row {
+    /// 2xx, 3xx, 4xx, 5xx.
+    by_status: [Counter; 4],
+    duration: Histogram,
+}
+
+/// All metrics of the process.
+pub(crate) struct Metrics {
+    registry: Registry,
+    rows: Vec<Row>,
+    unmatched: Row,
+    pub(crate) connections: Gauge,
+    pub(crate) connections_total: Counter,
+    pub(crate) replays: Counter,
+    commits: Counter<u64, AtomicU64>,
+    batches: Counter<u64, AtomicU64>,
+}
+
+/// Upper bounds in seconds: from an in-memory read to the request time-out.
+const BUCKETS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 30.0];
+
+impl Metrics {
+    pub(crate) fn new(routes: &Routes) -> Self {
+        let mut registry = Registry::with_prefix("rental");
+        let requests = Family::<Request, Counter>::default();
+        let durations = Family::<Endpoint, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        registry.register("http_requests", "Requests by endpoint and class of status", requests.clone());
+        registry.register(
+            "http_request_duration_seconds",
+            "Time from the head of a request to its answer",
+            durations.clone(),
+        );
+        let row = |method: &str, path: &str| {
+            let labels = |status: &str| Request { method: method.into(), path: path.into(), status: status.into() };
+            Row {
+                by_status: ["2xx", "3xx", "4xx", "5xx"].map(|status| requests.get_or_create(&labels(status)).clone()),
+                duration: durations.get_or_create(&Endpoint { method: method.into(), path: path.into() }).clone(),
+            }
+        };
+        let rows = routes.endpoints.iter().map(|endpoint| row(endpoint.method.as_str(), &endpoint.path)).collect();
+        let unmatched = row("other", "other");
+        let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
+        let (commits, batches) = (Counter::default(), Counter::default());
+        registry.register("http_connections", "Open connections", connections.clone());
+        registry.register("http_connections_opened", "Connections accepted", connections_total.clone());
+        registry.register("idempotent_replays", "Requests answered from an idempotency record", replays.clone());
+        registry.register("store_commits", "Durable commits of the store", commits.clone());
+        registry.register(
+            "store_batches",
+            "Batches in these commits: more than one share a commit under load",
+            batches.clone(),
+        );
+        Self { registry, rows, unmatched, connections, connections_total, replays, commits, batches }
+    }
+
+    /// Counts one request; `row` is its place in the table, or `None` when it matched none.
+    pub(crate) fn record(&self, row: Option<usize>, status: u16, took: Duration) {
+        let row = row.and_then(|row| self.rows.get(row)).unwrap_or(&self.unmatched);
+        row.by_status[usize::from(status / 100).clamp(2, 5) - 2].inc();
+        row.duration.observe(took.as_secs_f64());
+    }
+
+    /// The page, with the store's numbers as they are now.
+    pub(crate) fn page(&self, writer: WriterStats) -> String {
+        self.commits.inc_by(writer.commits.saturating_sub(self.commits.get()));
+        self.batches.inc_by(writer.batches.saturating_sub(self.batches.get()));
+        let mut text = String::new();
+        match encode(&mut text, &self.registry) {
+            Ok(()) => text,
+            Err(_) => String::new(),
+        }
+    }
+}

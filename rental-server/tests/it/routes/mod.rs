@@ -1,0 +1,3 @@
+//! One folder for each path, one file for each verb.
+
+mod vehicles;

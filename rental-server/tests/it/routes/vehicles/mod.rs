@@ -1,0 +1,3 @@
+//! `/v1/vehicles`
+
+mod create;

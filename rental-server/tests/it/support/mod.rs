@@ -1,0 +1,235 @@
+//! A server in its own process, an organization of one's own on it, and a plain HTTP client.
+
+mod client;
+
+pub(crate) use client::{Connection, Reply, percent_encode};
+
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::OnceLock,
+};
+use tempfile::TempDir;
+
+/// A running server. Killed when it goes out of scope, which fails the test if the server logged an error.
+pub(crate) struct Server {
+    pub(crate) address: String,
+    pub(crate) admin_token: String,
+    pub(crate) pid: u32,
+    log: PathBuf,
+    shell: Child,
+    /// Closed with this process, which ends the server: see `start_in`.
+    stdin: Option<ChildStdin>,
+    _directory: Option<TempDir>,
+}
+
+pub(crate) const ADMIN_TOKEN: &str = "test-admin-token-of-more-than-32-characters";
+
+impl Server {
+    /// The server that all tests share which need nothing special: each makes organizations of its own on it.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[]))
+    }
+
+    /// A server of one's own on a new store.
+    pub(crate) fn start(flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut server = Self::start_in(directory.path(), flags);
+        server._directory = Some(directory);
+        server
+    }
+
+    /// A server on the store in `directory`, which may exist already.
+    pub(crate) fn start_in(directory: &Path, flags: &[&str]) -> Self {
+        // The shell outlives neither this process (its stdin closes) nor the server, so no test leaves a server behind.
+        let script = r#""$@" & server=$!; echo "pid $server"; read -r _; kill -9 $server 2>/dev/null; wait $server"#;
+        let log = directory.join(format!("log-{}", rand_suffix()));
+        let mut shell = Command::new("sh")
+            .args(["-c", script, "sh", env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
+            .arg("--store")
+            .arg(format!("redb:{}", directory.join("store.redb").display()))
+            .args(flags)
+            .env("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(&log).expect("a log file"))
+            .spawn()
+            .expect("the server starts");
+        let stdin = shell.stdin.take();
+        let mut lines = BufReader::new(shell.stdout.take().expect("stdout is piped")).lines();
+        let (mut pid, mut address) = (None, None);
+        while pid.is_none() || address.is_none() {
+            let Some(Ok(line)) = lines.next() else {
+                panic!("the server did not start: {}", fs::read_to_string(&log).unwrap_or_default())
+            };
+            if let Some(number) = line.strip_prefix("pid ") {
+                pid = number.parse().ok();
+            } else if let Some((_, found)) = line.split_once("listening on http://") {
+                address = Some(found.to_owned());
+            }
+        }
+        let (pid, address) = (pid.expect("the shell says it"), address.expect("the server says it"));
+        Self { address, admin_token: ADMIN_TOKEN.into(), pid, log, shell, stdin, _directory: None }
+    }
+
+    /// Sends a signal: `KILL`, `TERM`, `STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid.to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Waits for the server to end by itself.
+    pub(crate) fn wait_until_gone(&self) {
+        while Path::new(&format!("/proc/{}/stat", self.pid)).exists() && !self.is_zombie() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    fn is_zombie(&self) -> bool {
+        fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| stat.contains(") Z "))
+    }
+
+    /// Everything that the server wrote to stderr so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// One request with the admin token.
+    pub(crate) fn admin(&self, method: &str, path: &str, body: &Value) -> Reply {
+        let token = format!("Bearer {}", self.admin_token);
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let headers = [("Authorization", token.as_str()), ("Content-Type", "application/json")];
+        Connection::open(&self.address).send(method, path, &headers, body.as_bytes())
+    }
+
+    /// A new organization with a read and a read_write key.
+    pub(crate) fn organization(&self) -> Organization<'_> {
+        self.organization_with(&json!({"name": "Test"}))
+    }
+
+    /// The same, with more fields than a name.
+    pub(crate) fn organization_with(&self, body: &Value) -> Organization<'_> {
+        let id = self.admin("POST", "/admin/v1/organizations", body).ok()["id"].as_str().expect("an id").to_owned();
+        let [read, write] = ["read", "read_write"].map(|scope| {
+            let key = self.admin("POST", "/admin/v1/api_keys", &json!({"organization_id": id, "scope": scope})).ok();
+            key["key"].as_str().expect("a key").to_owned()
+        });
+        Organization { server: self, id, read, write }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.shell.wait();
+        assert_no_errors(&self.log());
+    }
+}
+
+fn assert_no_errors(log: &str) {
+    let errors: Vec<&str> = log.lines().filter(|line| line.contains("ERROR")).collect();
+    assert!(std::thread::panicking() || errors.is_empty(), "the server logged errors: {errors:#?}");
+}
+
+fn rand_suffix() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// An organization made for one test. When it goes out of scope, no error may have been logged.
+pub(crate) struct Organization<'s> {
+    pub(crate) server: &'s Server,
+    pub(crate) id: String,
+    pub(crate) read: String,
+    pub(crate) write: String,
+}
+
+impl Organization<'_> {
+    /// One request with the read_write key and a JSON body (`Value::Null` for none).
+    pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Reply {
+        self.call_with(method, path, &[], body)
+    }
+
+    /// The same with more headers.
+    pub(crate) fn call_with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.raw(method, path, headers, body.as_bytes())
+    }
+
+    /// The same with a body of any bytes, sent as `application/json`.
+    pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let key = format!("Bearer {}", self.write);
+        let mut all = vec![("Authorization", key.as_str())];
+        if !body.is_empty() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            all.push(("Content-Type", "application/json"));
+        }
+        all.extend_from_slice(headers);
+        Connection::open(&self.server.address).send(method, path, &all, body)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        self.call("GET", path, &Value::Null)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+        self.call("POST", path, body)
+    }
+
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.call("PATCH", path, body)
+    }
+
+    /// A vehicle with these fields; a name is added. Gives its id.
+    pub(crate) fn vehicle(&self, mut fields: Value) -> String {
+        fields["name"] = json!("Test vehicle");
+        self.post("/v1/vehicles", &fields).id()
+    }
+
+    /// A customer with these fields; a name is added. Gives its id.
+    pub(crate) fn customer(&self, mut fields: Value) -> String {
+        fields["full_name"] = json!("Test Customer");
+        self.post("/v1/customers", &fields).id()
+    }
+
+    /// A rental of a new customer on `vehicle`, with these fields. Gives its id.
+    pub(crate) fn rental(&self, vehicle: &str, mut fields: Value) -> String {
+        fields["vehicle_id"] = json!(vehicle);
+        fields["customer_id"] = json!(self.customer(json!({})));
+        self.post("/v1/rentals", &fields).id()
+    }
+
+    /// An object that only operators record: `invoices`, `tolls` or `violations`. Gives its id.
+    pub(crate) fn recorded(&self, plural: &str, fields: &Value) -> String {
+        self.server.admin("POST", &format!("/admin/v1/organizations/{}/{plural}", self.id), fields).id()
+    }
+
+    /// An object of each resource that can be read, by plural; leads can only be made.
+    pub(crate) fn one_of_each(&self) -> Vec<(&'static str, String)> {
+        let vehicle = self.vehicle(json!({"daily_rate": 50}));
+        let customer = self.customer(json!({"email": "one@example.com"}));
+        let rental = self.post("/v1/rentals", &json!({"customer_id": customer, "vehicle_id": vehicle})).id();
+        let line = json!([{"description": "Days", "amount": 10}]);
+        let invoice = self.recorded("invoices", &json!({"customer_id": customer, "rental_id": rental, "lines": line}));
+        let toll = self.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T", "vehicle_id": vehicle}));
+        let violation = self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
+        vec![
+            ("vehicles", vehicle),
+            ("customers", customer),
+            ("rentals", rental),
+            ("invoices", invoice),
+            ("tolls", toll),
+            ("violations", violation),
+        ]
+    }
+}
+
+impl Drop for Organization<'_> {
+    fn drop(&mut self) {
+        assert_no_errors(&self.server.log());
+    }
+}
