@@ -123,7 +123,11 @@ fn unknown(name: &str, known: Option<&FieldSpec>, spec: &ResourceSpec, verb: Ver
         (Some(_), _) => "is set by the server and cannot be sent".to_owned(),
         (None, _) => {
             let taken = spec.fields.iter().filter(|field| presence(field, verb) != Presence::Never);
-            format!("is not a field of a {}{}", spec.object, did_you_mean(name, taken.map(|field| field.name)))
+            format!(
+                "is not a field of this {}{}",
+                spec.object.replace('_', " "),
+                did_you_mean(name, taken.map(|field| field.name))
+            )
         }
     };
     FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
@@ -158,10 +162,13 @@ fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<O
     if let Kind::Json(max) = field.kind {
         return check_json(field.name, raw, max).map(Some);
     }
-    let value = match field.kind {
-        Kind::Lines => lines(raw, digits),
-        kind => one_value(kind, raw.get(), digits),
-    };
+    if field.kind == Kind::Lines {
+        let wrong = |(place, rule): (String, String)| {
+            vec![FieldError::new(&format!("{}{place}", field.name), FieldCode::Invalid, &rule)]
+        };
+        return lines(raw, digits).map(Some).map_err(wrong);
+    }
+    let value = one_value(field.kind, raw.get(), digits);
     value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])
 }
 
@@ -220,25 +227,28 @@ fn integer(raw: &str, from: i64, to: i64) -> Result<String, String> {
 /// Most lines of an invoice.
 const MAX_LINES: usize = 200;
 
-fn lines(raw: &RawValue, digits: u32) -> Result<String, String> {
-    let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of lines".to_owned())?;
+/// The canonical text of a list of lines, or where in it which rule is broken.
+fn lines(raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
+    let whole = |rule: &str| (String::new(), rule.to_owned());
+    let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
     if given.is_empty() || given.len() > MAX_LINES {
-        return Err(format!("must hold 1 to {MAX_LINES} lines"));
+        return Err(whole(&format!("must hold 1 to {MAX_LINES} lines")));
     }
-    let mut written = Vec::with_capacity(given.len());
-    for (at, line) in given.iter().enumerate() {
-        let members = members(line.get().as_bytes())
-            .map_err(|_| format!("[{at}] must be an object with `description` and `amount`"))?;
-        let find = |name: &str| members.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
-        let (Some(description), Some(amount), 2) = (find("description"), find("amount"), members.0.len()) else {
-            return Err(format!("[{at}] must have exactly `description` and `amount`"));
-        };
-        let description =
-            one_value(Kind::Name(255), description, digits).map_err(|rule| format!("[{at}].description {rule}"))?;
-        let amount = one_value(Kind::Money, amount, digits).map_err(|rule| format!("[{at}].amount {rule}"))?;
-        written.push(format!("{{\"description\":{description},\"amount\":{amount}}}"));
-    }
-    Ok(format!("[{}]", written.join(",")))
+    let written: Result<Vec<String>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
+    Ok(format!("[{}]", written?.join(",")))
+}
+
+fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
+    let shape = || (format!("[{at}]"), "must be an object with `description` and `amount` alone".to_owned());
+    let members = members(raw.get().as_bytes()).map_err(|_| shape())?;
+    let find = |name: &str| members.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
+    let (Some(description), Some(amount), 2) = (find("description"), find("amount"), members.0.len()) else {
+        return Err(shape());
+    };
+    let description =
+        one_value(Kind::Name(255), description, digits).map_err(|rule| (format!("[{at}].description"), rule))?;
+    let amount = one_value(Kind::Money, amount, digits).map_err(|rule| (format!("[{at}].amount"), rule))?;
+    Ok(format!("{{\"description\":{description},\"amount\":{amount}}}"))
 }
 
 /// The members of a JSON object in order, duplicates included.

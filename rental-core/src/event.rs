@@ -1,7 +1,7 @@
 //! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
 
 use crate::{
-    spec::{ID, Kind, ResourceSpec, field, filter, object},
+    spec::{Kind, ResourceSpec, field, filter, id, object},
     value::Timestamp,
 };
 use bytes::Bytes;
@@ -65,13 +65,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 10,
     doc: "Something that happened, as webhooks deliver it.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
         object("\"event\""),
         field("type", Kind::Text(255), "One of the fourteen event types.", "\"rental.created\""),
         field("created", Kind::Integer(0, i64::MAX), "Unix timestamp in seconds.", "1777973400"),
         field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
     ],
     filters: &[filter("type", "type")],
+    usual_changes: &[],
 };
 
 impl EventType {

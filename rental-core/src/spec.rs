@@ -18,6 +18,8 @@ pub struct ResourceSpec {
     pub fields: &'static [FieldSpec],
     /// Query parameters of the list beside `limit`, `starting_after` and the `created` range; at most 3.
     pub filters: &'static [FilterSpec],
+    /// The fields that a PATCH usually changes: the example of documents.
+    pub usual_changes: &'static [&'static str],
 }
 
 impl ResourceSpec {
@@ -174,7 +176,11 @@ impl FieldSpec {
 }
 
 /// `id`, as every object has it.
-pub const ID: FieldSpec = field("id", Kind::Id, "Unique identifier.", "\"0190d0f2-7c3a-7cc0-8000-000000000001\"");
+#[must_use]
+pub const fn id(example: &'static str) -> FieldSpec {
+    field("id", Kind::Id, "Unique identifier.", example)
+}
+
 /// `currency`, on every object with an amount.
 pub const CURRENCY: FieldSpec = field(
     "currency",

@@ -53,7 +53,7 @@ impl Fresh {
 
     /// The answer to the request that made it: the only one that shows the key.
     fn shown_in(&self, mut reply: Reply) -> Reply {
-        let replayed = reply.headers.iter().any(|(name, _)| name == "idempotent-replayed");
+        let replayed = reply.headers.contains_key("idempotent-replayed");
         if reply.status.is_success() && !replayed && reply.body.last() == Some(&b'}') {
             let mut body = reply.body[..reply.body.len() - 1].to_vec();
             body.extend_from_slice(format!(",\"key\":\"{}\"}}", self.text).as_bytes());
@@ -77,7 +77,8 @@ pub(crate) async fn issue(app: &App, organization: &Organization, scope: &str, n
     let body = serde_json::json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
     let intent = Issue { fresh: &fresh, body: body.as_bytes() };
     let render = |_: &Error| (500, bytes::Bytes::new());
-    operation::write(app.store(), &edge::Moment::new(), Organization::system().id, None, &intent, (200, &render)).await?;
+    operation::write(app.store(), &edge::Moment::new(), Organization::system().id, None, &intent, (200, &render))
+        .await?;
     Ok(fresh.text)
 }
 

@@ -38,6 +38,7 @@ pub(crate) enum Action {
     Metrics,
     OpenApi,
     Docs,
+    DocsStyle,
 }
 
 /// One row: a method on a path.
@@ -98,6 +99,7 @@ fn endpoints() -> Vec<Endpoint> {
         ("/metrics", Action::Metrics),
         ("/openapi.json", Action::OpenApi),
         ("/docs", Action::Docs),
+        ("/docs.css", Action::DocsStyle),
     ] {
         add(Method::GET, path.into(), action, Guard::Open, None);
     }

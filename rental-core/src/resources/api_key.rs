@@ -4,7 +4,7 @@ use crate::{
     error::{Error, FieldCode},
     event::EventType,
     resources::{Create, Facts, Resource},
-    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 9,
     doc: "A key of an organization. The key itself is shown once, when it is created or rotated.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000008\""),
         object("\"api_key\""),
         field(
             "organization_id",
@@ -45,6 +45,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    usual_changes: &[],
 };
 
 /// What a key may do (spec, Authentication 2).

@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 2,
     doc: "A person or company that rents vehicles.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000002\""),
         object("\"customer\""),
         field("full_name", Kind::Name(255), "Customer name.", "\"Ada Lovelace\"").required(),
         field("email", Kind::Email, "Email address.", "\"ada@example.com\"").optional(),
@@ -30,6 +30,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("email", "email")],
+    usual_changes: &["email", "phone"],
 };
 
 /// A customer.

@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, too_large},
-    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 4,
     doc: "A bill to a customer for rentals, tolls and violations.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000004\""),
         object("\"invoice\""),
         field(
             "invoice_number",
@@ -56,6 +56,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    usual_changes: &[],
 };
 
 /// One line of an invoice.

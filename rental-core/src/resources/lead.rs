@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource},
-    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, object},
+    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 7,
     doc: "An inquiry from an intake form.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000007\""),
         object("\"lead\""),
         field("source_channel", Kind::Text(255), "Where the lead came from.", "\"api\"").starts_as("\"api\"").fixed(),
         field(
@@ -42,6 +42,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    usual_changes: &[],
 };
 
 /// A lead.

@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, ID, Kind, ResourceSpec, UPDATED_AT, field, object},
+    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Currency, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 8,
     doc: "A tenant: a fleet operator with its own vehicles, customers and keys.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000000\""),
         object("\"organization\""),
         field("name", Kind::Name(255), "Display name.", "\"Sunrise Rentals\"").required(),
         field("plan", Kind::Word(&["free", "pro"]), "API access requires `pro`.", "\"pro\"").starts_as("\"pro\""),
@@ -39,6 +39,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    usual_changes: &["booking_policy"],
 };
 
 /// What an organization pays for (spec, Authentication 3).

@@ -6,7 +6,7 @@ use crate::{
     event::EventType,
     holds::Hold,
     resources::{Create, Facts, Resource, Update, too_large, vehicle::Vehicle},
-    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Date, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 3,
     doc: "A booking of a vehicle by a customer.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000003\""),
         object("\"rental\""),
         field("booking_id", Kind::Text(255), "External booking reference.", "\"BK-1042\"").optional(),
         field(
@@ -74,6 +74,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    usual_changes: &["status", "damage_at_return"],
 };
 
 /// A rental.

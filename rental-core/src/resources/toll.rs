@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update, attached},
-    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 5,
     doc: "A toll of a vehicle, imported from a toll agency.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000005\""),
         object("\"toll\""),
         field("amount", Kind::Money, "Toll amount.", "6.94").required().fixed(),
         CURRENCY,
@@ -52,6 +52,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
+    usual_changes: &["customer_id"],
 };
 
 /// A toll.

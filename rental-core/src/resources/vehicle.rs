@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, object},
+    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 1,
     doc: "A car, van or motorcycle of the fleet.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000001\""),
         object("\"vehicle\""),
         field("name", Kind::Name(255), "Display name.", "\"White Tesla\"").required(),
         field("make", Kind::Text(255), "Manufacturer.", "\"Tesla\"").optional(),
@@ -47,6 +47,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    usual_changes: &["daily_rate", "status"],
 };
 
 /// A vehicle.

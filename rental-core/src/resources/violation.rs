@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update, attached},
-    spec::{CREATED_AT, CURRENCY, ID, Kind, ResourceSpec, UPDATED_AT, field, filter, object},
+    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     tag: 6,
     doc: "A parking or camera violation of a vehicle, imported from a city system.",
     fields: &[
-        ID,
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000006\""),
         object("\"violation\""),
         field("summons_number", Kind::Name(255), "Summons number.", "\"4631234567\"").required().fixed(),
         field("amount_due", Kind::Money, "Amount due.", "50").required().fixed(),
@@ -57,6 +57,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
+    usual_changes: &["customer_id"],
 };
 
 /// A violation.

@@ -31,8 +31,26 @@ pub(super) const VEHICLES: [(&str, &str, &str, u16, &str, &str, &str); 25] = [
 ];
 
 pub(super) const FIRST_NAMES: [&str; 20] = [
-    "Ada", "Grace", "Katherine", "Dorothy", "Mary", "Annie", "Edith", "Radia", "Barbara", "Frances", "Alan", "Edsger", "Donald", "Ken",
-    "Dennis", "Niklaus", "John", "Leslie", "Tony", "Robin",
+    "Ada",
+    "Grace",
+    "Katherine",
+    "Dorothy",
+    "Mary",
+    "Annie",
+    "Edith",
+    "Radia",
+    "Barbara",
+    "Frances",
+    "Alan",
+    "Edsger",
+    "Donald",
+    "Ken",
+    "Dennis",
+    "Niklaus",
+    "John",
+    "Leslie",
+    "Tony",
+    "Robin",
 ];
 
 pub(super) const LAST_NAMES: [&str; 10] =
@@ -42,8 +60,12 @@ pub(super) const LANGUAGES: [&str; 8] = ["en", "en", "en-US", "en-US", "es-US", 
 
 pub(super) const CHANNELS: [&str; 4] = ["website", "turo", "referral", "walk-in"];
 
-pub(super) const ADDRESSES: [&str; 4] =
-    ["JFK Terminal 4, Queens, NY", "EWR Terminal B, Newark, NJ", "60 Hudson St, New York, NY", "1 Hotel Brooklyn Bridge, Brooklyn, NY"];
+pub(super) const ADDRESSES: [&str; 4] = [
+    "JFK Terminal 4, Queens, NY",
+    "EWR Terminal B, Newark, NJ",
+    "60 Hudson St, New York, NY",
+    "1 Hotel Brooklyn Bridge, Brooklyn, NY",
+];
 
 /// Agency, plaza, amount.
 pub(super) const TOLLS: [(&str, &str, &str); 10] = [

@@ -69,7 +69,8 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let today = today();
     let vehicles = all(app, &organization, "vehicle", (0..VEHICLES.len()).map(vehicle).collect()).await?;
     let customers = all(app, &organization, "customer", (0..200).map(customer).collect()).await?;
-    let rentals = (0..400).map(|n| rental(n, &vehicles[n % vehicles.len()], &customers[(n * 37 + 11) % customers.len()], today));
+    let rentals =
+        (0..400).map(|n| rental(n, &vehicles[n % vehicles.len()], &customers[(n * 37 + 11) % customers.len()], today));
     let rentals = all(app, &organization, "rental", rentals.collect()).await?;
     let ended: Vec<&Value> = rentals.iter().filter(|rental| rental["status"] == "COMPLETED").collect();
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
@@ -81,7 +82,8 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     recorded(app, &organization, "toll", tolls).await?;
     let violations = (0..40).map(|n| violation(n, ended[(n * 13 + 5) % ended.len()], &vehicles)).collect();
     recorded(app, &organization, "violation", violations).await?;
-    let lead = json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
+    let lead =
+        json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
     all(app, &organization, "lead", vec![lead]).await?;
     Ok((organization, key))
 }
@@ -99,13 +101,23 @@ async fn all(app: &App, organization: &Organization, object: &str, bodies: Vec<V
     many(app, organization, collection, bodies).await
 }
 
-async fn recorded(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
+async fn recorded(
+    app: &App,
+    organization: &Organization,
+    object: &str,
+    bodies: Vec<Value>,
+) -> Result<Vec<Value>, Error> {
     let collection = routes::recorded(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
     many(app, organization, collection, bodies).await
 }
 
 /// Many at once share a commit; the order of the bodies is the order of the objects.
-async fn many(app: &App, organization: &Organization, collection: &Collection, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
+async fn many(
+    app: &App,
+    organization: &Organization,
+    collection: &Collection,
+    bodies: Vec<Value>,
+) -> Result<Vec<Value>, Error> {
     let mut made = Vec::with_capacity(bodies.len());
     for chunk in bodies.chunks(50) {
         for object in join_all(chunk.iter().map(|body| make(app, organization, collection, body))).await {
@@ -139,7 +151,13 @@ fn day(number: u32) -> String {
 }
 
 fn plate(n: usize) -> String {
-    format!("K{}{} {:04}", char::from(b'A' + (n % 26) as u8), char::from(b'A' + (n * 7 % 26) as u8), (n * 1237 + 1042) % 10_000).replace(' ', "")
+    format!(
+        "K{}{} {:04}",
+        char::from(b'A' + (n % 26) as u8),
+        char::from(b'A' + (n * 7 % 26) as u8),
+        (n * 1237 + 1042) % 10_000
+    )
+    .replace(' ', "")
 }
 
 fn tag(n: usize) -> String {
@@ -195,7 +213,8 @@ fn place_of(rental: &Value, vehicles: &[Value]) -> usize {
 
 fn invoice(rental: &Value, vehicles: &[Value]) -> Value {
     let name = text(&vehicles[place_of(rental, vehicles)], "name");
-    let line = json!({"description": format!("{} nights, {name}", rental["rental_days"]), "amount": rental["final_price"]});
+    let line =
+        json!({"description": format!("{} nights, {name}", rental["rental_days"]), "amount": rental["final_price"]});
     json!({"customer_id": rental["customer_id"], "rental_id": rental["id"], "lines": [line]})
 }
 

@@ -31,18 +31,18 @@ use warp::{
     http::{HeaderMap, HeaderValue, Method, Response, Uri, header},
 };
 
-/// What the accept loop knows of a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Arrival {
+/// The head of a request, and when it was read.
+#[derive(Debug)]
+pub(crate) struct Head {
     pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
     pub(crate) at: Instant,
 }
 
 /// Everything a handler may ask of a request but its body.
 pub(crate) struct Call {
     pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
+    pub(crate) head: Arc<Head>,
     pub(crate) request_id: String,
     pub(crate) moment: Moment,
     /// Whether the body is being read: who is late then is the client.
@@ -52,12 +52,22 @@ pub(crate) struct Call {
 impl Call {
     /// The raw query, without its `?`.
     pub(crate) fn query(&self) -> &str {
-        self.uri.query().unwrap_or("")
+        self.head.uri.query().unwrap_or("")
+    }
+
+    /// The path, as it was sent.
+    pub(crate) fn path(&self) -> &str {
+        self.head.uri.path()
+    }
+
+    /// All headers.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.head.headers
     }
 
     /// A header that may come at most once; `Err` when it comes more often or is not text.
     pub(crate) fn single(&self, name: &header::HeaderName) -> Result<Option<&str>, ()> {
-        let mut values = self.headers.get_all(name).iter();
+        let mut values = self.head.headers.get_all(name).iter();
         match (values.next(), values.next()) {
             (None, _) => Ok(None),
             (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
@@ -68,26 +78,18 @@ impl Call {
 
 /// The filter that serves everything.
 pub(crate) fn filter(app: Arc<App>) -> impl Filter<Extract = (Response<Bytes>,), Error = warp::Rejection> + Clone {
-    warp::method().and(warp::header::headers_cloned()).and(warp::ext::get::<Arrival>()).and(warp::body::stream()).then(
-        move |method, headers, arrival: Arrival, body| {
-            let app = Arc::clone(&app);
-            async move {
-                let call = Call {
-                    method,
-                    uri: arrival.uri,
-                    headers,
-                    request_id: edge::request_id(),
-                    moment: Moment::new(),
-                    reading: AtomicBool::new(false),
-                };
-                serve(&app, call, body, arrival.at).await
-            }
-        },
-    )
+    warp::method().and(warp::ext::get::<Arc<Head>>()).and(warp::body::stream()).then(move |method, head, body| {
+        let app = Arc::clone(&app);
+        async move {
+            let reading = AtomicBool::new(false);
+            let call = Call { method, head, request_id: edge::request_id(), moment: Moment::new(), reading };
+            serve(&app, call, body).await
+        }
+    })
 }
 
-async fn serve<B: BodyStream>(app: &App, call: Call, body: B, started: Instant) -> Response<Bytes> {
-    let (row, outcome) = match app.routes.find(&call.method, call.uri.path()) {
+async fn serve<B: BodyStream>(app: &App, call: Call, body: B) -> Response<Bytes> {
+    let (row, outcome) = match app.routes.find(&call.method, call.path()) {
         Ok(found) => (Some(found.row), guarded(app, &found, &call, body).await),
         Err(problem) => (None, Err(problem)),
     };
@@ -99,22 +101,26 @@ async fn serve<B: BodyStream>(app: &App, call: Call, body: B, started: Instant) 
     if app.draining.load(Ordering::Relaxed) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    let (status, took) = (response.status().as_u16(), started.elapsed());
+    let (status, took) = (response.status().as_u16(), call.head.at.elapsed());
     app.metrics.record(row, status, took);
-    tracing::debug!(request_id = call.request_id, method = %call.method, path = call.uri.path(), status, micros = took.as_micros() as u64, "served");
+    tracing::debug!(request_id = call.request_id, method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 
 /// Within the request time-out, and with a panic turned into a 500.
 async fn guarded<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Result<Reply, Problem> {
-    let handled = tokio::time::timeout(app.limits.request_timeout, handlers::handle(app, found, call, body));
-    match catch_panic(handled).await {
+    let mut handling = pin!(catch_panic(handlers::handle(app, found, call, body)));
+    // Most requests are answered at once, from memory: only those that wait need a timer.
+    let at_once = std::future::poll_fn(|context| Poll::Ready(handling.as_mut().poll(context))).await;
+    let outcome = match at_once {
+        Poll::Ready(outcome) => Ok(outcome),
+        Poll::Pending => tokio::time::timeout_at((call.head.at + app.limits.request_timeout).into(), handling).await,
+    };
+    match outcome {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) if call.reading.load(Ordering::Relaxed) => Err(Problem::BodyTimeout),
-        Ok(Err(_)) => {
-            Err(Problem::Core(Error::Unavailable("the request took longer than the request time-out".into())))
-        }
-        Err(()) => Err(Problem::Core(Error::Internal("a handler panicked".into()))),
+        Ok(Err(())) => Err(Problem::Core(Error::Internal("a handler panicked".into()))),
+        Err(_) if call.reading.load(Ordering::Relaxed) => Err(Problem::BodyTimeout),
+        Err(_) => Err(Problem::Core(Error::Unavailable("the request took longer than the request time-out".into()))),
     }
 }
 
@@ -129,7 +135,7 @@ async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, ()> {
 }
 
 fn log_problem(problem: &Problem, call: &Call) {
-    let (request_id, method, path) = (&call.request_id, &call.method, call.uri.path());
+    let (request_id, method, path) = (&call.request_id, &call.method, call.path());
     match problem {
         Problem::Core(Error::Internal(detail)) => {
             tracing::error!(request_id, %method, path, detail, "a request failed")
@@ -158,12 +164,12 @@ where
 pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize) -> Result<Bytes, Problem> {
     let too_large = Problem::TooLarge { limit };
     let announced =
-        call.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        call.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large);
     }
     if call
-        .headers
+        .headers()
         .get(header::CONTENT_ENCODING)
         .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
     {
@@ -198,7 +204,7 @@ pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize)
 /// `application/json` or `application/SOMETHING+json`, in UTF-8. A body without any type is taken for JSON.
 fn is_json(call: &Call) -> bool {
     let Ok(Some(value)) = call.single(&header::CONTENT_TYPE) else {
-        return !call.headers.contains_key(header::CONTENT_TYPE);
+        return !call.headers().contains_key(header::CONTENT_TYPE);
     };
     let value = value.to_ascii_lowercase();
     let mut parts = value.split(';').map(str::trim);

@@ -22,7 +22,7 @@ use rental_core::{
     store::{Record, Revision, Store},
 };
 use uuid::Uuid;
-use warp::http::{HeaderName, StatusCode, header};
+use warp::http::{HeaderMap, HeaderName, StatusCode, header};
 
 type Handled = Result<Reply, Problem>;
 
@@ -31,7 +31,8 @@ pub(crate) async fn handle<B: BodyStream>(app: &App, found: &Found<'_, '_>, call
     match found.endpoint.guard {
         Guard::Open => open_page(app, found.endpoint.action).await,
         Guard::Key => with_key(app, found, call, body).await,
-        Guard::Admin => with_admin_token(app, found, call, body).await,
+        // Boxed, like every write: reads are the hot path, and a small future is a cheap one.
+        Guard::Admin => Box::pin(with_admin_token(app, found, call, body)).await,
     }
 }
 
@@ -56,6 +57,7 @@ async fn open_page(app: &App, action: Action) -> Handled {
             .with(header::CONTENT_SECURITY_POLICY, crate::docs_page::POLICY)
             .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
             .with(header::REFERRER_POLICY, "no-referrer")),
+        Action::DocsStyle => page(Bytes::from_static(crate::docs_page::STYLE.as_bytes()), "text/css; charset=utf-8"),
         _ => Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ok\"}"))),
     }
 }
@@ -82,8 +84,8 @@ async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, 
     let handled = match found.endpoint.action {
         Action::List => list(app, organization.id, collection, call).await,
         Action::Get => get(app, organization.id, collection, found.id, call).await,
-        Action::Create => create(app, organization, collection, call, body).await,
-        _ => update(app, organization, collection, found.id, call, body).await,
+        Action::Create => Box::pin(create(app, organization, collection, call, body)).await,
+        _ => Box::pin(update(app, organization, collection, found.id, call, body)).await,
     };
     match verdict {
         None => handled,
@@ -105,7 +107,7 @@ fn with_limits(reply: Reply, verdict: Option<(crate::limiter::Limit, Verdict)>) 
 
 async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
     if !app.is_admin(presented(call)?) {
-        return Err(Error::Unauthenticated(KeyProblem::Invalid).into());
+        return Err(Problem::NotAdmin);
     }
     let collection = collection(found)?;
     let system = Organization::system();
@@ -158,8 +160,8 @@ async fn list(app: &App, organization: Uuid, collection: &Collection, call: &Cal
 async fn get(app: &App, organization: Uuid, collection: &Collection, id: &str, call: &Call) -> Handled {
     page::no_parameters(call.query())?;
     let Record { revision, value, .. } = operation::get(app.store(), organization, collection.spec, id).await?;
-    if lists(&call.headers, &header::IF_NONE_MATCH, revision) == Some(true) {
-        let unchanged = Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), headers: Vec::new() };
+    if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
+        let unchanged = Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), headers: HeaderMap::new() };
         return Ok(unchanged.with(header::ETAG, &etag(revision)));
     }
     Ok(Reply::object(value, revision))
@@ -186,7 +188,7 @@ async fn update<B: BodyStream>(
     body: B,
 ) -> Handled {
     let bytes = read(app, call, body).await?;
-    let expected = |revision: Revision| lists(&call.headers, &header::IF_MATCH, revision).unwrap_or(true);
+    let expected = |revision: Revision| lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true);
     let intent = Update { collection, organization, id, body: &bytes, expected: &expected };
     write(app, organization, call, &bytes, &intent).await
 }
@@ -224,11 +226,11 @@ pub(crate) async fn write(
 fn ticket(call: &Call, body: &[u8]) -> Result<Option<Ticket>, Problem> {
     let name = HeaderName::from_static("idempotency-key");
     let bad = |rule| Problem::BadHeader { name: "Idempotency-Key", rule };
-    if !call.headers.contains_key(&name) {
+    if !call.headers().contains_key(&name) {
         return Ok(None);
     }
     let value = call.single(&name).map_err(|()| bad("must be sent once, as visible ASCII characters"))?.unwrap_or("");
-    Ticket::new(value.as_bytes(), call.method.as_str(), call.uri.path(), body).map(Some).map_err(bad)
+    Ticket::new(value.as_bytes(), call.method.as_str(), call.path(), body).map(Some).map_err(bad)
 }
 
 /// An operator marks an invoice as paid or void.

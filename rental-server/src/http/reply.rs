@@ -13,12 +13,25 @@ use warp::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, heade
 #[derive(Debug)]
 pub(crate) enum Problem {
     Core(Error),
-    RouteUnknown { hint: String },
-    MethodNotAllowed { allow: String },
-    TooLarge { limit: usize },
+    /// The admin token is wrong.
+    NotAdmin,
+    RouteUnknown {
+        hint: String,
+    },
+    MethodNotAllowed {
+        allow: String,
+    },
+    TooLarge {
+        limit: usize,
+    },
     UnsupportedMediaType(&'static str),
-    BadHeader { name: &'static str, rule: &'static str },
-    TooManyRequests { retry_after: u64 },
+    BadHeader {
+        name: &'static str,
+        rule: &'static str,
+    },
+    TooManyRequests {
+        retry_after: u64,
+    },
     BodyTimeout,
     BodyBroken,
 }
@@ -88,6 +101,7 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
 fn class(problem: &Problem) -> Class {
     match problem {
         Problem::Core(error) => core_class(error),
+        Problem::NotAdmin => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid)),
         Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
         Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
         Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
@@ -131,6 +145,9 @@ fn key_code(problem: KeyProblem) -> &'static str {
 fn message(problem: &Problem) -> String {
     match problem {
         Problem::Core(error) => core_message(error),
+        Problem::NotAdmin => {
+            "This is not the admin token. It lies in the file that the server named at its start.".into()
+        }
         Problem::RouteUnknown { hint } => hint.clone(),
         Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),
         Problem::TooLarge { limit } => format!("The body is larger than {limit} bytes."),
@@ -156,7 +173,7 @@ fn core_message(error: &Error) -> String {
         Error::Unauthenticated(KeyProblem::Expired) => "This API key has expired. Use another one.".into(),
         Error::PlanRequired => "API access requires the Pro plan.".into(),
         Error::ScopeRequired => "This API key has the scope `read`; writing needs one with `read_write`.".into(),
-        Error::NotFound { object } => format!("There is no such {object}."),
+        Error::NotFound { object } => format!("There is no such {}.", object.replace('_', " ")),
         Error::Malformed(message) | Error::Conflict(message) | Error::VehicleUnavailable { message, .. } => {
             message.clone()
         }
@@ -220,7 +237,6 @@ pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes)
     };
     let (param, conflicting_rental_id) = match problem {
         Problem::Core(Error::VehicleUnavailable { rental, .. }) => (Some("vehicle_id"), Some(*rental)),
-        Problem::Core(Error::NotFound { .. }) => (Some("id"), None),
         Problem::BadHeader { name, .. } => (Some(*name), None),
         _ => (fields.and_then(|fields| fields.first()).map(|first| first.param.as_str()), None),
     };
@@ -241,13 +257,13 @@ pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes)
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) headers: HeaderMap,
 }
 
 impl Reply {
     /// 200 with JSON.
     pub(crate) fn json(body: Bytes) -> Self {
-        Self { status: StatusCode::OK, body, headers: Vec::new() }
+        Self { status: StatusCode::OK, body, headers: HeaderMap::with_capacity(6) }
     }
 
     /// An object with its ETag.
@@ -257,7 +273,7 @@ impl Reply {
 
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers.push((name, value));
+            self.headers.insert(name, value);
         }
         self
     }
@@ -265,9 +281,11 @@ impl Reply {
     /// The answer to a problem, with the headers that tell a client what to do next.
     pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
         let (status, body) = render(problem, request_id);
-        let reply = Self { status, body, headers: Vec::new() };
+        let reply = Self { status, body, headers: HeaderMap::new() };
         match problem {
-            Problem::Core(Error::Unauthenticated(_)) => reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\""),
+            Problem::Core(Error::Unauthenticated(_)) | Problem::NotAdmin => {
+                reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
+            }
             Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) => reply.with(header::RETRY_AFTER, "1"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
@@ -299,22 +317,18 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, revision: Revision) 
 
 /// Adds what every response carries and turns it into bytes on the wire.
 pub(crate) fn finish(reply: Reply, request_id: &str) -> Response<Bytes> {
-    let Reply { status, body, headers } = reply;
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let all = response.headers_mut();
-    all.reserve(headers.len() + 3);
+    let Reply { status, body, mut headers } = reply;
     if status != StatusCode::NOT_MODIFIED {
-        all.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
     }
-    all.insert(
+    headers.insert(
         HeaderName::from_static("request-id"),
         HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static("")),
     );
-    all.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(crate::API_VERSION));
-    for (name, value) in headers {
-        all.insert(name, value);
-    }
+    headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(crate::API_VERSION));
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     response
 }
 

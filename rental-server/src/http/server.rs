@@ -4,7 +4,7 @@
 
 use crate::{
     app::App,
-    http::call::{self, Arrival},
+    http::call::{self, Head},
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -102,9 +102,10 @@ async fn connection(
     app.metrics.connections_total.inc();
     let filter = warp::service(call::filter(Arc::clone(&app)));
     let service = service_fn(move |mut request: Request<Incoming>| {
-        // warp hands filters neither the raw query (without a rejection) nor the time: both ride along.
-        let arrival = Arrival { uri: request.uri().clone(), at: Instant::now() };
-        request.extensions_mut().insert(arrival);
+        // warp's filters would copy the headers, and reject a request without a query: the head rides along instead.
+        let headers = std::mem::take(request.headers_mut());
+        let head = Head { uri: request.uri().clone(), headers, at: Instant::now() };
+        request.extensions_mut().insert(Arc::new(head));
         filter.clone().call(request)
     });
     let mut builder = http1::Builder::new();

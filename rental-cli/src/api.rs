@@ -1,0 +1,282 @@
+//! The HTTP side: one request, at most two retries, one bounded answer.
+
+use crate::{
+    access::Access,
+    edge,
+    failure::Failure,
+    refusal::Refusal,
+    retry::{Try, pause_after},
+};
+use reqwest::{
+    Method, Url,
+    blocking::{Client, Response},
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
+    redirect::Policy,
+};
+use std::{cell::OnceCell, error::Error as _, io::Read as _, thread, time::Duration};
+
+/// Longest answer that is read.
+const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A server, and how long to wait for it.
+pub(crate) struct Api {
+    base_url: Url,
+    timeout: Duration,
+    client: OnceCell<Client>,
+}
+
+/// One request, before it has a secret.
+pub(crate) struct Request {
+    method: Method,
+    access: Access,
+    path: String,
+    query: Vec<(String, String)>,
+    body: Option<String>,
+    idempotency_key: Option<HeaderValue>,
+}
+
+impl Request {
+    /// A GET of the path of `segments` below the prefix of `access`.
+    pub(crate) fn get(access: Access, segments: &[&str]) -> Self {
+        let path =
+            segments.iter().fold(access.prefix().to_owned(), |path, segment| path + "/" + &percent_encode(segment));
+        Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None }
+    }
+
+    /// A POST, with a JSON body or an empty one.
+    pub(crate) fn post(access: Access, segments: &[&str], body: Option<String>) -> Self {
+        Self { method: Method::POST, body, ..Self::get(access, segments) }
+    }
+
+    /// A PATCH with a JSON body.
+    pub(crate) fn patch(access: Access, segments: &[&str], body: String) -> Self {
+        Self { method: Method::PATCH, body: Some(body), ..Self::get(access, segments) }
+    }
+
+    /// Adds query parameters.
+    pub(crate) fn with_query(mut self, query: Vec<(String, String)>) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// Chooses the idempotency key; without one a write gets a random key.
+    pub(crate) fn with_idempotency_key(mut self, key: Option<&HeaderValue>) -> Self {
+        self.idempotency_key = key.cloned();
+        self
+    }
+}
+
+impl Api {
+    /// A client of the server at `base_url`, which waits up to `timeout` for each try.
+    pub(crate) fn new(base_url: Url, timeout: Duration) -> Self {
+        Self { base_url, timeout, client: OnceCell::new() }
+    }
+
+    /// Sends a request, again where that is safe and may help, and gives the body of the good answer.
+    pub(crate) fn send(&self, request: &Request) -> Result<Vec<u8>, Failure> {
+        let authorization = request.access.authorization()?;
+        let idempotency_key = match (&request.idempotency_key, &request.method) {
+            (_, &Method::GET) => None,
+            (Some(key), _) => Some(key.clone()),
+            (None, _) => HeaderValue::try_from(edge::idempotency_key()).ok(),
+        };
+        let url = self.url(request);
+        let client = self.client()?;
+        let mut retries_made = 0;
+        loop {
+            let mut attempt =
+                client.request(request.method.clone(), url.clone()).header(AUTHORIZATION, authorization.clone());
+            if let Some(key) = &idempotency_key {
+                attempt = attempt.header(HeaderName::from_static("idempotency-key"), key);
+            }
+            if let Some(body) = &request.body {
+                attempt = attempt.header(CONTENT_TYPE, "application/json").body(body.clone());
+            }
+            let (failure, pause) = match attempt.send().map_err(|error| self.unreachable(&error)) {
+                Ok(response) => match self.read(response, request.access) {
+                    Ok(body) => return Ok(body),
+                    Err(failure) => failure,
+                },
+                Err(failure) => failure,
+            }
+            .pause_after(retries_made);
+            match pause {
+                Some(pause) => thread::sleep(pause),
+                None => return Err(failure),
+            }
+            retries_made += 1;
+        }
+    }
+
+    fn url(&self, request: &Request) -> Url {
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}{}", self.base_url.path().trim_end_matches('/'), request.path));
+        let query: Vec<String> = request
+            .query
+            .iter()
+            .map(|(name, value)| format!("{}={}", percent_encode(name), percent_encode(value)))
+            .collect();
+        url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
+        url
+    }
+
+    fn client(&self) -> Result<&Client, Failure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // Fails when a provider is there already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .user_agent(concat!("rental-cli/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .no_proxy()
+            .connect_timeout(CONNECT_TIMEOUT.min(self.timeout))
+            .timeout(self.timeout);
+        if self.base_url.scheme() == "http" {
+            // Loads no certificates: without TLS, a machine that has none must do.
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder.build().map_err(|error| Failure::Unreachable {
+            problem: format!("cannot set up TLS: {}", cause(&error)),
+            hint: "install the certificates of this system (package ca-certificates)",
+        })?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    fn read(&self, response: Response, access: Access) -> Result<Vec<u8>, Stop> {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
+        let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
+        let mut body = Vec::new();
+        if let Err(error) = response.take(BODY_MAX_BYTES + 1).read_to_end(&mut body) {
+            return Err(self.broken_off(&error));
+        }
+        if body.len() as u64 > BODY_MAX_BYTES {
+            let problem = format!("the answer is longer than {} MiB", BODY_MAX_BYTES / (1024 * 1024));
+            return Err(Stop::Final(Failure::Unreadable(problem)));
+        }
+        if status.is_success() {
+            return Ok(body);
+        }
+        let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
+        Err(Stop::Refused(Box::new(
+            Refusal::read(status.as_u16(), &body, access).with_headers(request_id, retry_after),
+        )))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Stop {
+        if error.is_timeout() { self.timed_out() } else { self.disconnected(&cause(error)) }
+    }
+
+    fn broken_off(&self, error: &std::io::Error) -> Stop {
+        let timed_out = error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(reqwest::Error::is_timeout);
+        if timed_out || error.kind() == std::io::ErrorKind::TimedOut {
+            self.timed_out()
+        } else {
+            self.disconnected("the connection broke before the whole answer was there")
+        }
+    }
+
+    /// The base URL as users write it.
+    fn shown_url(&self) -> &str {
+        self.base_url.as_str().trim_end_matches('/')
+    }
+
+    fn timed_out(&self) -> Stop {
+        Stop::TimedOut(Failure::Unreachable {
+            problem: format!("no answer from {} within {} s", self.shown_url(), self.timeout.as_secs()),
+            hint: "try again, or give it longer with --timeout",
+        })
+    }
+
+    fn disconnected(&self, cause: &str) -> Stop {
+        Stop::Disconnected(Failure::Unreachable {
+            problem: format!("cannot reach {}: {cause}", self.shown_url()),
+            hint: "check that the server runs, and --base-url or RENTAL_BASE_URL",
+        })
+    }
+}
+
+/// Why a try has no good answer.
+enum Stop {
+    Disconnected(Failure),
+    TimedOut(Failure),
+    Refused(Box<Refusal>),
+    Final(Failure),
+}
+
+impl Stop {
+    fn pause_after(self, retries_made: usize) -> (Failure, Option<Duration>) {
+        match self {
+            Self::Disconnected(failure) => (failure, pause_after(retries_made, Try::Disconnected)),
+            Self::TimedOut(failure) => (failure, pause_after(retries_made, Try::TimedOut)),
+            Self::Refused(refusal) => {
+                let outcome =
+                    Try::Refused { status: refusal.status, code: refusal.code(), retry_after: refusal.retry_after };
+                let pause = pause_after(retries_made, outcome);
+                (Failure::Refused(refusal), pause)
+            }
+            Self::Final(failure) => (failure, None),
+        }
+    }
+}
+
+/// The innermost error, which says what happened; the outer ones only say where.
+fn cause(error: &reqwest::Error) -> String {
+    let mut source: &dyn std::error::Error = error;
+    while let Some(inner) = source.source() {
+        source = inner;
+    }
+    if error.source().is_none() { "the request could not be sent".into() } else { source.to_string() }
+}
+
+/// Everything but unreserved characters is escaped, so `+` stays a plus sign and an id cannot leave its segment.
+fn percent_encode(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: &str, request: &Request, expected: &str) {
+        let api = Api::new(base.parse().unwrap(), Duration::from_secs(1));
+        assert_eq!(api.url(request).as_str(), expected);
+    }
+
+    #[test]
+    fn paths_are_appended_to_the_base_url() {
+        let request = Request::get(Access::Organization, &["vehicles"]);
+        check("http://localhost:8080", &request, "http://localhost:8080/v1/vehicles");
+        check("https://example.com/rental/", &request, "https://example.com/rental/v1/vehicles");
+    }
+
+    #[test]
+    fn an_id_cannot_leave_its_segment() {
+        let request = Request::get(Access::Operator, &["organizations", "a/../b?c=d#e"]);
+        check("http://localhost", &request, "http://localhost/admin/v1/organizations/a%2F..%2Fb%3Fc%3Dd%23e");
+    }
+
+    #[test]
+    fn query_values_arrive_as_typed() {
+        let query = vec![
+            ("email".into(), "a+b@example.com".into()),
+            ("created[gte]".into(), "2026-05-05T09:30:00+02:00".into()),
+        ];
+        let request = Request::get(Access::Organization, &["customers"]).with_query(query);
+        check(
+            "http://h",
+            &request,
+            "http://h/v1/customers?email=a%2Bb%40example.com&created%5Bgte%5D=2026-05-05T09%3A30%3A00%2B02%3A00",
+        );
+    }
+}

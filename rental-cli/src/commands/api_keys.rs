@@ -1,0 +1,98 @@
+//! `api-keys`: the keys of organizations, issued and withdrawn by the operator.
+
+use super::Group;
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    edge,
+    failure::Failure,
+    flags::{Body, Verb},
+    session::Session,
+    value::{self, JsonText},
+    verbs::{self, Collection, chosen_key, text},
+};
+use clap::{Arg, ArgMatches, Command};
+use rental_core::resources::api_key::SPEC;
+use std::time::Duration;
+
+pub(super) const GROUP: Group = Group { name: "api-keys", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
+
+fn command() -> Command {
+    let create = [
+        "rental-cli api-keys create --organization ID --scope read_write",
+        "rental-cli api-keys create --organization ID --scope read --name Website --expires-in 90d",
+    ];
+    let list = ["rental-cli api-keys list --organization ID"];
+    let get = ["rental-cli api-keys get ID"];
+    let revoke = ["rental-cli api-keys revoke ID"];
+    let rotate = ["rental-cli api-keys rotate ID", "rental-cli api-keys rotate ID --overlap 0s"];
+    let command = Command::new(GROUP.name)
+        .about("Keys that open the API to an organization (operator)")
+        .subcommand(verbs::create(&SPEC, &create).arg(expires_in()))
+        .subcommand(verbs::list(&SPEC, &list))
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(on_a_key("revoke", "Withdraw a key at once", &revoke))
+        .subcommand(on_a_key("rotate", "Replace a key; the old one works on for a while", &rotate).arg(overlap()));
+    with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
+}
+
+fn on_a_key(verb: &'static str, about: &'static str, examples: &[&str]) -> Command {
+    with_examples(verbs::writing(Command::new(verb).about(about).arg(verbs::id(&SPEC))), examples)
+}
+
+fn expires_in() -> Arg {
+    Arg::new("expires_in")
+        .long("expires-in")
+        .value_name("DURATION")
+        .value_parser(value::duration)
+        .conflicts_with("expires_at")
+        .help("When it stops working, counted from now: 12h, 90d")
+}
+
+fn overlap() -> Arg {
+    Arg::new("overlap")
+        .long("overlap")
+        .value_name("DURATION")
+        .value_parser(value::duration)
+        .default_value("24h")
+        .help("How long the old key still works")
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    match verb {
+        "create" => create(matches, session),
+        "rotate" => rotate(matches, session),
+        "revoke" => {
+            let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "revoke"], None);
+            session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+        }
+        _ => COLLECTION.run(verb, matches, session),
+    }
+}
+
+fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+    if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
+        body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
+    }
+    COLLECTION.create(matches, session, body)?;
+    shown_once(session);
+    Ok(())
+}
+
+fn rotate(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let overlap = matches.get_one::<Duration>("overlap").copied().unwrap_or_default();
+    let body = format!("{{\"overlap_seconds\":{}}}", overlap.as_secs());
+    let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "rotate"], Some(body));
+    session.object(&request.with_idempotency_key(chosen_key(matches)))?;
+    shown_once(session);
+    Ok(())
+}
+
+fn shown_once(session: &Session) {
+    session.out.note("The key is shown once: keep it now. The holder sets it as RENTAL_API_KEY.");
+}

@@ -1,0 +1,39 @@
+//! `customers`: who rents.
+
+use super::Group;
+use crate::{
+    access::Access,
+    cli::with_examples,
+    failure::Failure,
+    session::Session,
+    verbs::{self, Collection},
+};
+use clap::{ArgMatches, Command};
+use rental_core::resources::customer::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "customers", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
+
+fn command() -> Command {
+    let list = ["rental-cli customers list --email ada@example.com"];
+    let get = ["rental-cli customers get ID"];
+    let create =
+        ["rental-cli customers create --full-name 'Ada Lovelace' --email ada@example.com --phone +14155550123"];
+    let update = [
+        "rental-cli customers update ID --notes 'Prefers morning pickups'",
+        "rental-cli customers update ID --clear phone",
+    ];
+    let command = Command::new(GROUP.name)
+        .about("Customers who rent")
+        .subcommand(verbs::list(&SPEC, &list))
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(verbs::create(&SPEC, &create))
+        .subcommand(verbs::update(&SPEC, &update));
+    with_examples(command, &[list[0], create[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    COLLECTION.run(verb, matches, session)
+}

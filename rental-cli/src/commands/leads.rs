@@ -1,0 +1,31 @@
+//! `leads`: inbound inquiries, which are only created.
+
+use super::Group;
+use crate::{
+    access::Access,
+    cli::with_examples,
+    failure::Failure,
+    session::Session,
+    verbs::{self, Collection},
+};
+use clap::{ArgMatches, Command};
+use rental_core::resources::lead::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "leads", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
+
+fn command() -> Command {
+    let create = [
+        "rental-cli leads create --source-channel website --raw-data '{\"message\":\"Need an SUV in June\"}'",
+        "rental-cli leads create --customer ID --raw-data @form.json",
+    ];
+    let command =
+        Command::new(GROUP.name).about("Inquiries from intake forms").subcommand(verbs::create(&SPEC, &create));
+    with_examples(command, &[create[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    COLLECTION.run(verb, matches, session)
+}

@@ -1,0 +1,52 @@
+//! The command groups: one file each, one row each in [`GROUPS`].
+
+mod api_keys;
+mod customers;
+mod invoices;
+mod leads;
+mod organizations;
+mod rentals;
+pub(crate) mod shell;
+mod tolls;
+mod vehicles;
+mod violations;
+
+use crate::{failure::Failure, session::Session};
+use clap::{ArgMatches, Command};
+use rental_core::{resources, spec::ResourceSpec};
+
+/// A word at the prompt with commands below it.
+pub(crate) struct Group {
+    /// The word.
+    pub(crate) name: &'static str,
+    /// Its commands and their flags.
+    pub(crate) command: fn() -> Command,
+    /// Carries one of them out.
+    pub(crate) run: fn(&ArgMatches, &Session) -> Result<(), Failure>,
+}
+
+/// All groups, in the order of the help.
+pub(crate) const GROUPS: &[Group] = &[
+    organizations::GROUP,
+    api_keys::GROUP,
+    vehicles::GROUP,
+    customers::GROUP,
+    rentals::GROUP,
+    invoices::GROUP,
+    tolls::GROUP,
+    violations::GROUP,
+    leads::GROUP,
+];
+
+/// The resources behind the groups.
+pub(crate) const SPECS: &[&ResourceSpec] = &[
+    &resources::organization::SPEC,
+    &resources::api_key::SPEC,
+    &resources::vehicle::SPEC,
+    &resources::customer::SPEC,
+    &resources::rental::SPEC,
+    &resources::invoice::SPEC,
+    &resources::toll::SPEC,
+    &resources::violation::SPEC,
+    &resources::lead::SPEC,
+];

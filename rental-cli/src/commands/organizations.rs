@@ -1,0 +1,47 @@
+//! `organizations`: the tenants, which the operator keeps.
+
+use super::Group;
+use crate::{
+    access::Access,
+    cli::with_examples,
+    failure::Failure,
+    flags::{Body, Verb},
+    record::Record,
+    session::Session,
+    verbs::{self, Collection},
+};
+use clap::{ArgMatches, Command};
+use rental_core::resources::organization::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "organizations", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
+
+fn command() -> Command {
+    let create = [
+        "rental-cli organizations create --name 'Sunrise Rentals'",
+        "rental-cli organizations create --name 'Tokyo Cars' --currency JPY --booking-policy open",
+    ];
+    let list = ["rental-cli organizations list"];
+    let get = ["rental-cli organizations get ID"];
+    let update = ["rental-cli organizations update ID --plan free"];
+    let command = Command::new(GROUP.name)
+        .about("Organizations, which own everything else (operator)")
+        .subcommand(verbs::create(&SPEC, &create))
+        .subcommand(verbs::list(&SPEC, &list))
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(verbs::update(&SPEC, &update));
+    with_examples(command, &[create[0], list[0], update[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    if verb != "create" {
+        return COLLECTION.run(verb, matches, session);
+    }
+    let answer = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
+    if let Some(id) = Record::read(&answer)?.text("id") {
+        session.out.note(&format!("next: rental-cli api-keys create --organization {id} --scope read_write"));
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `rentals`: bookings of a vehicle by a customer.
+
+use super::Group;
+use crate::{
+    access::Access,
+    cli::with_examples,
+    failure::Failure,
+    session::Session,
+    verbs::{self, Collection},
+};
+use clap::{ArgMatches, Command};
+use rental_core::resources::rental::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "rentals", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
+
+fn command() -> Command {
+    let list = ["rental-cli rentals list --status ACTIVE --customer ID"];
+    let get = ["rental-cli rentals get ID"];
+    let create = ["rental-cli rentals create --customer ID --vehicle ID --start-date 2026-06-01 --end-date 2026-06-05"];
+    let update = [
+        "rental-cli rentals update ID --status COMPLETED --damage-at-return true",
+        "rental-cli rentals update ID --end-date 2026-06-07",
+    ];
+    let command = Command::new(GROUP.name)
+        .about("Rentals: bookings of a vehicle by a customer")
+        .subcommand(verbs::list(&SPEC, &list))
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(verbs::create(&SPEC, &create))
+        .subcommand(verbs::update(&SPEC, &update));
+    with_examples(command, &[list[0], create[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    COLLECTION.run(verb, matches, session)
+}

@@ -1,0 +1,82 @@
+//! `completions` and `man`: what the program says about itself. No server is asked.
+
+use crate::{
+    cli::{self, with_examples},
+    failure::Failure,
+    output::{self, Output},
+};
+use clap::{Arg, ArgMatches, Command};
+use clap_complete::Shell;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Both commands.
+pub(crate) fn commands() -> [Command; 2] {
+    let shell = Arg::new("shell")
+        .value_name("SHELL")
+        .required(true)
+        .value_parser(clap::value_parser!(Shell))
+        .help("Which shell");
+    let completions = Command::new("completions").about("Print a completion script for a shell").arg(shell);
+    let examples =
+        ["rental-cli completions bash > /etc/bash_completion.d/rental-cli", "rental-cli completions fish | source"];
+    let directory = Arg::new("to")
+        .long("to")
+        .value_name("DIRECTORY")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("Write a page for every command into this directory instead");
+    let man = Command::new("man").about("Print the manual page").arg(directory);
+    [
+        with_examples(completions, &examples),
+        with_examples(man, &["rental-cli man | man -l -", "rental-cli man --to /usr/local/share/man/man1"]),
+    ]
+}
+
+/// Carries out one of them.
+pub(crate) fn run(name: &str, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    match name {
+        "completions" => completions(matches, out),
+        "man" => man(matches, out),
+        _ => Err(Failure::Usage(format!("no such command: {name}"))),
+    }
+}
+
+fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    let Some(shell) = matches.get_one::<Shell>("shell").copied() else {
+        return Err(Failure::Usage("no shell given".into()));
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut cli::command(), "rental-cli", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    if out.json {
+        return output::print(&format!(
+            "{}\n",
+            json!({"object": "completions", "shell": shell.to_string(), "script": script})
+        ));
+    }
+    output::print(&script)
+}
+
+fn man(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    if let Some(directory) = matches.get_one::<PathBuf>("to") {
+        return man_pages(directory, out);
+    }
+    let mut page = Vec::new();
+    let rendered = clap_mangen::Man::new(cli::command()).render(&mut page);
+    rendered.map_err(|error| Failure::Io { doing: "render the manual page".into(), error })?;
+    let page = String::from_utf8_lossy(&page);
+    if out.json {
+        return output::print(&format!("{}\n", json!({"object": "manual", "name": "rental-cli.1", "page": page})));
+    }
+    output::print(&page)
+}
+
+fn man_pages(directory: &Path, out: &Output) -> Result<(), Failure> {
+    let written = clap_mangen::generate_to(cli::command(), directory);
+    written.map_err(|error| Failure::Io { doing: format!("write to {}", directory.display()), error })?;
+    if out.json {
+        return output::print(&format!("{}\n", json!({"object": "manual", "directory": directory})));
+    }
+    out.note(&format!("the pages are in {}", directory.display()));
+    Ok(())
+}

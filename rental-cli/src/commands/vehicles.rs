@@ -1,0 +1,38 @@
+//! `vehicles`: the fleet.
+
+use super::Group;
+use crate::{
+    access::Access,
+    cli::with_examples,
+    failure::Failure,
+    session::Session,
+    verbs::{self, Collection},
+};
+use clap::{ArgMatches, Command};
+use rental_core::resources::vehicle::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "vehicles", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
+
+fn command() -> Command {
+    let list = ["rental-cli vehicles list --all --json"];
+    let get = ["rental-cli vehicles get ID"];
+    let create = ["rental-cli vehicles create --name 'White Tesla' --make Tesla --year 2023 --daily-rate 89.50"];
+    let update = [
+        "rental-cli vehicles update ID --status maintenance",
+        "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
+    ];
+    let command = Command::new(GROUP.name)
+        .about("Vehicles of the fleet")
+        .subcommand(verbs::list(&SPEC, &list))
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(verbs::create(&SPEC, &create))
+        .subcommand(verbs::update(&SPEC, &update));
+    with_examples(command, &[list[0], create[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    COLLECTION.run(verb, matches, session)
+}

@@ -1,0 +1,42 @@
+//! The rental platform at the prompt: a thin client of its HTTP API.
+//!
+//! In reading order: [`cli`] (the command tree), [`commands`] (one file for each group), [`verbs`] (what all resources
+//! have in common), [`flags`] and [`value`] (resource descriptions become flags, flags become JSON), [`api`] and
+//! [`retry`] (requests), [`output`], [`table`] and [`record`] (answers), [`failure`] and [`refusal`] (what went wrong).
+//!
+//! Data goes to stdout, everything else to stderr. Absent on purpose: the rules of the API (the server's error tells),
+//! secrets in flags, prompts, and a store.
+
+mod access;
+mod api;
+mod cli;
+mod commands;
+mod edge;
+mod failure;
+mod flags;
+mod output;
+mod record;
+mod refusal;
+mod retry;
+mod session;
+mod table;
+mod value;
+mod verbs;
+
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.show();
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let matches = cli::command().try_get_matches()?;
+    cli::dispatch(&matches)
+}

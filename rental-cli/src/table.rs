@@ -1,0 +1,190 @@
+//! Rows as text: aligned on a terminal, tab-separated in a pipe. No I/O.
+
+use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// The widest cell of a table on a terminal, in columns; longer texts are cut.
+const CELL_MAX: usize = 40;
+/// Between two columns.
+const GAP: &str = "  ";
+/// What an empty value looks like on a terminal.
+const NOTHING: &str = "-";
+
+/// The rank of columns that no table shows.
+const UNTOLD: u8 = 9;
+
+/// One row: a text for each column, or nothing.
+pub(crate) type Row = Vec<Option<String>>;
+
+/// The columns of a list, which are all fields but `object`.
+pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<&'static FieldSpec> {
+    spec.fields.iter().filter(|field| field.kind != Kind::Object).collect()
+}
+
+/// Rows with tabs between the values and the names in the first line; an empty value is empty.
+pub(crate) fn tsv(columns: &[&FieldSpec], rows: &[Row], with_names: bool) -> String {
+    let names = columns.iter().map(|column| column.name).collect::<Vec<_>>().join("\t");
+    let mut text = if with_names { names + "\n" } else { String::new() };
+    for row in rows {
+        let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect();
+        text.push_str(&cells.join("\t"));
+        text.push('\n');
+    }
+    text
+}
+
+/// A table of at most `width` columns, and how many fields found no room in it.
+pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize) -> (String, usize) {
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|at| rows.iter().map(|row| cell(row, at).width()).chain([columns[at].name.width()]).max().unwrap_or(0))
+        .collect();
+    let filled = |at: usize| rows.iter().any(|row| row[at].is_some());
+    // The most telling columns first, as many as fit; those that are empty in every row tell nothing.
+    let mut wanted: Vec<usize> = (0..columns.len()).filter(|at| rank(columns[*at]) < UNTOLD && filled(*at)).collect();
+    wanted.sort_by_key(|at| rank(columns[*at]));
+    let (mut shown, mut hidden, mut used) = (Vec::new(), 0, 0);
+    for at in wanted {
+        let needed = widths[at] + if shown.is_empty() { 0 } else { GAP.len() };
+        if shown.is_empty() || used + needed <= width {
+            used += needed;
+            shown.push(at);
+        } else {
+            hidden += 1;
+        }
+    }
+    shown.sort_unstable();
+    let mut text = String::new();
+    let names = columns.iter().map(|column| column.name.replace('_', " ").to_uppercase()).collect::<Vec<_>>();
+    push_line(&mut text, shown.iter().map(|at| (names[*at].clone(), widths[*at], right(columns[*at]))));
+    for row in rows {
+        push_line(&mut text, shown.iter().map(|at| (cell(row, *at), widths[*at], right(columns[*at]))));
+    }
+    (text, hidden)
+}
+
+/// Name and value of each field, one in a line.
+pub(crate) fn fields(fields: &[(String, Option<String>)], aligned: bool) -> String {
+    let longest = fields.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+    let line = |(name, value): &(String, Option<String>)| {
+        let value = value.as_deref();
+        if aligned {
+            format!("{name}:{}{}\n", " ".repeat(longest - name.width() + 1), value.unwrap_or(NOTHING))
+        } else {
+            format!("{name}\t{}\n", value.unwrap_or(""))
+        }
+    };
+    fields.iter().map(line).collect()
+}
+
+/// How little a column tells; from [`UNTOLD`] on it is left to `get`.
+fn rank(field: &FieldSpec) -> u8 {
+    match field.kind {
+        Kind::Id if field.name == "id" => 0,
+        Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines => UNTOLD,
+        Kind::Text(max) if max > 255 => UNTOLD,
+        Kind::Time if field.name == "updated_at" => UNTOLD,
+        Kind::Reference(_) => 4,
+        Kind::Currency | Kind::Time => 5,
+        Kind::Word(_) if !field.nullable => 1,
+        Kind::Name(_) => 1,
+        _ if field.create == Presence::Required => 1,
+        Kind::Money | Kind::Date => 2,
+        _ => 3,
+    }
+}
+
+fn right(field: &FieldSpec) -> bool {
+    matches!(field.kind, Kind::Money | Kind::Integer(..))
+}
+
+fn cell(row: &Row, at: usize) -> String {
+    let text = row[at].as_deref().unwrap_or(NOTHING);
+    if text.width() <= CELL_MAX {
+        return text.to_owned();
+    }
+    let mut room = CELL_MAX - 1;
+    let kept = text.chars().take_while(|char| {
+        let width = char.width().unwrap_or(0);
+        let fits = width <= room;
+        room = if fits { room - width } else { 0 };
+        fits
+    });
+    kept.chain(['…']).collect()
+}
+
+fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool)>) {
+    let start = text.len();
+    for (cell, width, right) in cells {
+        let padding = " ".repeat(width.saturating_sub(cell.width()));
+        if text.len() > start {
+            text.push_str(GAP);
+        }
+        let (before, after) = if right { (padding.as_str(), "") } else { ("", padding.as_str()) };
+        text.push_str(before);
+        text.push_str(&cell);
+        text.push_str(after);
+    }
+    text.truncate(text.trim_end_matches(' ').len());
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rental_core::resources::{rental, vehicle};
+
+    fn row(columns: &[&FieldSpec], values: &[(&str, &str)]) -> Row {
+        let value = |name| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        columns.iter().map(|column| value(column.name)).collect()
+    }
+
+    #[test]
+    fn columns_are_aligned_and_empty_ones_left_out() {
+        let columns = columns(&vehicle::SPEC);
+        let rows = [
+            row(&columns, &[("id", "1"), ("name", "東京 Van"), ("daily_rate", "9.5"), ("status", "available")]),
+            row(&columns, &[("id", "22"), ("name", "Bus"), ("daily_rate", "120"), ("status", "rented")]),
+            row(&columns, &[("id", "3"), ("name", "Cart"), ("status", "rented")]),
+        ];
+        let (text, hidden) = aligned(&columns, &rows, 80);
+        let expected = "ID  NAME      DAILY RATE  STATUS\n\
+                        1   東京 Van         9.5  available\n\
+                        22  Bus              120  rented\n\
+                        3   Cart               -  rented\n";
+        assert_eq!((text.as_str(), hidden), (expected, 0));
+    }
+
+    #[test]
+    fn a_narrow_terminal_keeps_id_and_status() {
+        let columns = columns(&rental::SPEC);
+        let long = "0190d0f2-7c3a-7cc0-8000-000000000001";
+        let values = [
+            ("id", long),
+            ("customer_id", long),
+            ("vehicle_id", long),
+            ("start_date", "2026-06-01"),
+            ("status", "ACTIVE"),
+        ];
+        let (text, hidden) = aligned(&columns, &[row(&columns, &values)], 60);
+        assert_eq!(text.lines().next(), Some("ID                                    START DATE  STATUS"));
+        assert_eq!(hidden, 2, "customer and vehicle");
+        assert!(text.lines().all(|line| line.width() <= 60));
+        let (text, _) = aligned(&columns, &[row(&columns, &values)], 10);
+        assert!(text.contains(long), "an id is never cut");
+    }
+
+    #[test]
+    fn long_texts_are_cut_to_their_width() {
+        let text = cell(&vec![Some("東".repeat(40))], 0);
+        assert!(text.ends_with('…') && text.width() <= CELL_MAX, "{text}");
+    }
+
+    #[test]
+    fn tsv_names_every_field_and_leaves_nulls_empty() {
+        let columns = columns(&vehicle::SPEC);
+        let text = tsv(&columns, &[row(&columns, &[("id", "1"), ("status", "rented")])], true);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(lines[0].len(), lines[1].len());
+        assert_eq!((lines[0][0], lines[0][1], lines[1][0], lines[1][1]), ("id", "name", "1", ""));
+    }
+}

@@ -1,0 +1,187 @@
+//! Exit codes and what stderr says.
+
+use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
+
+#[track_caller]
+fn check(reply: Reply, args: &[&str], code: i32, stderr: &str) {
+    let ran = FakeServer::new(vec![reply]).run(args);
+    assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.as_str()), (Some(code), stderr, ""));
+}
+
+const GET: &[&str] = &["vehicles", "get", "1"];
+
+#[test]
+fn an_unknown_id_exits_with_3() {
+    check(
+        error(404, "", "invalid_request_error", "resource_missing"),
+        GET,
+        3,
+        "error[invalid_request_error]: No, because.\nhint: `list` shows the ids that exist; an id of another organization counts as unknown\nrequest id req_7\n",
+    );
+}
+
+#[test]
+fn a_refused_key_exits_with_4() {
+    check(
+        error(401, "", "authentication_error", "api_key_revoked"),
+        GET,
+        4,
+        "error[authentication_error]: No, because.\nhint: set RENTAL_API_KEY to a live key of the organization; the operator makes one with `rental-cli api-keys create`\nrequest id req_7\n",
+    );
+}
+
+#[test]
+fn a_read_key_that_writes_exits_with_5() {
+    check(
+        error(403, "", "permission_error", "insufficient_scope"),
+        &["vehicles", "create", "--name", "x"],
+        5,
+        "error[permission_error]: No, because.\nhint: the operator makes a key that can write with `rental-cli api-keys create --organization ID --scope read_write`\nrequest id req_7\n",
+    );
+}
+
+#[test]
+fn what_the_server_calls_invalid_or_a_conflict_exits_with_6() {
+    for status in [400, 409, 412, 413, 415] {
+        check(
+            error(status, "", "invalid_request_error", "parameter_invalid"),
+            &["vehicles", "update", "1", "--status", "parked"],
+            6,
+            "error[invalid_request_error]: No, because.\nrequest id req_7\n",
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_exits_with_7() {
+    let mut command = cli(&["vehicles", "list", "--json", "--base-url", "http://127.0.0.1:1"]);
+    let ran = Ran::of(command.env("RENTAL_API_KEY", "rk_live_test"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), ""));
+    assert!(
+        ran.stderr.starts_with("error[unreachable]: cannot reach http://127.0.0.1:1: Connection refused"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_server_that_says_nothing_in_time_exits_with_7() {
+    let server = FakeServer::new(vec![Reply::Silence]);
+    let ran = server.run(&["vehicles", "get", "1", "--timeout", "1s"]);
+    assert_eq!(ran.code, Some(7));
+    assert!(ran.stderr.contains("within 1 s"), "{}", ran.stderr);
+    assert_eq!(server.asked().len(), 1, "waiting is not repeated");
+}
+
+#[test]
+fn too_many_requests_exit_with_8_and_say_when_to_try_again() {
+    check(
+        error(429, "retry-after: 17\r\n", "rate_limit_error", "rate_limited"),
+        GET,
+        8,
+        "error[rate_limit_error]: No, because.\nhint: try again in 17 s\nrequest id req_7\n",
+    );
+}
+
+#[test]
+fn a_fault_of_the_server_exits_with_9() {
+    check(
+        error(500, "", "api_error", "internal_error"),
+        GET,
+        9,
+        "error[api_error]: No, because.\nhint: try again; if it stays, tell the server's operator the request id\nrequest id req_7\n",
+    );
+}
+
+#[test]
+fn the_request_id_of_the_header_serves_too() {
+    let reply = Reply::Answer { status: 502, headers: "Request-Id: req_8\r\n", body: "<h1>Bad Gateway</h1>".into() };
+    let ran = FakeServer::new(vec![reply]).run(GET);
+    assert!(
+        ran.stderr.starts_with("error[http_502]: the server answered 502: <h1>Bad Gateway</h1>\n"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.ends_with("request id req_8\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn redirects_are_not_followed() {
+    let server =
+        FakeServer::new(vec![Reply::Answer { status: 301, headers: "location: /elsewhere\r\n", body: String::new() }]);
+    let ran = server.run(GET);
+    assert_eq!((ran.code, server.asked().len()), (Some(1), 1));
+    assert!(ran.stderr.contains("redirects are not followed"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_answer_that_is_not_the_api_is_a_failure() {
+    for body in ["<html>", "[]", "\"text\""] {
+        let ran = FakeServer::new(vec![ok(body)]).run(GET);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{body}");
+        assert!(ran.stderr.starts_with("error[unreadable]: "), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_not_read_to_its_end() {
+    let ran = FakeServer::new(vec![Reply::Flood(80 << 20)]).run(GET);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("longer than 64 MiB"), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_usage_exits_with_2_and_asks_no_server() {
+    let server = FakeServer::new(vec![ok("{}")]);
+    let lines: &[&[&str]] = &[
+        &[],
+        &["vehicles"],
+        &["vehicls", "list"],
+        &["vehicles", "create"],
+        &["vehicles", "create", "--name", "x", "--daily-rate", "89,50"],
+        &["vehicles", "create", "--name", "x", "--year", "last"],
+        &["vehicles", "update", "1"],
+        &["vehicles", "update", "1", "--color", "red", "--clear", "color"],
+        &["vehicles", "get", ""],
+        &["vehicles", "get", ".."],
+        &["vehicles", "list", "--limit", "many"],
+        &["rentals", "update", "1", "--damage-at-return", "maybe"],
+        &["leads", "create", "--raw-data", "{"],
+        &["leads", "create", "--raw-data", "@/no/such/file"],
+        &["invoices", "create", "--organization", "o", "--customer", "c"],
+        &["invoices", "create", "--organization", "o", "--customer", "c", "--line", "Text"],
+        &["api-keys", "create", "--organization", "o", "--scope", "read", "--expires-in", "90"],
+        &["api-keys", "rotate", "1", "--overlap", "soon"],
+        &["tolls", "attach", "1"],
+        &["vehicles", "list", "--base-url", "localhost:8080"],
+        &["vehicles", "list", "--timeout", "0s"],
+        &["vehicles", "create", "--name", "x", "--idempotency-key", "a b"],
+        &["completions", "tcsh"],
+    ];
+    for line in lines {
+        let ran = server.run(line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line:?}");
+        assert!(!ran.stderr.is_empty(), "{line:?}");
+    }
+    assert_eq!(server.asked().len(), 0);
+}
+
+#[test]
+fn a_near_command_is_suggested() {
+    assert!(Ran::of(&mut cli(&["vehicls", "list"])).stderr.contains("'vehicles'"));
+}
+
+#[test]
+fn a_bad_base_url_in_the_environment_exits_with_2_and_names_it() {
+    let ran = Ran::of(cli(&["vehicles", "list"]).env("RENTAL_BASE_URL", "localhost:8080").env("RENTAL_API_KEY", "k"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.starts_with("error[usage]: RENTAL_BASE_URL is not a base URL: "), "{}", ran.stderr);
+    assert_eq!(Ran::of(cli(&["man"]).env("RENTAL_BASE_URL", "localhost:8080")).code, Some(0), "no server is asked");
+}
+
+#[test]
+fn the_flag_wins_over_the_environment() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+    let mut command = server.command(&["vehicles", "get", "1", "--base-url", &server.base_url]);
+    assert_eq!(Ran::of(command.env("RENTAL_BASE_URL", "http://127.0.0.1:1")).code, Some(0));
+}

@@ -1,0 +1,36 @@
+//! The whole command line reference is a snapshot, so that no flag changes unseen.
+
+use crate::fake_server::{Ran, cli};
+use std::{env, fmt::Write as _, fs, path::Path};
+
+#[test]
+fn the_reference_is_what_help_says() {
+    let mut reference = String::new();
+    describe(&[], &mut reference);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli-reference.txt");
+    if env::var_os("UPDATE").is_some() {
+        fs::write(&file, &reference).unwrap();
+    }
+    let committed = fs::read_to_string(&file).unwrap_or_default();
+    let mut lines = reference.lines().zip(committed.lines());
+    let first = lines.find(|(now, then)| now != then);
+    assert!(
+        reference == committed,
+        "the help differs from tests/cli-reference.txt, first at {first:?}; if it should, run the tests with UPDATE=1"
+    );
+}
+
+/// Appends the help of a command and of all below it.
+fn describe(path: &[&str], reference: &mut String) {
+    let ran = Ran::of(&mut cli(&[path, &["--help"]].concat()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let rule = "=".repeat(100);
+    write!(reference, "{rule}\nrental-cli {}\n{rule}\n{}\n", path.join(" "), ran.stdout).unwrap();
+    let commands =
+        ran.stdout.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A longer description goes on in a line that is indented further.
+    let names = commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    for name in names.filter(|name| *name != "help") {
+        describe(&[path, &[name]].concat(), reference);
+    }
+}

@@ -1,0 +1,16 @@
+//! The program as users meet it: run as a process, against a scripted server.
+
+#[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod fake_server;
+#[cfg(test)]
+mod help;
+#[cfg(test)]
+mod output;
+#[cfg(test)]
+mod requests;
+#[cfg(test)]
+mod retries;
+#[cfg(test)]
+mod secrets;

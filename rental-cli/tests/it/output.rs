@@ -1,0 +1,117 @@
+//! stdout: one JSON value, or tab-separated values in a pipe.
+
+use crate::fake_server::{FakeServer, ok};
+use std::process::Stdio;
+
+const VEHICLE: &str = r#"{"object":"vehicle","id":"1", "name":"A\tB","daily_rate":89.50,"color":null,"new_field":1e2}"#;
+
+fn list(ids: &[&str], next_cursor: Option<&str>) -> String {
+    let data: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":"{id}","daily_rate":1.50}}"#)).collect();
+    let next = next_cursor.map_or_else(|| "null".to_owned(), |cursor| format!("\"{cursor}\""));
+    format!(
+        r#"{{"object":"list","has_more":{},"next_cursor":{next},"data":[{}]}}"#,
+        next_cursor.is_some(),
+        data.join(",")
+    )
+}
+
+#[test]
+fn json_is_the_answer_byte_for_byte() {
+    let server = FakeServer::new(vec![ok(VEHICLE)]);
+    let lines: &[&[&str]] = &[
+        &["--json", "vehicles", "get", "1"],
+        &["vehicles", "create", "--name", "x", "--json"],
+        &["organizations", "create", "--name", "x", "--json"],
+        &["api-keys", "revoke", "1", "--json"],
+        &["leads", "create", "--json"],
+    ];
+    for line in lines {
+        let ran = server.run(line);
+        assert_eq!((ran.stdout, ran.stderr), (format!("{VEHICLE}\n"), String::new()), "{line:?}");
+    }
+}
+
+#[test]
+fn a_page_with_json_is_the_envelope_byte_for_byte() {
+    let page = list(&["1", "2"], Some("2"));
+    let ran = FakeServer::new(vec![ok(&page)]).run(&["vehicles", "list", "--json"]);
+    assert_eq!((ran.stdout, ran.stderr), (format!("{page}\n"), String::new()));
+}
+
+#[test]
+fn all_with_json_is_one_envelope_of_all_pages() {
+    let server = FakeServer::new(vec![ok(&list(&["3", "2"], Some("2"))), ok(&list(&["1"], None))]);
+    let ran = server.run(&["rentals", "list", "--all", "--json", "--status", "NEW"]);
+    assert_eq!(ran.stdout, list(&["3", "2", "1"], None) + "\n");
+    let lines: Vec<_> = server.asked().into_iter().map(|asked| asked.line).collect();
+    assert_eq!(
+        lines,
+        ["GET /v1/rentals?status=NEW&limit=100", "GET /v1/rentals?status=NEW&limit=100&starting_after=2"]
+    );
+}
+
+#[test]
+fn all_in_a_pipe_has_one_line_of_names() {
+    let server = FakeServer::new(vec![ok(&list(&["3", "2"], Some("2"))), ok(&list(&["1"], None))]);
+    let ran = server.run(&["vehicles", "list", "--all", "--limit", "2"]);
+    let first: Vec<_> = ran.stdout.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(first, ["id", "3", "2", "1"]);
+    assert!(ran.stdout.lines().nth(1).is_some_and(|line| line.contains("\t1.50\t")), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_list_that_breaks_off_prints_no_json() {
+    let server = FakeServer::new(vec![ok(&list(&["1"], Some("1")))]);
+    let ran = server.run(&["vehicles", "list", "--all", "--json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "the same cursor for ever is no list");
+}
+
+#[test]
+fn a_page_that_is_not_the_last_says_how_to_go_on() {
+    let ran = FakeServer::new(vec![ok(&list(&["2"], Some("2")))]).run(&["vehicles", "list"]);
+    assert_eq!(ran.stderr, "more follow: --starting-after 2, or --all\n");
+}
+
+#[test]
+fn an_empty_list_in_a_pipe_is_its_names_alone() {
+    let ran = FakeServer::new(vec![ok(&list(&[], None))]).run(&["tolls", "list"]);
+    assert_eq!((ran.code, ran.stdout.lines().count(), ran.stderr.as_str()), (Some(0), 1, ""));
+}
+
+#[test]
+fn an_object_in_a_pipe_is_a_line_for_each_member_of_the_answer() {
+    let ran = FakeServer::new(vec![ok(VEHICLE)]).run(&["vehicles", "get", "1"]);
+    assert_eq!(ran.stdout, "id\t1\nname\tA\\tB\ndaily_rate\t89.50\ncolor\t\nnew_field\t1e2\n");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let many: Vec<String> = (0..20_000).map(|n| format!("an-id-long-enough-to-fill-the-pipe-{n}")).collect();
+    let ids: Vec<&str> = many.iter().map(String::as_str).collect();
+    let server = FakeServer::new(vec![ok(&list(&ids, None))]);
+    for form in ["--json", "--all"] {
+        let mut command = server.command(&["vehicles", "list", form]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &[][..]));
+    }
+}
+
+#[test]
+fn completions_and_manual_need_no_server_and_obey_json() {
+    let server = FakeServer::new(vec![ok("{}")]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(server.run(&["completions", shell]).stdout.contains("rental-cli"), "{shell}");
+    }
+    assert!(server.run(&["man"]).stdout.contains(".TH rental-cli 1"));
+    for args in [&["completions", "bash", "--json"][..], &["man", "--json"][..]] {
+        let value: serde_json::Value = serde_json::from_str(&server.run(args).stdout).unwrap();
+        assert!(value["object"].is_string());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(server.run(&["man", "--to", directory.path().to_str().unwrap()]).code, Some(0));
+    assert!(directory.path().join("rental-cli-vehicles-create.1").exists());
+    assert_eq!(server.asked().len(), 0);
+}

@@ -1,0 +1,121 @@
+//! What each command asks the server for.
+
+use crate::fake_server::{FakeServer, ok};
+
+/// Runs a command line, its words separated by `|`, and compares the request line and body.
+#[track_caller]
+fn check(words: &str, line: &str, body: &str) {
+    let server =
+        FakeServer::new(vec![ok(r#"{"object":"list","id":"1","has_more":false,"next_cursor":null,"data":[]}"#)]);
+    let ran = server.run(&words.split('|').collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let asked = server.asked();
+    assert_eq!((asked.len(), asked[0].line.as_str(), asked[0].body.as_str()), (1, line, body));
+    assert_eq!(asked[0].header("content-type"), (!body.is_empty()).then_some("application/json"));
+    assert!(asked[0].header("user-agent").is_some_and(|agent| agent.starts_with("rental-cli/")));
+}
+
+#[test]
+fn organizations_are_the_operators() {
+    check(
+        "organizations|create|--name|N|--plan|free|--currency|JPY|--booking-policy|open",
+        "POST /admin/v1/organizations",
+        r#"{"name":"N","plan":"free","default_currency":"JPY","booking_policy":"open"}"#,
+    );
+    check("organizations|list|--limit|2", "GET /admin/v1/organizations?limit=2", "");
+    check("organizations|get|1", "GET /admin/v1/organizations/1", "");
+    check("organizations|update|1|--plan|pro", "PATCH /admin/v1/organizations/1", r#"{"plan":"pro"}"#);
+}
+
+#[test]
+fn api_keys_are_the_operators() {
+    check(
+        "api-keys|create|--organization|o|--scope|read|--name|Web",
+        "POST /admin/v1/api_keys",
+        r#"{"organization_id":"o","name":"Web","scope":"read"}"#,
+    );
+    check("api-keys|list|--organization|o", "GET /admin/v1/api_keys?organization=o", "");
+    check("api-keys|get|1", "GET /admin/v1/api_keys/1", "");
+    check("api-keys|revoke|1", "POST /admin/v1/api_keys/1/revoke", "");
+    check("api-keys|rotate|1", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":86400}"#);
+    check("api-keys|rotate|1|--overlap|0s", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":0}"#);
+}
+
+#[test]
+fn expires_in_counts_from_now() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+    for time in ["90d", "91d"] {
+        server.run(&["api-keys", "create", "--organization", "o", "--scope", "read", "--expires-in", time]);
+    }
+    let times: Vec<String> =
+        server.asked().iter().map(|asked| asked.body.rsplit('"').nth(1).unwrap().to_owned()).collect();
+    assert!(times[0].ends_with('Z') && times[0].len() == "2026-05-05T09:30:00.000Z".len(), "{times:?}");
+    assert!(times[0] < times[1], "{times:?}");
+}
+
+#[test]
+fn the_fleet_is_the_organizations() {
+    check(
+        "vehicles|create|--name|White Tesla|--daily-rate|89.50|--turo-listing-id|12",
+        "POST /v1/vehicles",
+        r#"{"name":"White Tesla","turo_listing_id":"12","daily_rate":89.50}"#,
+    );
+    check(
+        "vehicles|update|1|--status|maintenance|--clear|color",
+        "PATCH /v1/vehicles/1",
+        r#"{"color":null,"status":"maintenance"}"#,
+    );
+    check("customers|list|--email|a+b@example.com", "GET /v1/customers?email=a%2Bb%40example.com", "");
+    check("customers|create|--full-name|Ada", "POST /v1/customers", r#"{"full_name":"Ada"}"#);
+    check(
+        "rentals|create|--customer|c|--vehicle|v|--start-date|2026-06-01|--final-price|100",
+        "POST /v1/rentals",
+        r#"{"customer_id":"c","vehicle_id":"v","start_date":"2026-06-01","final_price":100}"#,
+    );
+    check("rentals|update|1|--damage-at-return|true", "PATCH /v1/rentals/1", r#"{"damage_at_return":true}"#);
+    check(
+        "rentals|list|--customer|c|--created-gte|2026-05-05T00:00:00Z|--starting-after|x",
+        "GET /v1/rentals?customer=c&created%5Bgte%5D=2026-05-05T00%3A00%3A00Z&starting_after=x",
+        "",
+    );
+}
+
+#[test]
+fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
+    check("invoices|list|--status|open", "GET /v1/invoices?status=open", "");
+    check("invoices|get|1", "GET /v1/invoices/1", "");
+    check(
+        "invoices|create|--organization|o|--customer|c|--rental|r|--line|a=b=12.50|--line|Toll=6.94",
+        "POST /admin/v1/organizations/o/invoices",
+        r#"{"customer_id":"c","rental_id":"r","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
+    );
+    check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
+    check("invoices|void|1", "POST /admin/v1/invoices/1/void", "");
+}
+
+#[test]
+fn tolls_and_violations_are_attached() {
+    check("tolls|list|--vehicle|v", "GET /v1/tolls?vehicle=v", "");
+    check("tolls|attach|1|--customer|c", "PATCH /v1/tolls/1", r#"{"customer_id":"c"}"#);
+    check("violations|get|1", "GET /v1/violations/1", "");
+    check("violations|attach|1|--customer|", "PATCH /v1/violations/1", r#"{"customer_id":null}"#);
+}
+
+#[test]
+fn leads_take_json_from_the_line_or_a_file() {
+    check("leads|create", "POST /v1/leads", "{}");
+    check(
+        r#"leads|create|--source-channel|web|--raw-data|{"a": 1.50}"#,
+        "POST /v1/leads",
+        r#"{"source_channel":"web","raw_data":{"a": 1.50}}"#,
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("form.json");
+    std::fs::write(&file, "{\"b\":2}\n").unwrap();
+    check(&format!("leads|create|--raw-data|@{}", file.display()), "POST /v1/leads", r#"{"raw_data":{"b":2}}"#);
+}
+
+#[test]
+fn an_id_cannot_change_the_path() {
+    check("vehicles|get|../customers?x#y", "GET /v1/vehicles/..%2Fcustomers%3Fx%23y", "");
+}

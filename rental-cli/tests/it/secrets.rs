@@ -1,0 +1,91 @@
+//! Where secrets come from, and that they appear nowhere.
+
+use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
+
+#[test]
+fn organizations_own_resources_are_opened_with_the_api_key() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+    assert_eq!(server.run(&["vehicles", "get", "1"]).code, Some(0));
+    assert_eq!(server.asked()[0].header("authorization"), Some("Bearer rk_live_test"));
+}
+
+#[test]
+fn operators_commands_are_opened_with_the_admin_token() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+    server.run(&["organizations", "get", "1"]);
+    server.run(&["invoices", "pay", "1"]);
+    for asked in server.asked() {
+        assert_eq!(asked.header("authorization"), Some("Bearer admin-token-of-the-test"), "{}", asked.line);
+    }
+}
+
+#[test]
+fn a_secret_can_lie_in_a_file() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    std::fs::write(&file, "token-of-the-file\n").unwrap();
+    let mut command = server.command(&["organizations", "get", "1"]);
+    let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_ADMIN_TOKEN_FILE", &file));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(server.asked()[0].header("authorization"), Some("Bearer token-of-the-file"));
+}
+
+#[test]
+fn without_a_secret_it_exits_with_4_and_says_where_to_put_one() {
+    for (args, variable) in
+        [(["vehicles", "list"], "RENTAL_API_KEY"), (["organizations", "list"], "RENTAL_ADMIN_TOKEN")]
+    {
+        for value in [None, Some("")] {
+            let mut command = cli(&args);
+            command.envs(value.map(|value| (variable, value)));
+            let ran = Ran::of(&mut command);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""));
+            assert!(
+                ran.stderr
+                    .starts_with(&format!("error[authentication_error]: {variable} is not set\nhint: set {variable}"))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_secret_file_that_cannot_be_read_exits_with_4() {
+    let ran = Ran::of(cli(&["organizations", "list"]).env("RENTAL_ADMIN_TOKEN_FILE", "/no/such/file"));
+    assert_eq!(ran.code, Some(4));
+    assert!(ran.stderr.contains("/no/such/file"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_garbled_secret_is_not_repeated() {
+    let ran = Ran::of(cli(&["vehicles", "list"]).env("RENTAL_API_KEY", "rk_live_a\nb"));
+    assert_eq!(ran.code, Some(4));
+    assert!(!ran.stderr.contains("rk_live"), "{}", ran.stderr);
+}
+
+#[test]
+fn no_output_shows_the_secret_that_was_sent() {
+    let replies = || {
+        [ok(r#"{"id":"1"}"#), ok("<html>"), error(401, "", "authentication_error", "api_key_invalid"), Reply::HangUp]
+    };
+    for reply in replies() {
+        let ran = FakeServer::new(vec![reply]).run(&["vehicles", "get", "1"]);
+        assert!(!(ran.stdout + &ran.stderr).contains("rk_live_test"));
+    }
+    let mut help = cli(&["vehicles", "list", "--help"]);
+    assert!(!Ran::of(help.env("RENTAL_API_KEY", "rk_live_test")).stdout.contains("rk_live_test"));
+}
+
+#[test]
+fn a_new_key_is_on_stdout_alone_and_the_note_on_stderr() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1","object":"api_key","key":"rk_live_new"}"#)]);
+    for args in
+        [&["api-keys", "create", "--organization", "o", "--scope", "read"][..], &["api-keys", "rotate", "1"][..]]
+    {
+        let ran = server.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\nkey\trk_live_new\n"));
+        assert!(ran.stderr.contains("shown once") && !ran.stderr.contains("rk_live_new"), "{}", ran.stderr);
+        let mut quiet = server.command(args);
+        assert_eq!(Ran::of(quiet.arg("--quiet")).stderr, "");
+    }
+}

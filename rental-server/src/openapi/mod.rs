@@ -1,0 +1,278 @@
+//! The OpenAPI 3.1 document, made from the rows that the server runs on and the descriptions that it checks with.
+
+mod parts;
+mod schema;
+
+use crate::routes::{Action, Endpoint, Guard, Routes};
+use rental_core::{
+    event::EVENT_TYPES,
+    spec::{Kind, Presence, ResourceSpec},
+};
+use serde_json::{Map, Value, json};
+
+/// The document as it is served.
+pub(crate) fn document(routes: &Routes) -> Vec<u8> {
+    serde_json::to_vec(&value(routes)).unwrap_or_default()
+}
+
+/// The same as a value, for the documentation page.
+pub(crate) fn value(routes: &Routes) -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Rental platform API",
+            "version": crate::API_VERSION,
+            "summary": "Vehicles, customers, rentals, invoices, tolls, violations and leads of a vehicle rental platform.",
+            "description": parts::INTRODUCTION,
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "This server"}],
+        "security": [{"apiKey": []}],
+        "tags": tags(),
+        "paths": paths(routes),
+        "webhooks": webhooks(),
+        "components": {
+            "securitySchemes": parts::security_schemes(),
+            "parameters": parts::parameters(),
+            "headers": parts::headers(),
+            "responses": parts::responses(),
+            "schemas": schema::all(),
+        },
+    })
+}
+
+fn tags() -> Value {
+    let mut tags: Vec<Value> =
+        crate::routes::specs().map(|spec| json!({"name": tag(spec), "description": spec.doc})).collect();
+    tags.push(json!({"name": "Service", "description": "Health, metrics and this document. No key is needed."}));
+    Value::Array(tags)
+}
+
+fn tag(spec: &ResourceSpec) -> String {
+    title(&spec.plural.replace('_', " "))
+}
+
+fn title(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `api_key` as `ApiKey`.
+fn camel(object: &str) -> String {
+    object.split('_').map(title).collect()
+}
+
+fn paths(routes: &Routes) -> Value {
+    let mut paths = Map::new();
+    for endpoint in &routes.endpoints {
+        let item = paths.entry(endpoint.path.clone()).or_insert_with(|| json!({}));
+        item[endpoint.method.as_str().to_lowercase()] = operation(endpoint);
+    }
+    Value::Object(paths)
+}
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let Some(collection) = endpoint.collection else { return parts::open_operation(endpoint) };
+    let spec = collection.spec;
+    let writes = endpoint.method != warp::http::Method::GET;
+    let mut operation = json!({
+        "operationId": operation_id(endpoint, spec),
+        "tags": [tag(spec)],
+        "summary": summary(endpoint, spec),
+        "description": description(endpoint, spec),
+        "parameters": parameters(endpoint, spec),
+    });
+    if endpoint.guard == Guard::Admin {
+        operation["security"] = json!([{"adminToken": []}]);
+    }
+    if let Some(body) = request_body(endpoint, spec) {
+        operation["requestBody"] = body;
+    }
+    operation["responses"] = responses(endpoint, spec, writes);
+    operation
+}
+
+fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
+    let (one, many) = (camel(spec.object), camel(spec.plural));
+    let recorded = endpoint.path.contains("{organization}");
+    match endpoint.action {
+        Action::List => format!("list{many}"),
+        Action::Get => format!("get{one}"),
+        Action::Create if recorded => format!("record{one}"),
+        Action::Create => format!("create{one}"),
+        Action::Update => format!("update{one}"),
+        Action::RevokeKey => "revokeApiKey".into(),
+        Action::RotateKey => "rotateApiKey".into(),
+        Action::PayInvoice => "payInvoice".into(),
+        Action::VoidInvoice => "voidInvoice".into(),
+        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
+            String::new()
+        }
+    }
+}
+
+fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
+    let (one, many) = (spec.object.replace('_', " "), spec.plural.replace('_', " "));
+    match endpoint.action {
+        Action::List => format!("List {many}"),
+        Action::Get => format!("Retrieve {one}"),
+        Action::Create if endpoint.guard == Guard::Admin && endpoint.path.contains("{organization}") => {
+            format!("Record {one} for an organization")
+        }
+        Action::Create => format!("Create {one}"),
+        Action::Update => format!("Update {one}"),
+        Action::RevokeKey => "Revoke API key".into(),
+        Action::RotateKey => "Rotate API key".into(),
+        Action::PayInvoice => "Mark invoice as paid".into(),
+        Action::VoidInvoice => "Void invoice".into(),
+        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
+            String::new()
+        }
+    }
+}
+
+fn description(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
+    let scope = match (endpoint.guard, endpoint.method == warp::http::Method::GET) {
+        (Guard::Admin, _) => "Needs the admin token.",
+        (_, true) => "Needs a key with scope `read` or `read_write`.",
+        (_, false) => "Needs a key with scope `read_write`.",
+    };
+    let what = match (endpoint.action, spec.object) {
+        (Action::List, _) => "Newest first. Pass `next_cursor` as `starting_after` to get the next page.",
+        (Action::Create, "rental") => {
+            "A rental in `APPROVED` or `ACTIVE` with both dates holds its vehicle for the nights from pickup to return: a second one is refused with 409."
+        }
+        (Action::Update, "rental") => {
+            "Setting `status` to `COMPLETED` or `CANCELLED` sends the matching webhook and frees the vehicle."
+        }
+        (Action::Update, "toll" | "violation") => "Attaches it to the customer who pays. Nothing else can be changed.",
+        (Action::Create, "api_key") => "The answer is the only one that shows the key.",
+        (Action::RotateKey, _) => {
+            "Makes a new key with the same rights and shows it once; the old one works until the overlap ends."
+        }
+        (Action::RevokeKey, _) => "The key is refused from the next request on.",
+        (Action::Update, _) => "Absent fields stay as they are; `null` clears a field that can be empty.",
+        _ => "",
+    };
+    format!("{what} {scope}").trim().to_owned()
+}
+
+fn parameters(endpoint: &Endpoint, spec: &ResourceSpec) -> Value {
+    let shared = |name: &str| json!({"$ref": format!("#/components/parameters/{name}")});
+    let mut list = Vec::new();
+    if endpoint.path.contains("{id}") {
+        list.push(parts::path_id("id", spec.object, spec.fields[0].example));
+    }
+    if endpoint.path.contains("{organization}") {
+        list.push(parts::path_id("organization", "organization", "\"0190d0f2-7c3a-7cc0-8000-000000000000\""));
+    }
+    match endpoint.action {
+        Action::List => {
+            list.extend(["Limit", "StartingAfter", "CreatedGte", "CreatedLt"].map(shared));
+            list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
+        }
+        Action::Get => list.push(shared("IfNoneMatch")),
+        Action::Update => list.extend([shared("IdempotencyKey"), shared("IfMatch")]),
+        _ => list.push(shared("IdempotencyKey")),
+    }
+    Value::Array(list)
+}
+
+fn request_body(endpoint: &Endpoint, spec: &ResourceSpec) -> Option<Value> {
+    let body = |required: bool, schema: Value, example: Value| json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}});
+    let named = |suffix: &str| json!({"$ref": format!("#/components/schemas/{}{suffix}", camel(spec.object))});
+    match endpoint.action {
+        Action::Create => {
+            let required = spec.fields.iter().any(|field| field.create == Presence::Required);
+            Some(body(required, named("Create"), schema::example_body(spec, true)))
+        }
+        Action::Update => Some(body(false, named("Update"), schema::example_body(spec, false))),
+        Action::RotateKey => {
+            let seconds = json!({"type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the old key keeps working."});
+            let schema =
+                json!({"type": "object", "additionalProperties": false, "properties": {"overlap_seconds": seconds}});
+            Some(body(false, schema, json!({"overlap_seconds": 3600})))
+        }
+        _ => None,
+    }
+}
+
+fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
+    let shows_key =
+        matches!(endpoint.action, Action::RotateKey) || (endpoint.action == Action::Create && spec.object == "api_key");
+    let name = match endpoint.action {
+        Action::List => format!("{}List", camel(spec.object)),
+        _ if shows_key => "NewApiKey".into(),
+        _ => camel(spec.object),
+    };
+    let mut responses = Map::new();
+    responses.insert(
+        "200".into(),
+        parts::success(
+            &name,
+            endpoint.action != Action::List,
+            writes,
+            schema::example_reply(spec, endpoint.action == Action::List, shows_key),
+        ),
+    );
+    if endpoint.action == Action::Get {
+        responses.insert("304".into(), json!({"$ref": "#/components/responses/NotModified"}));
+    }
+    let object = endpoint.path.contains('{');
+    let update = endpoint.action == Action::Update;
+    let conflicts = writes;
+    for (status, applies) in [
+        ("400", true),
+        ("401", true),
+        ("403", endpoint.guard == Guard::Key),
+        ("404", object),
+        ("408", writes),
+        ("409", conflicts),
+        ("412", update),
+        ("413", writes),
+        ("415", writes),
+        ("422", writes),
+        ("429", endpoint.guard == Guard::Key),
+        ("500", true),
+        ("503", true),
+    ] {
+        if applies {
+            responses.insert(status.into(), json!({"$ref": format!("#/components/responses/Problem{status}")}));
+        }
+    }
+    Value::Object(responses)
+}
+
+/// What each webhook sends (spec, Delivery), as an operation of the receiver.
+fn webhooks() -> Value {
+    let mut webhooks = Map::new();
+    for (_, name, object, doc) in EVENT_TYPES {
+        let spec = crate::routes::specs().find(|spec| spec.object == object);
+        let data = spec.map_or(Value::Null, |spec| schema::example_object(spec, false));
+        let example = json!({"id": "0190d0f2-7c3a-7cc0-8000-0000000000e1", "object": "event", "type": name, "created": 1_777_973_400, "data": data});
+        let schema = json!({"allOf": [
+            {"$ref": "#/components/schemas/Event"},
+            {"type": "object", "properties": {"type": {"const": name}, "data": {"$ref": format!("#/components/schemas/{}", camel(object))}}},
+        ]});
+        let operation = json!({
+            "operationId": format!("on{}", camel(&name.replace('.', "_"))),
+            "tags": [spec.map_or_else(String::new, tag)],
+            "summary": name,
+            "description": doc,
+            "security": [],
+            "parameters": parts::webhook_headers(),
+            "requestBody": {"required": true, "content": {"application/json": {"schema": schema, "example": example}}},
+            "responses": {
+                "2XX": {"description": "Received. Anything else, or no answer within 10 seconds, is a failure and is sent again."},
+                "4XX": {"description": "Not received: it is sent again later."},
+            },
+        });
+        webhooks.insert(name.into(), json!({"post": operation}));
+    }
+    Value::Object(webhooks)
+}
+
+/// Whether a field is an amount, for the schema and the page.
+fn is_amount(kind: Kind) -> bool {
+    kind == Kind::Money
+}
