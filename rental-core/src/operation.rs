@@ -70,6 +70,9 @@ pub struct Written {
 /// Times that a write is prepared again before it is given up as too contended.
 const MOST_ATTEMPTS: usize = 256;
 
+/// Turns an error that may be kept into an answer's status and bytes.
+pub type Render<'a> = &'a (dyn Fn(&Error) -> (u16, Bytes) + Sync);
+
 /// Performs `intent`, once for each idempotency key.
 ///
 /// `render` turns an error that may be kept into the answer's status and bytes; `success` is the status of a success.
@@ -83,7 +86,7 @@ pub async fn write(
     organization: Uuid,
     ticket: Option<&Ticket>,
     intent: &dyn Intent,
-    (success, render): (u16, &(dyn Fn(&Error) -> (u16, Bytes) + Sync)),
+    (success, render): (u16, Render<'_>),
 ) -> Result<Written, Error> {
     for _ in 0..MOST_ATTEMPTS {
         let mut outdated = None;

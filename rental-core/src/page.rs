@@ -64,7 +64,7 @@ impl ListQuery {
                 self.starting_after = Some(cursor);
             }
             "created[gte]" | "created[lt]" => {
-                let time = Timestamp::parse(value)
+                let time = Timestamp::parse_nearest(value)
                     .ok_or_else(|| bad("must be an RFC 3339 time, such as 2026-05-05T09:30:00Z"))?;
                 *(if name == "created[gte]" { &mut self.created_gte } else { &mut self.created_lt }) = Some(time);
             }
@@ -72,7 +72,7 @@ impl ListQuery {
                 let place =
                     spec.filters.iter().position(|filter| filter.param == name).ok_or_else(|| unknown(name, spec))?;
                 let kind = spec.field(spec.filters[place].field).map(|field| field.kind);
-                if value.is_empty() || value.len() > 1020 {
+                if value.is_empty() || value.chars().nth(255).is_some() {
                     return Err(bad("must be 1 to 255 characters"));
                 }
                 if let Some(Kind::Word(words)) = kind

@@ -73,12 +73,22 @@ pub(crate) async fn create(app: &App, call: &Call, body: &[u8]) -> Result<Reply,
 
 /// A new key for `organization`, without a request.
 pub(crate) async fn issue(app: &App, organization: &Organization, scope: &str, name: &str) -> Result<String, Error> {
+    issue_at(app, organization, scope, name, &edge::Moment::new()).await
+}
+
+/// The same at a moment, and with an id, of one's own.
+pub(crate) async fn issue_at(
+    app: &App,
+    organization: &Organization,
+    scope: &str,
+    name: &str,
+    edge: &dyn Edge,
+) -> Result<String, Error> {
     let fresh = Fresh::new();
     let body = serde_json::json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
     let intent = Issue { fresh: &fresh, body: body.as_bytes() };
     let render = |_: &Error| (500, bytes::Bytes::new());
-    operation::write(app.store(), &edge::Moment::new(), Organization::system().id, None, &intent, (200, &render))
-        .await?;
+    operation::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
     Ok(fresh.text)
 }
 

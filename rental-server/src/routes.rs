@@ -84,8 +84,8 @@ fn endpoints() -> Vec<Endpoint> {
         }
     }
     let keys = Some(&OPERATOR[1]);
-    add(Method::POST, "/admin/v1/api_keys/{id}/revoke".into(), Action::RevokeKey, Guard::Admin, keys);
     add(Method::POST, "/admin/v1/api_keys/{id}/rotate".into(), Action::RotateKey, Guard::Admin, keys);
+    add(Method::POST, "/admin/v1/api_keys/{id}/revoke".into(), Action::RevokeKey, Guard::Admin, keys);
     for row in &RECORDED {
         let path = format!("/admin/v1/organizations/{{organization}}/{}", row.spec.plural);
         add(Method::POST, path, Action::Create, Guard::Admin, Some(row));
@@ -217,9 +217,14 @@ pub(crate) fn operator(object: &str) -> Option<&'static Collection> {
     OPERATOR.iter().find(|row| row.spec.object == object)
 }
 
+/// Every resource that documents speak of, once.
+pub(crate) fn collections() -> impl Iterator<Item = &'static Collection> {
+    API_TABLE.iter().chain(&OPERATOR)
+}
+
 /// All descriptions that documents speak of.
 pub(crate) fn specs() -> impl Iterator<Item = &'static rental_core::spec::ResourceSpec> {
-    API.into_iter().map(|row| row.spec).chain(OPERATOR.iter().map(|row| row.spec))
+    collections().map(|row| row.spec)
 }
 
 #[cfg(test)]

@@ -275,7 +275,7 @@ mod tests {
         check::<toll::Toll>();
         check::<violation::Violation>();
         check::<lead::Lead>();
-        check::<organization::Organization>();
+        check::<Organization>();
         check::<api_key::ApiKey>();
     }
 

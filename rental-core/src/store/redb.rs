@@ -87,7 +87,8 @@ impl Redb {
             .unwrap_or_else(|_| Err(StoreError::Corrupt(format!("{shown} is damaged; restore it from a backup"))))?;
         if fresh {
             // redb does not make the new directory entry durable; without it a power cut can lose the whole file.
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let parent =
+                path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
             let synced = std::fs::File::open(parent).and_then(|directory| directory.sync_all());
             synced.map_err(|error| StoreError::Unavailable(format!("cannot sync {}: {error}", parent.display())))?;
         }

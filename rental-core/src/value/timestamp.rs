@@ -38,12 +38,20 @@ impl Timestamp {
     /// Reads RFC 3339 with any offset; `None` when it is not, or not within 1970..=9999.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        if text.len() > 40 {
-            return None;
-        }
-        let millis = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
+        let millis = millis_of(text)?;
         (0..=LAST).contains(&millis).then_some(Self(millis))
     }
+
+    /// Reads RFC 3339 with any offset; a time outside of 1970..=9999 becomes the nearest one. For bounds of a search.
+    #[must_use]
+    pub fn parse_nearest(text: &str) -> Option<Self> {
+        millis_of(text).map(Self::from_millis)
+    }
+}
+
+fn millis_of(text: &str) -> Option<i64> {
+    // The longest spelling has nanoseconds and an offset.
+    if text.len() > 40 { None } else { Some(DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis()) }
 }
 
 impl std::fmt::Display for Timestamp {

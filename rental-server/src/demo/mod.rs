@@ -11,12 +11,22 @@ use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHIC
 use futures_util::future::join_all;
 use rental_core::{
     error::Error,
-    operation::{self, Create, Intent},
-    resources::{Collection, organization::Organization},
-    value::Date,
+    operation::{self, Create, Edge, Intent, Update},
+    page,
+    resources::{Collection, api_key, organization::Organization},
+    spec::ResourceSpec,
+    value::{Date, Timestamp},
 };
 use serde_json::{Value, json};
-use std::{io::Write, path::PathBuf, sync::Arc};
+use std::{
+    io::Write,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use uuid::Uuid;
 
 /// A temporary directory that goes when the process ends in order.
 pub(crate) struct Place(tempfile::TempDir);
@@ -63,20 +73,25 @@ Try it:
 
 async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Organization::system();
-    let made = make(app, &system, operator("organization")?, &json!({"name": "Sunrise Rentals (demo)"})).await?;
+    let made =
+        make_documented(app, &system, operator("organization")?, &json!({"name": "Sunrise Rentals (demo)"})).await?;
     let organization = crate::gate::organization(app.store(), text(&made, "id")).await?;
     let key = keys::issue(app, &organization, "read_write", "Demo").await?;
+    keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?).await?;
     let today = today();
     let vehicles = all(app, &organization, "vehicle", (0..VEHICLES.len()).map(vehicle).collect()).await?;
     let customers = all(app, &organization, "customer", (0..200).map(customer).collect()).await?;
     let rentals =
         (0..400).map(|n| rental(n, &vehicles[n % vehicles.len()], &customers[(n * 37 + 11) % customers.len()], today));
     let rentals = all(app, &organization, "rental", rentals.collect()).await?;
+    for rental in rentals.iter().filter(|rental| rental["status"] == "ACTIVE") {
+        hand_over(app, &organization, text(rental, "vehicle_id")).await?;
+    }
     let ended: Vec<&Value> = rentals.iter().filter(|rental| rental["status"] == "COMPLETED").collect();
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
     let bills = recorded(app, &organization, "invoice", bills).await?;
-    for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 3) {
-        settle(app, &organization, text(bill, "id"), at % 20 == 0).await?;
+    for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
+        settle(app, &organization, text(bill, "id"), at % 20 == 1).await?;
     }
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
     recorded(app, &organization, "toll", tolls).await?;
@@ -119,7 +134,11 @@ async fn many(
     bodies: Vec<Value>,
 ) -> Result<Vec<Value>, Error> {
     let mut made = Vec::with_capacity(bodies.len());
-    for chunk in bodies.chunks(50) {
+    let (first, rest) = bodies.split_at(bodies.len().min(1));
+    for body in first {
+        made.push(make_documented(app, organization, collection, body).await?);
+    }
+    for chunk in rest.chunks(50) {
         for object in join_all(chunk.iter().map(|body| make(app, organization, collection, body))).await {
             made.push(object?);
         }
@@ -132,13 +151,64 @@ async fn make(app: &App, organization: &Organization, collection: &Collection, b
     perform(app, organization, &Create { collection, organization, body: body.as_bytes(), given: &[] }).await
 }
 
+/// The first object of a resource has the id that the examples of the documentation use, so that they work when pasted.
+async fn make_documented(
+    app: &App,
+    organization: &Organization,
+    collection: &Collection,
+    body: &Value,
+) -> Result<Value, Error> {
+    let body = body.to_string();
+    let create = Create { collection, organization, body: body.as_bytes(), given: &[] };
+    perform_at(app, organization, &create, &documented(collection.spec)?).await
+}
+
+fn documented(spec: &ResourceSpec) -> Result<Documented, Error> {
+    let example: Option<String> = spec.field("id").and_then(|field| serde_json::from_str(field.example).ok());
+    let id = example.and_then(|text| page::id(&text)).ok_or_else(|| Error::Internal("an example is no id".into()))?;
+    Ok(Documented { id, used: AtomicBool::new(false), rest: Moment::new() })
+}
+
+/// Gives a chosen id to the object, and fresh ones to its events.
+struct Documented {
+    id: Uuid,
+    used: AtomicBool,
+    rest: Moment,
+}
+
+impl Edge for Documented {
+    fn now(&self) -> Timestamp {
+        self.rest.now()
+    }
+
+    fn new_id(&self) -> Uuid {
+        if self.used.swap(true, Ordering::Relaxed) { self.rest.new_id() } else { self.id }
+    }
+}
+
+/// A vehicle that somebody drives is `rented`.
+async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<Value, Error> {
+    let collection = routes::public("vehicle").ok_or_else(|| Error::Internal("no vehicle".into()))?;
+    let body = br#"{"status":"rented"}"#;
+    perform(app, organization, &Update { collection, organization, id, body, expected: &|_| true }).await
+}
+
 async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
     perform(app, organization, &crate::http::handlers::Settle { organization, id, void }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {
+    perform_at(app, organization, intent, &Moment::new()).await
+}
+
+async fn perform_at(
+    app: &App,
+    organization: &Organization,
+    intent: &dyn Intent,
+    edge: &dyn Edge,
+) -> Result<Value, Error> {
     let render = |_: &Error| (500, bytes::Bytes::new());
-    let written = operation::write(app.store(), &Moment::new(), organization.id, None, intent, (200, &render)).await?;
+    let written = operation::write(app.store(), edge, organization.id, None, intent, (200, &render)).await?;
     serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
 }
 
@@ -169,9 +239,9 @@ fn vehicle(n: usize) -> Value {
     let number = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
     json!({
         "name": name, "make": make, "model": model, "year": year, "color": color, "plate": plate(n), "transponder_number": tag(n),
-        "turo_listing_id": if n % 3 == 0 { json!((1_100_000 + n * 3571).to_string()) } else { Value::Null },
+        "turo_listing_id": if n.is_multiple_of(3) { json!((1_100_000 + n * 3571).to_string()) } else { Value::Null },
         "daily_rate": number(rate), "deposit_amount": number(deposit),
-        "status": match n { 10 => "maintenance", 24 => "unavailable", _ if n % 2 == 0 => "rented", _ => "available" },
+        "status": match n { 10 => "maintenance", 24 => "unavailable", _ => "available" },
     })
 }
 
@@ -192,7 +262,7 @@ fn rental(n: usize, vehicle: &Value, customer: &Value, today: u32) -> Value {
     let start = today - 150 + turn * 12 + car % 5;
     let end = start + 2 + (car * 5 + turn * 3) % 8;
     let status = match () {
-        () if end < today && (n * 7) % 9 == 0 => "CANCELLED",
+        () if end < today && (n * 7).is_multiple_of(9) => "CANCELLED",
         () if end < today => "COMPLETED",
         () if start <= today => "ACTIVE",
         () if start < today + 14 => "APPROVED",
@@ -201,7 +271,7 @@ fn rental(n: usize, vehicle: &Value, customer: &Value, today: u32) -> Value {
     let delivery = n.is_multiple_of(5);
     json!({
         "customer_id": customer["id"], "vehicle_id": vehicle["id"], "start_date": day(start), "end_date": day(end), "status": status,
-        "booking_id": if n % 3 == 0 { json!(format!("TURO-{}", 40_000_000 + n * 317)) } else { Value::Null },
+        "booking_id": if n.is_multiple_of(3) { json!(format!("TURO-{}", 40_000_000 + n * 317)) } else { Value::Null },
         "pickup_type": if delivery { "delivery" } else { "pickup" },
         "delivery_location": if delivery { json!(ADDRESSES[n / 5 % ADDRESSES.len()]) } else { Value::Null },
     })
@@ -240,15 +310,15 @@ fn toll(n: usize, rental: &Value, vehicles: &[Value]) -> Value {
 fn violation(n: usize, rental: &Value, vehicles: &[Value]) -> Value {
     let (what, fine, agency) = VIOLATIONS[n % VIOLATIONS.len()];
     let fine: u64 = fine.parse().unwrap_or(0);
-    let penalty = if n % 4 == 0 { 25 } else { 0 };
+    let penalty = if n.is_multiple_of(4) { 25 } else { 0 };
     let paid = if n % 6 == 5 { fine + penalty } else { 0 };
     let date = day(during(rental, n));
     json!({
         "summons_number": (4_630_000_000_u64 + n as u64 * 15_485).to_string(), "amount_due": fine + penalty - paid,
-        "vehicle_id": rental["vehicle_id"], "customer_id": if n % 2 == 0 { rental["customer_id"].clone() } else { Value::Null },
+        "vehicle_id": rental["vehicle_id"], "customer_id": if n.is_multiple_of(2) { rental["customer_id"].clone() } else { Value::Null },
         "plate": plate(place_of(rental, vehicles)), "state": "NY",
         "issue_date": format!("{}/{}/{}", &date[5..7], &date[8..], &date[..4]),
-        "violation_time": format!("{:02}:{:02}{}", 1 + n % 11, n * 17 % 60, if n % 2 == 0 { "A" } else { "P" }),
+        "violation_time": format!("{:02}:{:02}{}", 1 + n % 11, n * 17 % 60, if n.is_multiple_of(2) { "A" } else { "P" }),
         "violation": what, "fine_amount": fine, "penalty_amount": penalty, "interest_amount": 0, "reduction_amount": 0,
         "payment_amount": paid, "issuing_agency": agency,
     })

@@ -37,14 +37,15 @@ pub(super) fn parameters() -> Value {
     let query = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
     let header = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "required": false, "description": description, "schema": schema});
     let time = json!({"type": "string", "format": "date-time"});
+    let etag = json!({"type": "string"});
     json!({
         "Limit": query("limit", "Objects on a page.", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
         "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string", "format": "uuid"})),
         "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
         "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
         "IdempotencyKey": header("Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
-        "IfMatch": header("If-Match", "Refuse with 412 unless the object still has this `ETag`.", json!({"type": "string"})),
-        "IfNoneMatch": header("If-None-Match", "Answer 304 without a body if the object still has this `ETag`.", json!({"type": "string"})),
+        "IfMatch": header("If-Match", "Refuse with 412 unless the object still has this `ETag`.", etag.clone()),
+        "IfNoneMatch": header("If-None-Match", "Answer 304 without a body if the object still has this `ETag`.", etag),
     })
 }
 
@@ -75,6 +76,7 @@ pub(super) fn headers() -> Value {
         "RetryAfter": {"description": "Seconds after which to try again.", "schema": {"type": "integer", "minimum": 1}},
         "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
         "RateLimitPolicy": text("The rate limit that applies."),
+        "Allow": text("The methods that the path takes."),
         "WwwAuthenticate": text("How to authenticate."),
         "Accept": text("The media type that is taken."),
     })
@@ -120,6 +122,7 @@ pub(super) fn responses() -> Value {
         let mut headers = common_headers();
         match status {
             401 => headers["WWW-Authenticate"] = header("WwwAuthenticate"),
+            405 => headers["Allow"] = header("Allow"),
             409 | 429 | 503 => headers["Retry-After"] = header("RetryAfter"),
             415 => headers["Accept"] = header("Accept"),
             _ => {}
@@ -154,7 +157,11 @@ pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
         _ => ("getHealth", "Whether the process is alive", "application/json", status("ok")),
     };
     let ok = json!({"description": "Done.", "headers": {"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion")}, "content": {media: {"schema": schema}}});
-    let mut responses = json!({"200": ok, "500": {"$ref": "#/components/responses/Problem500"}});
+    let mut responses = json!({
+        "200": ok,
+        "405": {"$ref": "#/components/responses/Problem405"},
+        "500": {"$ref": "#/components/responses/Problem500"},
+    });
     if endpoint.action == Action::Ready {
         responses["503"] = json!({"$ref": "#/components/responses/Problem503"});
     }

@@ -18,7 +18,8 @@ const LANGUAGE: &str = "^[A-Za-z]{2,8}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?$
 /// Every schema of the document.
 pub(super) fn all() -> Value {
     let mut schemas = Map::new();
-    for spec in crate::routes::specs() {
+    for collection in crate::routes::collections() {
+        let spec = collection.spec;
         let name = camel(spec.object);
         schemas.insert(name.clone(), object(spec));
         for (suffix, create) in [("Create", true), ("Update", false)] {
@@ -26,7 +27,9 @@ pub(super) fn all() -> Value {
                 schemas.insert(format!("{name}{suffix}"), body(spec, create));
             }
         }
-        schemas.insert(format!("{name}List"), list(&name));
+        if collection.list {
+            schemas.insert(format!("{name}List"), list(&name));
+        }
     }
     schemas.insert("NewApiKey".into(), new_key());
     schemas.insert("Event".into(), object(&event::SPEC));
@@ -124,7 +127,7 @@ fn error() -> Value {
 fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
     let mut schema = of_kind(field.kind, spec);
     if nullable {
-        if let Some(words) = schema["enum"].as_array_mut() {
+        if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
             words.push(Value::Null);
         }
         schema["type"] = json!([schema["type"], "null"]);

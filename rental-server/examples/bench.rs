@@ -1,0 +1,216 @@
+//! Measures the server beside the bare warp filter of `floor.rs`, in turn, with wrk.
+//!
+//! ```text
+//! cargo run --release --locked -p rental-server --example bench              requests per second and ratios
+//! cargo run --release --locked -p rental-server --example bench -- memory    resident memory with a million rentals
+//! ```
+//! A shared machine drifts, so only the ratio within a pair is worth quoting.
+
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+const TOKEN: &str = "bench-admin-token-of-more-than-32-characters";
+const FLOOR: &str = "127.0.0.1:3031";
+const PAIRS: usize = 5;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    build()?;
+    let memory = std::env::args().any(|argument| argument == "memory");
+    let mut server = Server::start(if memory { "64MB" } else { "256MB" })?;
+    let organization = server.admin("/admin/v1/organizations", &json!({"name": "Bench"}))?;
+    let key =
+        server.admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
+    server.key = key["key"].as_str().unwrap_or_default().to_owned();
+    if memory { measure_memory(&server) } else { measure_rates(&server) }
+}
+
+/// The programs that are measured: both in release mode, whatever this one was built with.
+fn build() -> Outcome<()> {
+    let arguments =
+        ["build", "--release", "--locked", "-p", "rental-server", "--bin", "rental-server", "--example", "floor"];
+    if Command::new("cargo").args(arguments).status()?.success() { Ok(()) } else { Err("cargo build failed".into()) }
+}
+
+fn release(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
+    target.join("release").join(name)
+}
+
+fn measure_rates(server: &Server) -> Outcome<()> {
+    let mut floor = Command::new(release("examples/floor")).spawn()?;
+    std::thread::sleep(Duration::from_millis(500));
+    let vehicle = json!({"name": "White Tesla", "make": "Tesla", "model": "Model 3", "year": 2023, "plate": "ABC1234", "daily_rate": 89.5});
+    let id = server.call("/v1/vehicles", &vehicle)?["id"].as_str().unwrap_or_default().to_owned();
+    let one = format!("/v1/vehicles/{id}");
+    println!("{:28} {:>12} {:>12} {:>28}", "", "requests/s", "p99 ms", "ratio to floor (min-max)");
+    for (name, path, body, connections, goal) in [
+        ("durable POST, c=32", "/v1/vehicles", Some(&vehicle), 32, 0.15),
+        ("durable POST, c=128", "/v1/vehicles", Some(&vehicle), 128, 0.20),
+        ("GET one, c=32", one.as_str(), None, 32, 0.75),
+        ("list of 20, c=32", "/v1/vehicles", None, 32, 0.45),
+    ] {
+        let mut pairs = Vec::new();
+        for round in 0..=PAIRS {
+            let ours = wrk(&server.address, path, Some(&server.key), body, connections)?;
+            let floor = wrk(FLOOR, "/v1/vehicles/x", None, None, connections)?;
+            // The first pair warms up.
+            if round > 0 {
+                pairs.push((ours.0, ours.1, ours.0 / floor.0));
+            }
+        }
+        let middle = |of: fn(&(f64, f64, f64)) -> f64| {
+            let mut values: Vec<f64> = pairs.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            (values[0], values[PAIRS / 2], values[PAIRS - 1])
+        };
+        let ratio = middle(|pair| pair.2);
+        println!(
+            "{name:28} {:12.0} {:12.2} {:9.3} ({:.3}-{:.3}) goal {goal}",
+            middle(|pair| pair.0).1,
+            middle(|pair| pair.1).1,
+            ratio.1,
+            ratio.0,
+            ratio.2
+        );
+    }
+    floor.kill()?;
+    Ok(())
+}
+
+fn measure_memory(server: &Server) -> Outcome<()> {
+    const RENTALS: u64 = 1_000_000;
+    let vehicle = server.call("/v1/vehicles", &json!({"name": "One", "daily_rate": 50}))?;
+    let customer = server.call("/v1/customers", &json!({"full_name": "One"}))?;
+    let rental = json!({"vehicle_id": vehicle["id"], "customer_id": customer["id"], "start_date": "2026-06-01", "end_date": "2026-06-05"});
+    let mut made = 0;
+    while made < RENTALS {
+        made += wrk(&server.address, "/v1/rentals", Some(&server.key), Some(&rental), 128)?.2;
+        println!("{made} rentals, resident {} MB", server.resident_mb()?);
+    }
+    std::thread::sleep(Duration::from_secs(5));
+    println!("idle with {made} rentals and a cache of 64 MB: resident {} MB", server.resident_mb()?);
+    Ok(())
+}
+
+/// Requests per second, p99 in milliseconds, and requests in all.
+fn wrk(
+    address: &str,
+    path: &str,
+    key: Option<&str>,
+    body: Option<&Value>,
+    connections: u32,
+) -> Outcome<(f64, f64, u64)> {
+    let mut command = Command::new("wrk");
+    command.args(["-t1", "-d4s", "--latency", &format!("-c{connections}")]);
+    if let Some(key) = key {
+        command.args(["-H", &format!("Authorization: Bearer {key}")]);
+    }
+    let script = std::env::temp_dir().join(format!("rental-bench-{}.lua", std::process::id()));
+    if let Some(body) = body {
+        let text = serde_json::to_string(&body.to_string())?;
+        std::fs::write(
+            &script,
+            format!("wrk.method='POST'\nwrk.headers['Content-Type']='application/json'\nwrk.body={text}\n"),
+        )?;
+        command.arg("-s").arg(&script);
+    }
+    let output = command
+        .arg(format!("http://{address}{path}"))
+        .output()
+        .map_err(|error| format!("wrk: {error} (Debian package wrk)"))?;
+    let text = String::from_utf8(output.stdout)?;
+    if text.contains("Non-2xx") || text.contains("Socket errors") {
+        return Err(format!("{path}: {text}").into());
+    }
+    let after =
+        |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).map(|rest| rest.trim().to_owned());
+    let rate = after("Requests/sec:").and_then(|rate| rate.parse().ok()).ok_or("wrk printed no rate")?;
+    let p99 = after("99%").and_then(|time| millis(&time)).ok_or("wrk printed no p99")?;
+    let all = text
+        .lines()
+        .find_map(|line| line.trim().split_once(" requests in ")?.0.parse().ok())
+        .ok_or("wrk printed no total")?;
+    Ok((rate, p99, all))
+}
+
+fn millis(text: &str) -> Option<f64> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let number: f64 = text[..split].parse().ok()?;
+    Some(
+        number
+            * match &text[split..] {
+                "us" => 0.001,
+                "ms" => 1.0,
+                _ => 1000.0,
+            },
+    )
+}
+
+/// The measured server on a temporary store; killed when it goes out of scope.
+struct Server {
+    process: Child,
+    address: String,
+    key: String,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    fn start(cache: &str) -> Outcome<Self> {
+        let directory = tempfile::tempdir()?;
+        let store = format!("redb:{}", directory.path().join("bench.redb").display());
+        let mut process = Command::new(release("rental-server"))
+            .args(["--listen", "127.0.0.1:0", "--cache-size", cache, "--store", &store])
+            .env("RENTAL_ADMIN_TOKEN", TOKEN)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        let address = line.trim().rsplit_once("http://").ok_or("the server said nothing")?.1.to_owned();
+        Ok(Self { process, address, key: String::new(), _directory: directory })
+    }
+
+    fn admin(&self, path: &str, body: &Value) -> Outcome<Value> {
+        post(&self.address, path, TOKEN, body)
+    }
+
+    fn call(&self, path: &str, body: &Value) -> Outcome<Value> {
+        post(&self.address, path, &self.key, body)
+    }
+
+    fn resident_mb(&self) -> Outcome<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let kilobytes = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        Ok(kilobytes.ok_or("no VmRSS")? / 1024)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn post(address: &str, path: &str, token: &str, body: &Value) -> Outcome<Value> {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(address)?;
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(serde_json::from_str(answer.split_once("\r\n\r\n").ok_or("no answer")?.1)?)
+}
