@@ -80,7 +80,7 @@ pub(crate) fn fields(fields: &[(String, Option<String>)], aligned: bool) -> Stri
 fn rank(field: &FieldSpec) -> u8 {
     match field.kind {
         Kind::Id if field.name == "id" => 0,
-        Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines => UNTOLD,
+        Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines | Kind::AttemptLog => UNTOLD,
         Kind::Text(max) if max > 255 => UNTOLD,
         Kind::Time if field.name == "updated_at" => UNTOLD,
         Kind::Reference(_) => 4,

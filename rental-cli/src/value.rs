@@ -118,7 +118,9 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Json(_) => "JSON|@FILE",
         Kind::Lines => "TEXT=AMOUNT",
         Kind::Word(_) => "WORD",
-        Kind::Object | Kind::Text(_) | Kind::Name(_) => "TEXT",
+        Kind::Url => "URL",
+        Kind::EventTypes => "TYPE",
+        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::AttemptLog => "TEXT",
     }
 }
 

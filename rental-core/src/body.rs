@@ -5,8 +5,10 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
+    event::EVENT_TYPES,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
     value::{self, Currency, Date, Decimal, Money, Timestamp},
+    webhook::target,
 };
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -168,6 +170,9 @@ fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<O
         };
         return lines(raw, digits).map(Some).map_err(wrong);
     }
+    if field.kind == Kind::EventTypes {
+        return event_types(raw).map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)]);
+    }
     let value = one_value(field.kind, raw.get(), digits);
     value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])
 }
@@ -179,7 +184,7 @@ fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<String, String> {
         Kind::Integer(from, to) => integer(raw, from, to),
         Kind::Boolean if raw == "true" || raw == "false" => Ok(raw.to_owned()),
         Kind::Boolean => Err("must be true or false".into()),
-        Kind::Json(_) | Kind::Lines => Err("is not a plain value".into()),
+        Kind::Json(_) | Kind::Lines | Kind::EventTypes | Kind::AttemptLog => Err("is not a plain value".into()),
         _ => {
             let text: String = serde_json::from_str(raw).map_err(|_| "must be a string".to_owned())?;
             quote(&one_text(kind, &text)?)
@@ -209,9 +214,14 @@ fn one_text<'a>(kind: Kind, text: &'a str) -> Result<Cow<'a, str>, String> {
         }
         // Whether it exists is asked of the store; a malformed id does not exist, like an unknown one.
         Kind::Reference(_) | Kind::Id | Kind::Object => value::text(text, 255, false).map(|()| same),
-        Kind::Integer(..) | Kind::Money | Kind::Boolean | Kind::Json(_) | Kind::Lines => {
-            Err("must not be a string".into())
-        }
+        Kind::Url => target::parse(text).map(|url| Cow::Owned(url.into())),
+        Kind::Integer(..)
+        | Kind::Money
+        | Kind::Boolean
+        | Kind::Json(_)
+        | Kind::Lines
+        | Kind::EventTypes
+        | Kind::AttemptLog => Err("must not be a string".into()),
     }
 }
 
@@ -226,6 +236,24 @@ fn integer(raw: &str, from: i64, to: i64) -> Result<String, String> {
 
 /// Most lines of an invoice.
 const MAX_LINES: usize = 200;
+
+/// A list of event types, each once.
+fn event_types(raw: &RawValue) -> Result<String, String> {
+    let given: Vec<String> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of event types".to_owned())?;
+    if given.is_empty() || given.len() > EVENT_TYPES.len() {
+        return Err(format!("must hold 1 to {} event types; leave it out or send null for all", EVENT_TYPES.len()));
+    }
+    for (at, name) in given.iter().enumerate() {
+        if !EVENT_TYPES.iter().any(|row| row.1 == name) {
+            let near = did_you_mean(name, EVENT_TYPES.iter().map(|row| row.1));
+            return Err(format!("names no event type with `{}`{near}", shorten(name)));
+        }
+        if given[..at].contains(name) {
+            return Err(format!("names `{name}` twice"));
+        }
+    }
+    serde_json::to_string(&given).map_err(|error| error.to_string())
+}
 
 /// The canonical text of a list of lines, or where in it which rule is broken.
 fn lines(raw: &RawValue, digits: u32) -> Result<String, (String, String)> {

@@ -2,7 +2,8 @@
 //!
 //! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
 //! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
-//! [`operation`] (the use cases), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`].
+//! [`operation`] (the use cases), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
+//! [`webhook`] (what deliveries look like and what follows an attempt).
 //!
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
 #![warn(missing_docs)]
@@ -19,3 +20,4 @@ pub mod resources;
 pub mod spec;
 pub mod store;
 pub mod value;
+pub mod webhook;

@@ -18,6 +18,7 @@ use crate::{
     spec::{FieldSpec, Kind, ResourceSpec},
     store::{Batch, Check, Commit, Key, Record, Revision, Span, Store, Write, key},
     value::Timestamp,
+    webhook::fan_out,
 };
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -319,19 +320,36 @@ async fn finish(
     let object = Bytes::from(outcome.object);
     index(&mut batch, organization.id, spec, id, before.as_deref(), &object)?;
     holds::change(store, organization.id, organization.booking_policy, outcome.held, outcome.holds, &mut batch).await?;
-    for kind in outcome.events {
-        emit(&mut batch, organization.id, edge, kind, &object);
+    if !outcome.events.is_empty() {
+        let subscribed = is_subscribed(store, organization.id, &mut batch).await?;
+        for kind in outcome.events {
+            emit(&mut batch, organization.id, edge, kind, &object, subscribed);
+        }
     }
     Ok((batch, object))
 }
 
+/// Whether the organization has webhook endpoints. That it has none is a check of the commit, so an endpoint that is
+/// made at the same moment misses nothing; and whoever has none does not pay for an outbox.
+async fn is_subscribed(store: &dyn Store, organization: Uuid, batch: &mut Batch) -> Result<bool, Error> {
+    let mark = [key::subscribed(organization)];
+    let found = store.get(&mark).await?.pop().flatten().is_some();
+    if !found {
+        let [mark] = mark;
+        batch.checks.push(Check::Absent(mark));
+    }
+    Ok(found)
+}
+
 /// Adds an event, its index entry and its outbox row to the batch of the change that it tells of.
-fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType, data: &Bytes) {
+fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType, data: &Bytes, subscribed: bool) {
     let id = edge.new_id();
     batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
     let by_type = page::index_entries(organization, &event::SPEC, id, |_| Some(kind.as_str().to_owned()));
     by_type.into_iter().for_each(|entry| batch.mark(entry));
-    batch.writes.push(Write::Put(key::outbox(id), 0, Bytes::copy_from_slice(organization.as_bytes())));
+    if subscribed {
+        batch.writes.push(Write::Put(key::outbox(id), 0, fan_out::outbox_value(organization, kind.as_str())));
+    }
 }
 
 /// Index entries that go and come with the new state.

@@ -97,6 +97,12 @@ pub enum Kind {
     Reference(&'static str),
     /// Any JSON object of at most this many bytes, kept as received.
     Json(usize),
+    /// An http or https URL of at most 2048 bytes.
+    Url,
+    /// A list of 1 to 14 different event types.
+    EventTypes,
+    /// The attempts of a delivery.
+    AttemptLog,
     /// Lines of an invoice: a list of objects with `description` and `amount`.
     Lines,
 }

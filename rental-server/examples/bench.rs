@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --locked -p rental-server --example bench              requests per second and ratios
 //! cargo run --release --locked -p rental-server --example bench -- memory    resident memory with a million rentals
+//! cargo run --release --locked -p rental-server --example bench -- webhooks  deliveries per second, CPU, time to receipt
 //! ```
 //! A shared machine drifts, so only the ratio within a pair is worth quoting.
 
@@ -19,17 +20,25 @@ const TOKEN: &str = "bench-admin-token-of-more-than-32-characters";
 const FLOOR: &str = "127.0.0.1:3031";
 const PAIRS: usize = 5;
 
+#[path = "bench/webhooks.rs"]
+mod webhooks;
+
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
     build()?;
-    let memory = std::env::args().any(|argument| argument == "memory");
+    let asked = |name: &str| std::env::args().any(|argument| argument == name);
+    let memory = asked("memory");
     let mut server = Server::start(if memory { "64MB" } else { "256MB" })?;
     let organization = server.admin("/admin/v1/organizations", &json!({"name": "Bench"}))?;
     let key =
         server.admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
     server.key = key["key"].as_str().unwrap_or_default().to_owned();
-    if memory { measure_memory(&server) } else { measure_rates(&server) }
+    match () {
+        () if memory => measure_memory(&server),
+        () if asked("webhooks") => webhooks::measure(&mut server),
+        () => measure_rates(&server),
+    }
 }
 
 /// The programs that are measured: both in release mode, whatever this one was built with.
@@ -168,7 +177,7 @@ impl Server {
         let directory = tempfile::tempdir()?;
         let store = format!("redb:{}", directory.path().join("bench.redb").display());
         let mut process = Command::new(release("rental-server"))
-            .args(["--listen", "127.0.0.1:0", "--cache-size", cache, "--store", &store])
+            .args(["--listen", "127.0.0.1:0", "--cache-size", cache, "--store", &store, "--webhook-allow-private"])
             .env("RENTAL_ADMIN_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .spawn()?;
@@ -184,6 +193,16 @@ impl Server {
 
     fn call(&self, path: &str, body: &Value) -> Outcome<Value> {
         post(&self.address, path, &self.key, body)
+    }
+
+    /// CPU seconds that the server has used, in user and kernel mode together.
+    fn cpu_seconds(&self) -> Outcome<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        let after_name = stat.rsplit_once(')').ok_or("no stat")?.1;
+        let ticks: f64 =
+            after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+        // Linux counts in hundredths of a second on every machine that this runs on.
+        Ok(ticks / 100.0)
     }
 
     fn resident_mb(&self) -> Outcome<u64> {

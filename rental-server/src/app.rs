@@ -1,6 +1,6 @@
 //! What every request can reach: the store, the table, the gate, and the limits.
 
-use crate::{gate::Gate, limiter::Limit, metrics::Metrics, routes::Routes};
+use crate::{gate::Gate, limiter::Limit, metrics::Metrics, routes::Routes, webhook::Hooks};
 use bytes::Bytes;
 use rental_core::{
     error::Error,
@@ -27,6 +27,7 @@ pub(crate) struct Limits {
 pub(crate) struct App {
     pub(crate) store: Arc<Redb>,
     pub(crate) routes: Routes,
+    pub(crate) hooks: Arc<Hooks>,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
@@ -41,12 +42,13 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(store: Arc<Redb>, admin_token: &str, limits: Limits) -> Self {
+    pub(crate) fn new(store: Arc<Redb>, hooks: Arc<Hooks>, admin_token: &str, limits: Limits) -> Self {
         let routes = Routes::new();
         let openapi = crate::openapi::document(&routes);
         Self {
             store,
-            metrics: Metrics::new(&routes),
+            metrics: Metrics::new(&routes, &hooks.metrics),
+            hooks,
             docs: crate::docs_page::page(&routes).into(),
             openapi: openapi.into(),
             routes,

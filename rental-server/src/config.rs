@@ -1,6 +1,7 @@
 //! Flags and environment, as `docs/operating.md` lists them.
 
 use clap::{Parser, ValueEnum};
+use rental_core::webhook::attempt::Schedule;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 /// Serves the rental platform's API.
@@ -23,6 +24,26 @@ pub(crate) struct Config {
     /// File with the token that guards /admin/v1, at least 32 characters [default: PATH.admin-token, made at the first start]
     #[arg(long, env = "RENTAL_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
+
+    /// File with the 32-byte key, in hex, that encrypts webhook secrets [default: PATH.master-key, made at the first start]
+    #[arg(long, env = "RENTAL_MASTER_KEY_FILE", value_name = "FILE")]
+    pub(crate) master_key_file: Option<PathBuf>,
+
+    /// Let webhook endpoints point at private and loopback addresses
+    #[arg(long, env = "RENTAL_WEBHOOK_ALLOW_PRIVATE", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) webhook_allow_private: bool,
+
+    /// When a failed webhook delivery is tried again, after each failed attempt
+    #[arg(long, env = "RENTAL_WEBHOOK_RETRY_SCHEDULE", default_value = "30s,2m,10m,30m,2h", value_name = "LIST", value_parser = schedule)]
+    pub(crate) webhook_retry_schedule: Schedule,
+
+    /// Time for one webhook attempt, the answer's body included
+    #[arg(long, env = "RENTAL_WEBHOOK_TIMEOUT", default_value = "10s", value_name = "D", value_parser = duration)]
+    pub(crate) webhook_timeout: Duration,
+
+    /// Prefix of the webhook headers and of the user agent
+    #[arg(long, env = "RENTAL_BRAND", default_value = "Service", value_name = "NAME", value_parser = brand)]
+    pub(crate) brand: String,
 
     /// Serve sample data from a temporary store, which Ctrl-C removes
     #[arg(long)]
@@ -88,6 +109,25 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     match number.checked_mul(millis) {
         Some(total) if (1..=30 * 86_400_000).contains(&total) => Ok(Duration::from_millis(total)),
         _ => Err("must be more than 0 and at most 30d".into()),
+    }
+}
+
+/// `30s,2m,10m`: 1 to 20 durations.
+fn schedule(text: &str) -> Result<Schedule, String> {
+    let delays = text
+        .split(',')
+        .map(|delay| duration(delay.trim()).map(|delay| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX)));
+    Schedule::new(delays.collect::<Result<_, _>>()?).ok_or_else(|| "must be 1 to 20 delays, such as 30s,2m".into())
+}
+
+/// 1 to 32 letters, digits and hyphens, the first a letter.
+fn brand(text: &str) -> Result<String, String> {
+    let letters = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if letters && text.len() <= 32 {
+        Ok(text.to_owned())
+    } else {
+        Err("must be 1 to 32 letters, digits and hyphens, such as Acme".into())
     }
 }
 

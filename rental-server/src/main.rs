@@ -13,11 +13,13 @@ mod metrics;
 mod openapi;
 mod routes;
 mod secrets;
+mod webhook;
 
 use crate::{
     app::{App, Limits},
     config::{Config, LogFormat, LogLevel},
     limiter::Limit,
+    webhook::Hooks,
 };
 use clap::Parser;
 use rental_core::{idempotency, store::redb::Redb};
@@ -38,6 +40,8 @@ pub(crate) const API_VERSION: &str = "2026-05-05";
 
 fn main() -> ExitCode {
     let config = Config::parse();
+    // One TLS provider for the process; the first call wins and there is only this one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     start_logging(&config);
     // One line instead of a backtrace: the message says where, and a request that panics is answered with a 500.
     std::panic::set_hook(Box::new(|panic| tracing::error!("panic: {panic}")));
@@ -90,11 +94,19 @@ async fn run(config: &Config) -> Result<(), String> {
         request_timeout: config.request_timeout,
         rate: config.rate_limit.map(Limit::new),
     };
-    let app = Arc::new(App::new(Arc::clone(&store), &token.text, limits));
+    let settings = webhook::Settings {
+        allow_private: config.webhook_allow_private,
+        schedule: config.webhook_retry_schedule.clone(),
+        timeout: config.webhook_timeout,
+        brand: config.brand.clone(),
+    };
+    let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, &path)?)?;
+    let app = Arc::new(App::new(Arc::clone(&store), Arc::clone(&hooks), &token.text, limits));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
         None => announce(&address.to_string(), token.path.as_deref()),
     }
+    let relay = hooks.start().await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let stop = stop_signal()?;
     let chores = tokio::spawn(chores(Arc::clone(&app)));
     let failed = Arc::clone(&store);
@@ -102,11 +114,13 @@ async fn run(config: &Config) -> Result<(), String> {
         () = http::server::serve(listener, Arc::clone(&app), config.max_connections as usize, stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
+    hooks.stop().await;
+    let _ = relay.await;
     chores.abort();
     let _ = chores.await;
     // Losing these would only make `last_used_at` a minute older.
     let _ = app.gate.flush_use(app.store()).await;
-    drop(app);
+    drop((app, hooks));
     close(store);
     outcome
 }
@@ -159,12 +173,20 @@ fn stop_signal() -> Result<impl Future<Output = ()>, String> {
 /// What is done now and then: forget old idempotency records, note when keys were last used.
 async fn chores(app: Arc<App>) {
     let mut tick = tokio::time::interval(Duration::from_secs(20));
+    let mut rounds = 0u32;
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         if let Err(error) = app.gate.flush_use(app.store()).await {
             tracing::warn!(?error, "cannot note when keys were last used");
         }
+        // Old events and deliveries once an hour: 30 days are not a matter of seconds.
+        if rounds.is_multiple_of(180)
+            && let Err(error) = webhook::retention::sweep(&app, edge::now()).await
+        {
+            tracing::warn!(?error, "cannot remove old events and deliveries");
+        }
+        rounds = rounds.wrapping_add(1);
         loop {
             match idempotency::sweep(app.store(), edge::now(), 256).await {
                 Ok(Some(batch)) => {

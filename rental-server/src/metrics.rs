@@ -6,7 +6,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-use rental_core::store::redb::WriterStats;
+use rental_core::{store::redb::WriterStats, webhook::attempt::Ending};
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -29,6 +29,42 @@ struct Row {
     duration: Histogram,
 }
 
+/// What happens to deliveries.
+#[derive(Clone, Default)]
+pub(crate) struct HookMetrics {
+    delivered: Counter,
+    refused: Counter,
+    unanswered: Counter,
+    /// Endpoints disabled by failures.
+    pub(crate) disabled: Counter,
+    seconds: Counter<f64, AtomicU64>,
+}
+
+impl HookMetrics {
+    /// Counts one attempt.
+    pub(crate) fn record(&self, ending: &Ending, duration_ms: u64) {
+        let counter = match ending {
+            _ if ending.is_success() => &self.delivered,
+            Ending::Answered { .. } => &self.refused,
+            Ending::Failed(_) => &self.unanswered,
+        };
+        counter.inc();
+        self.seconds.inc_by(duration_ms as f64 / 1000.0);
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("webhook_attempts_delivered", "Attempts answered with 2xx", self.delivered.clone());
+        registry.register("webhook_attempts_refused", "Attempts answered otherwise", self.refused.clone());
+        registry.register("webhook_attempts_unanswered", "Attempts without an answer", self.unanswered.clone());
+        registry.register("webhook_attempt_seconds", "Time spent in attempts", self.seconds.clone());
+        registry.register(
+            "webhook_endpoints_disabled",
+            "Endpoints disabled after 20 failures in a row",
+            self.disabled.clone(),
+        );
+    }
+}
+
 /// All metrics of the process.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -45,7 +81,7 @@ pub(crate) struct Metrics {
 const BUCKETS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 30.0];
 
 impl Metrics {
-    pub(crate) fn new(routes: &Routes) -> Self {
+    pub(crate) fn new(routes: &Routes, hooks: &HookMetrics) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
         let durations = Family::<Endpoint, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
@@ -65,6 +101,7 @@ impl Metrics {
         let rows = routes.endpoints.iter().map(|endpoint| row(endpoint.method.as_str(), &endpoint.path)).collect();
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
+        hooks.register(&mut registry);
         let (commits, batches) = (Counter::default(), Counter::default());
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register("http_connections_opened", "Connections accepted", connections_total.clone());

@@ -4,9 +4,12 @@
 //! rows and the few open pages stand here. The OpenAPI document is made from the same rows.
 
 use crate::http::reply::Problem;
-use rental_core::resources::{
-    API, Collection, api_key::ApiKey, invoice::Invoice, of, organization::Organization, toll::Toll,
-    violation::Violation,
+use rental_core::{
+    event,
+    resources::{
+        API, Collection, api_key::ApiKey, delivery::Delivery, invoice::Invoice, of, organization::Organization,
+        toll::Toll, violation::Violation, webhook_endpoint::WebhookEndpoint,
+    },
 };
 use std::collections::HashMap;
 use warp::http::Method;
@@ -31,6 +34,13 @@ pub(crate) enum Action {
     Update,
     RevokeKey,
     RotateKey,
+    Delete,
+    Enable,
+    Disable,
+    RotateSecret,
+    TestEndpoint,
+    Recover,
+    Resend,
     PayInvoice,
     VoidInvoice,
     Health,
@@ -60,7 +70,15 @@ const INVOICES: Collection = of::<Invoice>().create().done();
 const TOLLS: Collection = of::<Toll>().create().done();
 const VIOLATIONS: Collection = of::<Violation>().create().done();
 
-static OPERATOR: [Collection; 2] = [ORGANIZATIONS, API_KEYS];
+const ENDPOINTS: Collection = of::<WebhookEndpoint>().list().get().create().update().done();
+const DELIVERIES: Collection = of::<Delivery>().list().get().done();
+/// Events are written with the change that they tell of, byte for byte as they are sent: there is no struct to parse.
+const EVENTS: Collection =
+    Collection { spec: &event::SPEC, counter: None, list: true, get: true, create: None, update: None };
+
+static OPERATOR: [Collection; 3] = [ORGANIZATIONS, API_KEYS, ENDPOINTS];
+/// What belongs to an organization and only operators see.
+static OBSERVED: [Collection; 2] = [EVENTS, DELIVERIES];
 static RECORDED: [Collection; 3] = [INVOICES, TOLLS, VIOLATIONS];
 
 /// All rows, in the order of the documentation.
@@ -86,6 +104,26 @@ fn endpoints() -> Vec<Endpoint> {
     let keys = Some(&OPERATOR[1]);
     add(Method::POST, "/admin/v1/api_keys/{id}/rotate".into(), Action::RotateKey, Guard::Admin, keys);
     add(Method::POST, "/admin/v1/api_keys/{id}/revoke".into(), Action::RevokeKey, Guard::Admin, keys);
+    let endpoints = Some(&OPERATOR[2]);
+    add(Method::DELETE, "/admin/v1/webhook_endpoints/{id}".into(), Action::Delete, Guard::Admin, endpoints);
+    for (word, action) in [
+        ("enable", Action::Enable),
+        ("disable", Action::Disable),
+        ("rotate_secret", Action::RotateSecret),
+        ("test", Action::TestEndpoint),
+        ("recover", Action::Recover),
+    ] {
+        add(Method::POST, format!("/admin/v1/webhook_endpoints/{{id}}/{word}"), action, Guard::Admin, endpoints);
+    }
+    for row in &OBSERVED {
+        let (all, one) = (
+            format!("/admin/v1/organizations/{{organization}}/{}", row.spec.plural),
+            format!("/admin/v1/{}/{{id}}", row.spec.plural),
+        );
+        add(Method::GET, all, Action::List, Guard::Admin, Some(row));
+        add(Method::GET, one, Action::Get, Guard::Admin, Some(row));
+    }
+    add(Method::POST, "/admin/v1/events/{id}/resend".into(), Action::Resend, Guard::Admin, Some(&OBSERVED[0]));
     for row in &RECORDED {
         let path = format!("/admin/v1/organizations/{{organization}}/{}", row.spec.plural);
         add(Method::POST, path, Action::Create, Guard::Admin, Some(row));
@@ -219,7 +257,7 @@ pub(crate) fn operator(object: &str) -> Option<&'static Collection> {
 
 /// Every resource that documents speak of, once.
 pub(crate) fn collections() -> impl Iterator<Item = &'static Collection> {
-    API_TABLE.iter().chain(&OPERATOR)
+    API_TABLE.iter().chain(&OPERATOR).chain(&OBSERVED)
 }
 
 /// All descriptions that documents speak of.

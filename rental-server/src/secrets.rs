@@ -1,6 +1,7 @@
-//! The admin token: from the environment, from a file, or made at the first start.
+//! The admin token and the master key: from the environment, from a file, or made at the first start.
 
 use crate::{config::Config, edge};
+use rental_core::webhook::secret::MasterKey;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
@@ -26,9 +27,7 @@ pub(crate) fn admin_token(config: &Config, store_path: &Path) -> Result<AdminTok
         let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         return checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path.clone()));
     }
-    let mut path = store_path.as_os_str().to_owned();
-    path.push(".admin-token");
-    let path = PathBuf::from(path);
+    let path = beside(store_path, ".admin-token");
     match fs::read_to_string(&path) {
         Ok(text) => checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path.clone())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -47,10 +46,47 @@ fn checked(text: String, source: &str, path: Option<PathBuf>) -> Result<AdminTok
     Ok(AdminToken { text, path })
 }
 
+/// Finds the master key, or makes one beside the store at `store_path`.
+pub(crate) fn master_key(config: &Config, store_path: &Path) -> Result<MasterKey, String> {
+    let made = config.master_key_file.is_none();
+    let path = config.master_key_file.clone().unwrap_or_else(|| beside(store_path, ".master-key"));
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if made && error.kind() == io::ErrorKind::NotFound => {
+            let text = hex(&edge::secret_bytes());
+            write_private(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            text
+        }
+        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+    };
+    let bytes = unhex(text.trim_end()).ok_or_else(|| format!("{} must hold 64 hexadecimal digits", path.display()))?;
+    Ok(MasterKey::new(&bytes))
+}
+
+fn beside(store_path: &Path, suffix: &str) -> PathBuf {
+    let mut path = store_path.as_os_str().to_owned();
+    path.push(suffix);
+    PathBuf::from(path)
+}
+
+fn hex(bytes: &[u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
 /// A new token: `rat_` and 256 random bits.
 pub(crate) fn generate() -> String {
-    let digits = edge::secret_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("rat_{digits}")
+    format!("rat_{}", hex(&edge::secret_bytes()))
 }
 
 /// Writes a file that only its owner can read; fails when it exists.

@@ -5,6 +5,7 @@
 
 pub mod api_key;
 pub mod customer;
+pub mod delivery;
 pub mod invoice;
 pub mod lead;
 pub mod organization;
@@ -12,11 +13,12 @@ pub mod rental;
 pub mod toll;
 pub mod vehicle;
 pub mod violation;
+pub mod webhook_endpoint;
 
 use crate::{
     body::Fields,
     error::{Error, FieldCode},
-    event::EventType,
+    event::{self, EventType},
     holds::Hold,
     resources::organization::Organization,
     spec::ResourceSpec,
@@ -196,7 +198,8 @@ pub const API: [Collection; 7] = [
 /// The description of the resource whose `object` this is, public or the operator's.
 #[must_use]
 pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
-    let all = API.iter().map(|row| row.spec).chain([&organization::SPEC, &api_key::SPEC]);
+    let others = [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &event::SPEC, &delivery::SPEC];
+    let all = API.iter().map(|row| row.spec).chain(others);
     all.into_iter().find(|spec| spec.object == object)
 }
 
@@ -277,10 +280,13 @@ mod tests {
         check::<lead::Lead>();
         check::<Organization>();
         check::<api_key::ApiKey>();
+        check::<webhook_endpoint::WebhookEndpoint>();
+        check::<delivery::Delivery>();
     }
 
     fn all_specs() -> impl Iterator<Item = &'static ResourceSpec> {
-        API.iter().map(|row| row.spec).chain([&organization::SPEC, &api_key::SPEC])
+        let others = [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &event::SPEC, &delivery::SPEC];
+        API.iter().map(|row| row.spec).chain(others)
     }
 
     #[test]
@@ -288,7 +294,7 @@ mod tests {
         let mut tags: Vec<u8> = all_specs().map(|spec| spec.tag).collect();
         tags.sort_unstable();
         tags.dedup();
-        assert_eq!(tags.len(), 9);
+        assert_eq!(tags.len(), 12);
     }
 
     #[test]

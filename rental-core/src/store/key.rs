@@ -8,7 +8,10 @@
 //! h org vehicle class start rental    one hold                 -> end day
 //! m org key                           an idempotency record    -> the first answer
 //! x millis org key                    when that one expires    -> empty
-//! o event                             outbox                   -> org
+//! o event                             outbox                   -> org and event type
+//! q org                               has webhook endpoints    -> empty
+//! d endpoint class millis delivery    a delivery that is due   -> org
+//! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
 //! ```
 //! Ids are UUIDv7, so the end of a record's or an index entry's key is also its place in time: newest first is the
@@ -158,6 +161,51 @@ pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
 #[must_use]
 pub fn outbox(event: Uuid) -> Key {
     key(b'o', &[event.as_bytes()])
+}
+
+/// All outbox rows, oldest first.
+#[must_use]
+pub fn outbox_rows() -> Span {
+    let prefix = key(b'o', &[]);
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+}
+
+/// Whether an organization ever had a webhook endpoint: without one, its events need no outbox row.
+#[must_use]
+pub fn subscribed(organization: Uuid) -> Key {
+    key(b'q', &[organization.as_bytes()])
+}
+
+/// When a delivery of an endpoint is due; `class` puts first attempts before retries.
+#[must_use]
+pub fn due(endpoint: Uuid, class: u8, millis: u64, delivery: Uuid) -> Key {
+    key(b'd', &[endpoint.as_bytes(), &[class], &millis.to_be_bytes(), delivery.as_bytes()])
+}
+
+/// The due rows of one class of an endpoint, earliest first.
+#[must_use]
+pub fn due_rows(endpoint: Uuid, class: u8) -> Span {
+    let prefix = key(b'd', &[endpoint.as_bytes(), &[class]]);
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+}
+
+/// All due rows of an endpoint.
+#[must_use]
+pub fn all_due_rows(endpoint: Uuid) -> Span {
+    let prefix = key(b'd', &[endpoint.as_bytes()]);
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+}
+
+/// The milliseconds in the key of a due row.
+#[must_use]
+pub fn due_millis(key: &Key) -> Option<u64> {
+    Some(u64::from_be_bytes(key.as_bytes().get(18..26)?.try_into().ok()?))
+}
+
+/// The sealed secrets of an endpoint.
+#[must_use]
+pub fn secrets(endpoint: Uuid) -> Key {
+    key(b's', &[endpoint.as_bytes()])
 }
 
 /// A named counter of an organization.

@@ -10,6 +10,7 @@ use crate::{
     keys,
     limiter::Verdict,
     routes::{self, Action, Found, Guard},
+    webhook::endpoints,
 };
 use bytes::Bytes;
 use rental_core::{
@@ -22,7 +23,7 @@ use rental_core::{
     store::{Record, Revision, Store},
 };
 use uuid::Uuid;
-use warp::http::{HeaderMap, HeaderName, StatusCode, header};
+use warp::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 
 type Handled = Result<Reply, Problem>;
 
@@ -111,6 +112,20 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
     }
     let collection = collection(found)?;
     let system = Organization::system();
+    match (found.endpoint.action, collection.spec.object) {
+        (Action::List, "event" | "delivery") => {
+            let organization = gate::organization(app.store(), found.id).await?;
+            return list(app, organization.id, collection, call).await;
+        }
+        (Action::Get, "event" | "delivery") => {
+            let organization = operation::owner_of(app.store(), collection.spec, found.id).await?;
+            return get(app, organization.id, collection, found.id, call).await;
+        }
+        (_, "webhook_endpoint" | "event") if found.endpoint.method != Method::GET => {
+            return webhooks(app, found, call, body).await;
+        }
+        _ => {}
+    }
     match found.endpoint.action {
         Action::List => list(app, system.id, collection, call).await,
         Action::Get => get(app, system.id, collection, found.id, call).await,
@@ -140,6 +155,26 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
             Ok(reply)
         }
     }
+}
+
+async fn webhooks<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
+    let bytes = read(app, call, body).await?;
+    let id = found.id;
+    match found.endpoint.action {
+        Action::Create => endpoints::create(app, call, &bytes).await,
+        Action::Update => endpoints::update(app, call, id, &bytes, &|revision| expects(call, revision)).await,
+        Action::Delete => endpoints::delete(app, call, id).await,
+        Action::RotateSecret => endpoints::rotate(app, call, id, &bytes).await,
+        Action::TestEndpoint => endpoints::test(app, id).await,
+        Action::Recover => endpoints::recover(app, call, id, &bytes).await,
+        Action::Resend => endpoints::resend(app, call, id, &bytes).await,
+        action => endpoints::switch(app, call, id, action == Action::Enable).await,
+    }
+}
+
+/// Whether `If-Match`, if it was sent, lists this revision.
+fn expects(call: &Call, revision: Revision) -> bool {
+    lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true)
 }
 
 fn collection(found: &Found<'_, '_>) -> Result<&'static Collection, Problem> {
@@ -188,7 +223,7 @@ async fn update<B: BodyStream>(
     body: B,
 ) -> Handled {
     let bytes = read(app, call, body).await?;
-    let expected = |revision: Revision| lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true);
+    let expected = |revision: Revision| expects(call, revision);
     let intent = Update { collection, organization, id, body: &bytes, expected: &expected };
     write(app, organization, call, &bytes, &intent).await
 }
@@ -210,7 +245,10 @@ pub(crate) async fn write(
     let outcome =
         operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
     drop(running);
-    let Written { status, body, revision, replayed, .. } = outcome?;
+    let Written { status, body, revision, replayed, committed } = outcome?;
+    if committed {
+        app.hooks.committed();
+    }
     let mut reply = Reply::json(body);
     reply.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if let Some(revision) = revision {

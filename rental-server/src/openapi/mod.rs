@@ -103,6 +103,13 @@ fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Update => format!("update{one}"),
         Action::RevokeKey => "revokeApiKey".into(),
         Action::RotateKey => "rotateApiKey".into(),
+        Action::Delete => format!("delete{one}"),
+        Action::Enable => format!("enable{one}"),
+        Action::Disable => format!("disable{one}"),
+        Action::RotateSecret => "rotateWebhookSecret".into(),
+        Action::TestEndpoint => format!("test{one}"),
+        Action::Recover => "recoverEvents".into(),
+        Action::Resend => "resendEvent".into(),
         Action::PayInvoice => "payInvoice".into(),
         Action::VoidInvoice => "voidInvoice".into(),
         Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
@@ -123,6 +130,13 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Update => format!("Update {one}"),
         Action::RevokeKey => "Revoke API key".into(),
         Action::RotateKey => "Rotate API key".into(),
+        Action::Delete => format!("Delete {one}"),
+        Action::Enable => format!("Enable {one}"),
+        Action::Disable => format!("Disable {one}"),
+        Action::RotateSecret => "Rotate webhook secret".into(),
+        Action::TestEndpoint => format!("Test {one}"),
+        Action::Recover => "Send again what did not arrive".into(),
+        Action::Resend => "Resend event".into(),
         Action::PayInvoice => "Mark invoice as paid".into(),
         Action::VoidInvoice => "Void invoice".into(),
         Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
@@ -150,6 +164,22 @@ fn description(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         (Action::RotateKey, _) => {
             "Makes a new key with the same rights and shows it once; the old one works until the overlap ends."
         }
+        (Action::Create, "webhook_endpoint") => "The answer is the only one that shows the secret.",
+        (Action::Enable, _) => "It gets events again, and what waited for it, with a clean record of failures.",
+        (Action::Disable, _) => "Its deliveries wait until it is enabled again.",
+        (Action::Delete, _) => "What waited for it is not sent any more.",
+        (Action::RotateSecret, _) => {
+            "Old and new secret both sign until the overlap ends. The answer is the only one that shows the new one."
+        }
+        (Action::TestEndpoint, _) => {
+            "Makes one signed attempt with an example event and says how it went. It is not recorded."
+        }
+        (Action::Recover, _) => {
+            "Makes new deliveries of events since a time that the endpoint wants and did not get, one page of events at a time."
+        }
+        (Action::Resend, _) => {
+            "Makes new deliveries of the event: to one endpoint, or to all of its organization that want it."
+        }
         (Action::RevokeKey, _) => "The key is refused from the next request on.",
         (Action::Update, _) => "Absent fields stay as they are; `null` clears a field that can be empty.",
         _ => "",
@@ -171,6 +201,7 @@ fn parameters(endpoint: &Endpoint, spec: &ResourceSpec) -> Value {
             list.extend(["Limit", "StartingAfter", "CreatedGte", "CreatedLt"].map(shared));
             list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
         }
+        Action::TestEndpoint => {}
         Action::Get => list.push(shared("IfNoneMatch")),
         Action::Update => list.extend([shared("IdempotencyKey"), shared("IfMatch")]),
         _ => list.push(shared("IdempotencyKey")),
@@ -187,6 +218,25 @@ fn request_body(endpoint: &Endpoint, spec: &ResourceSpec) -> Option<Value> {
             Some(body(required, named("Create"), schema::example_body(spec, true)))
         }
         Action::Update => Some(body(false, named("Update"), schema::example_body(spec, false))),
+        Action::RotateSecret => {
+            let seconds = json!({"type": "integer", "minimum": 0, "maximum": 604_800, "default": 86_400, "description": "How long the old secret keeps signing."});
+            let schema =
+                json!({"type": "object", "additionalProperties": false, "properties": {"overlap_seconds": seconds}});
+            Some(body(false, schema, json!({"overlap_seconds": 3600})))
+        }
+        Action::Recover => {
+            let since = json!({"type": "string", "format": "date-time", "description": "Events from this time on."});
+            let after =
+                json!({"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."});
+            let schema = json!({"type": "object", "additionalProperties": false, "required": ["since"], "properties": {"since": since, "starting_after": after}});
+            Some(body(true, schema, json!({"since": "2026-05-05T00:00:00Z"})))
+        }
+        Action::Resend => {
+            let endpoint = json!({"type": "string", "format": "uuid", "description": "Only to this endpoint."});
+            let schema =
+                json!({"type": "object", "additionalProperties": false, "properties": {"endpoint_id": endpoint}});
+            Some(body(false, schema, json!({})))
+        }
         Action::RotateKey => {
             let seconds = json!({"type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the old key keeps working."});
             let schema =
@@ -200,8 +250,15 @@ fn request_body(endpoint: &Endpoint, spec: &ResourceSpec) -> Option<Value> {
 fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
     let shows_key =
         matches!(endpoint.action, Action::RotateKey) || (endpoint.action == Action::Create && spec.object == "api_key");
+    let shows_secret = endpoint.action == Action::RotateSecret
+        || (endpoint.action == Action::Create && spec.object == "webhook_endpoint");
     let name = match endpoint.action {
         Action::List => format!("{}List", camel(spec.object)),
+        Action::Delete => "Deleted".into(),
+        Action::TestEndpoint => "WebhookTest".into(),
+        Action::Recover => "Recovery".into(),
+        Action::Resend => "DeliveryList".into(),
+        _ if shows_secret => "NewWebhookEndpoint".into(),
         _ if shows_key => "NewApiKey".into(),
         _ => camel(spec.object),
     };
@@ -212,7 +269,10 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
             &name,
             endpoint.action != Action::List,
             writes,
-            schema::example_reply(spec, endpoint.action == Action::List, shows_key),
+            match endpoint.action {
+                Action::Delete | Action::TestEndpoint | Action::Recover | Action::Resend => Value::Null,
+                action => schema::example_reply(spec, action == Action::List, shows_key),
+            },
         ),
     );
     if endpoint.action == Action::Get {
@@ -270,6 +330,11 @@ fn webhooks() -> Value {
         webhooks.insert(name.into(), json!({"post": operation}));
     }
     Value::Object(webhooks)
+}
+
+/// An object of a resource from the examples of its fields.
+pub(crate) fn example_object(spec: &ResourceSpec) -> Value {
+    schema::example_object(spec, false)
 }
 
 /// Whether a field is an amount, for the schema and the page.

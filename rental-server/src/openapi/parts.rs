@@ -99,7 +99,10 @@ pub(super) fn success(schema: &str, tagged: bool, writes: bool, example: Value) 
     if writes {
         headers["Idempotent-Replayed"] = header("IdempotentReplayed");
     }
-    let content = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}, "example": example});
+    let mut content = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}});
+    if !example.is_null() {
+        content["example"] = example;
+    }
     json!({"description": "Done.", "headers": headers, "content": {"application/json": content}})
 }
 

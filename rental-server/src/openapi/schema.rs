@@ -32,7 +32,18 @@ pub(super) fn all() -> Value {
         }
     }
     schemas.insert("NewApiKey".into(), new_key());
-    schemas.insert("Event".into(), object(&event::SPEC));
+    schemas.insert("NewWebhookEndpoint".into(), new_endpoint());
+    schemas.insert("Deleted".into(), outcome(&[("id", "string"), ("object", "string"), ("deleted", "boolean")]));
+    let test = [
+        ("object", "string"),
+        ("endpoint_id", "string"),
+        ("event_type", "string"),
+        ("delivered", "boolean"),
+        ("duration_ms", "integer"),
+    ];
+    schemas.insert("WebhookTest".into(), outcome(&test));
+    let recovery = [("object", "string"), ("examined", "integer"), ("resent", "integer"), ("has_more", "boolean")];
+    schemas.insert("Recovery".into(), outcome(&recovery));
     schemas.insert("Error".into(), error());
     Value::Object(schemas)
 }
@@ -93,6 +104,19 @@ fn new_key() -> Value {
     let key =
         json!({"type": "string", "description": "The key. It is shown here and never again; absent on a replay."});
     json!({"allOf": [{"$ref": "#/components/schemas/ApiKey"}, {"type": "object", "properties": {"key": key}}]})
+}
+
+fn new_endpoint() -> Value {
+    let secret = json!({"type": "string", "description": "The signing secret. It is shown here and never again; absent on a replay."});
+    json!({"allOf": [{"$ref": "#/components/schemas/WebhookEndpoint"}, {"type": "object", "properties": {"secret": secret}}]})
+}
+
+/// The answer of an action, by member and type.
+fn outcome(members: &[(&str, &str)]) -> Value {
+    let properties: Map<String, Value> =
+        members.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();
+    let names: Vec<&str> = members.iter().map(|member| member.0).collect();
+    json!({"type": "object", "required": names, "properties": properties})
 }
 
 fn error() -> Value {
@@ -158,8 +182,28 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Time => json!({"type": "string", "format": "date-time"}),
         Kind::Word(words) => json!({"type": "string", "enum": words}),
         Kind::Json(_) => json!({"type": "object"}),
+        Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
+        Kind::EventTypes => {
+            let names: Vec<&str> = event::EVENT_TYPES.iter().map(|row| row.1).collect();
+            json!({"type": "array", "minItems": 1, "maxItems": 14, "uniqueItems": true, "items": {"type": "string", "enum": names}})
+        }
+        Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
         Kind::Lines | Kind::Money => json!({"type": "array", "minItems": 1, "maxItems": 200, "items": line()}),
     }
+}
+
+fn attempt() -> Value {
+    json!({
+        "type": "object",
+        "required": ["at", "duration_ms", "status", "error", "response"],
+        "properties": {
+            "at": {"type": "string", "format": "date-time", "description": "When it began."},
+            "duration_ms": {"type": "integer", "minimum": 0, "description": "How long it took."},
+            "status": {"type": ["integer", "null"], "description": "Status of the answer."},
+            "error": {"type": ["string", "null"], "description": "Why there was no answer."},
+            "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
+        },
+    })
 }
 
 fn line() -> Value {

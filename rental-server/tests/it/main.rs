@@ -1,5 +1,21 @@
 //! Black-box tests: the real program, over real HTTP, on real stores. Files mirror the URL space and the promises.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
 mod support;
 
+mod auth;
+mod conditional;
+mod connections;
+mod coverage;
+mod crash;
+mod documents;
+mod errors;
+mod events_in_store;
+mod holds;
+mod idempotency;
+mod lists;
+mod observability;
+mod process;
 mod routes;
+mod tenants;

@@ -92,7 +92,13 @@ impl Connection {
         self.try_send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    pub(crate) fn try_send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> std::io::Result<Reply> {
+    pub(crate) fn try_send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> std::io::Result<Reply> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -118,11 +124,15 @@ impl Connection {
         if self.stream.read_line(&mut line)? == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or(std::io::ErrorKind::InvalidData)?;
+        let status =
+            line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or(std::io::ErrorKind::InvalidData)?;
         let mut headers = Vec::new();
         loop {
             line.clear();
-            self.stream.read_line(&mut line)?;
+            // A head that ends before its empty line is no answer: the server went away.
+            if self.stream.read_line(&mut line)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
             match line.trim_end().split_once(':') {
                 Some((name, value)) => headers.push((name.to_owned(), value.trim().to_owned())),
                 None => break,
@@ -140,5 +150,7 @@ impl Connection {
 
 /// Escapes everything but letters and digits.
 pub(crate) fn percent_encode(text: &str) -> String {
-    text.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }

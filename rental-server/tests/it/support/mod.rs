@@ -1,6 +1,8 @@
 //! A server in its own process, an organization of one's own on it, and a plain HTTP client.
 
 mod client;
+pub(crate) mod fields;
+pub(crate) mod rules;
 
 pub(crate) use client::{Connection, Reply, percent_encode};
 
@@ -87,6 +89,13 @@ impl Server {
         while Path::new(&format!("/proc/{}/stat", self.pid)).exists() && !self.is_zombie() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
+    }
+
+    /// Waits for the server to end by itself and gives its exit code.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.wait_until_gone();
+        drop(self.stdin.take());
+        self.shell.wait().expect("the shell ends").code()
     }
 
     fn is_zombie(&self) -> bool {
@@ -216,7 +225,8 @@ impl Organization<'_> {
         let line = json!([{"description": "Days", "amount": 10}]);
         let invoice = self.recorded("invoices", &json!({"customer_id": customer, "rental_id": rental, "lines": line}));
         let toll = self.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T", "vehicle_id": vehicle}));
-        let violation = self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
+        let violation =
+            self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
         vec![
             ("vehicles", vehicle),
             ("customers", customer),

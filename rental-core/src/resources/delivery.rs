@@ -1,0 +1,136 @@
+//! Deliveries: one event for one endpoint, with the log of its attempts.
+
+use crate::{
+    resources::Resource,
+    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    value::Timestamp,
+    webhook::attempt::{Ending, Next, Verdict},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// What a delivery is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "delivery",
+    plural: "deliveries",
+    tag: 12,
+    doc: "One event on its way to one endpoint.",
+    fields: &[
+        id("\"0190d0f2-7c3a-7cc0-8000-00000000000c\""),
+        object("\"delivery\""),
+        field(
+            "endpoint_id",
+            Kind::Reference("webhook_endpoint"),
+            "Where it goes.",
+            "\"0190d0f2-7c3a-7cc0-8000-00000000000b\"",
+        ),
+        field("event_id", Kind::Reference("event"), "What is delivered.", "\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
+        field("event_type", Kind::Text(255), "Its type.", "\"rental.created\""),
+        field("status", Kind::Word(&["pending", "delivered", "failed"]), "Whether it has arrived.", "\"delivered\""),
+        field("attempts", Kind::Integer(0, u32::MAX as i64), "Attempts so far.", "1"),
+        field("next_attempt_at", Kind::Time, "When it is tried next, while it is pending.", "null").or_null(),
+        field("last_response_status", Kind::Integer(100, 999), "Status of the last answer, if there was one.", "200")
+            .or_null(),
+        field("last_error", Kind::Text(255), "Why the last attempt had no answer.", "null").or_null(),
+        field(
+            "log",
+            Kind::AttemptLog,
+            "The last ten attempts.",
+            "[{\"at\":\"2026-05-05T09:30:00.000Z\",\"duration_ms\":12,\"status\":200,\"error\":null,\"response\":\"ok\"}]",
+        ),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id")],
+    usual_changes: &[],
+};
+
+/// Most attempts in the log of a delivery.
+const LOG: usize = 10;
+/// Most bytes of an answer that the log keeps.
+pub const EXCERPT: usize = 1024;
+
+/// One attempt, as the log keeps it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Attempt {
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Status of the answer, if there was one.
+    pub status: Option<u16>,
+    /// Why there was none.
+    pub error: Option<String>,
+    /// The first kilobyte of the answer.
+    pub response: Option<String>,
+}
+
+/// A delivery.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct Delivery {
+    pub id: Uuid,
+    pub object: String,
+    pub endpoint_id: Uuid,
+    pub event_id: Uuid,
+    pub event_type: String,
+    pub status: String,
+    pub attempts: u32,
+    pub next_attempt_at: Option<Timestamp>,
+    pub last_response_status: Option<u16>,
+    pub last_error: Option<String>,
+    pub log: Vec<Attempt>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Delivery {
+    /// A delivery that is due at once.
+    #[must_use]
+    pub fn new(id: Uuid, endpoint_id: Uuid, (event_id, event_type): (Uuid, &str), now: Timestamp) -> Self {
+        Self {
+            id,
+            object: SPEC.object.into(),
+            endpoint_id,
+            event_id,
+            event_type: event_type.into(),
+            status: "pending".into(),
+            attempts: 0,
+            next_attempt_at: Some(now),
+            last_response_status: None,
+            last_error: None,
+            log: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// Notes an attempt and what follows it.
+    pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
+        self.attempts = self.attempts.saturating_add(1);
+        (self.last_response_status, self.last_error) = match ending {
+            Ending::Answered { status, .. } => (Some(*status), None),
+            Ending::Failed(failure) => (None, Some(failure.as_str().to_owned())),
+        };
+        let (status, next) = match verdict.next {
+            Next::Delivered => ("delivered", None),
+            Next::RetryAt(time) => ("pending", Some(time)),
+            Next::GivenUp => ("failed", None),
+        };
+        self.status = status.into();
+        self.next_attempt_at = next;
+        if self.log.len() >= LOG {
+            self.log.remove(0);
+        }
+        self.log.push(attempt);
+        self.touch(now);
+    }
+}
+
+impl Resource for Delivery {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = self.updated_at.max(now);
+    }
+}

@@ -1,0 +1,104 @@
+//! From the outbox to deliveries: which endpoint gets which event.
+
+use crate::{
+    error::Error,
+    operation::Edge,
+    page,
+    resources::{
+        Resource,
+        delivery::{self, Delivery},
+        webhook_endpoint::WebhookEndpoint,
+    },
+    store::{Batch, Check, Record, Write, key},
+};
+use bytes::Bytes;
+use std::collections::{HashMap, HashSet};
+use uuid::Uuid;
+
+/// A due row of a delivery's first attempt, and of one that was tried before: fresh ones go first.
+pub const FRESH: u8 = 0;
+/// See [`FRESH`].
+pub const RETRY: u8 = 1;
+
+/// An event that waits in the outbox.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Waiting {
+    /// Its id.
+    pub event: Uuid,
+    /// Whose it is.
+    pub organization: Uuid,
+    /// Its type.
+    pub kind: String,
+}
+
+/// What an outbox row holds beside the event's id in its key: the organization, then the type.
+#[must_use]
+pub fn outbox_value(organization: Uuid, kind: &str) -> Bytes {
+    [organization.as_bytes().as_slice(), kind.as_bytes()].concat().into()
+}
+
+/// Reads an outbox row.
+///
+/// # Errors
+/// The row is not one that [`outbox_value`] made.
+pub fn waiting(row: &Record) -> Result<Waiting, Error> {
+    let damaged = || Error::Internal("an outbox row is damaged".into());
+    let event = row.key.id().ok_or_else(damaged)?;
+    let (organization, kind) = row.value.split_at_checked(16).ok_or_else(damaged)?;
+    let organization = Uuid::from_slice(organization).map_err(|_| damaged())?;
+    let kind = String::from_utf8(kind.to_vec()).map_err(|_| damaged())?;
+    Ok(Waiting { event, organization, kind })
+}
+
+/// Turns outbox rows into deliveries, in one batch; gives the endpoints that have something new.
+///
+/// A disabled endpoint gets its deliveries too: they wait until it is enabled.
+///
+/// # Errors
+/// Never for objects that this program made.
+pub fn plan(
+    rows: &[Waiting],
+    endpoints: &HashMap<Uuid, Vec<WebhookEndpoint>>,
+    edge: &dyn Edge,
+) -> Result<(Batch, HashSet<Uuid>), Error> {
+    let (mut batch, mut woken) = (Batch::default(), HashSet::new());
+    for row in rows {
+        let place = key::outbox(row.event);
+        batch.checks.push(Check::Present(place.clone()));
+        batch.delete(place);
+        let own = endpoints.get(&row.organization).map_or(&[][..], Vec::as_slice);
+        for endpoint in own.iter().filter(|endpoint| endpoint.wants(&row.kind)) {
+            add(&mut batch, row.organization, endpoint.id, (row.event, &row.kind), edge)?;
+            woken.insert(endpoint.id);
+        }
+    }
+    Ok((batch, woken))
+}
+
+/// Adds one delivery that is due at once.
+///
+/// # Errors
+/// Never for objects that this program made.
+pub fn add(
+    batch: &mut Batch,
+    organization: Uuid,
+    endpoint: Uuid,
+    event: (Uuid, &str),
+    edge: &dyn Edge,
+) -> Result<Delivery, Error> {
+    let made = Delivery::new(edge.new_id(), endpoint, event, edge.now());
+    let value = serde_json::to_vec(&made).map_err(|error| Error::Internal(error.to_string()))?;
+    batch.insert(key::record(organization, Delivery::SPEC, made.id), value.into());
+    let value_of = |field: &str| Some(if field == "endpoint_id" { endpoint } else { event.0 }.to_string());
+    page::index_entries(organization, &delivery::SPEC, made.id, value_of)
+        .into_iter()
+        .for_each(|entry| batch.mark(entry));
+    batch.writes.push(due(organization, endpoint, FRESH, edge.now().millis(), made.id));
+    Ok(made)
+}
+
+/// The row that says when a delivery is due.
+#[must_use]
+pub fn due(organization: Uuid, endpoint: Uuid, class: u8, millis: u64, delivery: Uuid) -> Write {
+    Write::Put(key::due(endpoint, class, millis, delivery), 0, Bytes::copy_from_slice(organization.as_bytes()))
+}

@@ -1,0 +1,11 @@
+//! Webhooks without sockets: signing, the retry schedule, what follows an attempt, which targets are allowed.
+//!
+//! A *delivery* is one event for one endpoint; it makes up to 6 *attempts* (1 and the retries of the schedule). An
+//! attempt succeeds on any 2xx in time. Delivery is at-least-once: receivers deduplicate by event id.
+//! Absent on purpose: clocks, sockets, randomness. Every function takes `now`.
+
+pub mod attempt;
+pub mod fan_out;
+pub mod secret;
+pub mod signature;
+pub mod target;

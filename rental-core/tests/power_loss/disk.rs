@@ -1,0 +1,165 @@
+//! A disk that remembers what was not yet synced, fails on demand, and can be cut off from its power.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+/// What happened to the disk, and when answers were asked for and given.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Write(usize, Vec<u8>),
+    SetLen(usize),
+    Sync,
+    Asked(usize),
+    Acknowledged(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    Io,
+    Full,
+    /// Half of the bytes are written, then the disk fails.
+    Torn,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// What reads see: durable and pending together.
+    pub(crate) live: Vec<u8>,
+    pub(crate) log: Vec<Entry>,
+    pub(crate) operations: u64,
+    pub(crate) fail_at: Option<(u64, Fault)>,
+    pub(crate) struck: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk(Arc<Mutex<State>>);
+
+impl Disk {
+    pub(crate) fn holding(image: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(State { live: image, ..State::default() })))
+    }
+
+    pub(crate) fn failing_at(operation: u64, fault: Fault) -> Self {
+        let disk = Self::default();
+        disk.with(|state| state.fail_at = Some((operation, fault)));
+        disk
+    }
+
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.lock().expect("no thread panics with it"))
+    }
+
+    pub(crate) fn note(&self, entry: Entry) {
+        self.with(|state| state.log.push(entry));
+    }
+
+    pub(crate) fn log(&self) -> Vec<Entry> {
+        self.with(|state| state.log.clone())
+    }
+
+    /// One operation of the engine, which fails if it is its turn to.
+    fn operate<T>(&self, entry: Option<Entry>, read: impl FnOnce(&State) -> io::Result<T>) -> io::Result<T> {
+        self.with(|state| {
+            state.operations += 1;
+            let fault = state.fail_at.filter(|(at, _)| *at == state.operations).map(|(_, fault)| fault);
+            state.struck |= fault.is_some();
+            let entry = match (fault, entry) {
+                (Some(Fault::Torn), Some(Entry::Write(at, data))) => {
+                    Some(Entry::Write(at, data[..data.len() / 2].to_vec()))
+                }
+                (Some(_), _) => None,
+                (None, entry) => entry,
+            };
+            if let Some(entry) = entry {
+                apply(&mut state.live, &entry);
+                state.log.push(entry);
+            }
+            match fault {
+                None => read(state),
+                Some(Fault::Full) => Err(io::ErrorKind::StorageFull.into()),
+                Some(_) => Err(io::Error::from_raw_os_error(5)),
+            }
+        })
+    }
+}
+
+impl redb::StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        self.operate(None, |state| Ok(state.live.len() as u64))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.operate(None, |state| {
+            let from = offset as usize;
+            let bytes = state.live.get(from..from + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+            out.copy_from_slice(bytes);
+            Ok(())
+        })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.operate(Some(Entry::SetLen(len as usize)), |_| Ok(()))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.operate(Some(Entry::Sync), |_| Ok(()))
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.operate(Some(Entry::Write(offset as usize, data.to_vec())), |_| Ok(()))
+    }
+}
+
+pub(crate) fn apply(image: &mut Vec<u8>, entry: &Entry) {
+    match entry {
+        Entry::Write(at, data) => {
+            image.resize(image.len().max(at + data.len()), 0);
+            image[*at..at + data.len()].copy_from_slice(data);
+        }
+        Entry::SetLen(len) => image.resize(*len, 0),
+        Entry::Sync | Entry::Asked(_) | Entry::Acknowledged(_) => {}
+    }
+}
+
+/// What a power cut leaves of the pending operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kept {
+    Nothing,
+    Everything,
+    /// Any blocks of this size.
+    Blocks(usize),
+}
+
+pub(crate) fn crash(durable: &[u8], pending: &[Entry], kept: Kept, dice: &mut Dice) -> Vec<u8> {
+    let mut image = durable.to_vec();
+    for entry in pending {
+        match (kept, entry) {
+            (Kept::Nothing, _) => {}
+            (Kept::Blocks(size), Entry::Write(at, data)) => {
+                let mut from = 0;
+                while from < data.len() {
+                    let to = ((at + from) / size * size + size - at).min(data.len());
+                    if dice.roll(2) == 0 {
+                        apply(&mut image, &Entry::Write(at + from, data[from..to].to_vec()));
+                    }
+                    from = to;
+                }
+            }
+            (Kept::Blocks(_), Entry::SetLen(_)) if dice.roll(2) == 0 => {}
+            (Kept::Everything | Kept::Blocks(_), entry) => apply(&mut image, entry),
+        }
+    }
+    image
+}
+
+/// A small generator, so that a failing run can be repeated from its number.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below
+    }
+}

@@ -1,0 +1,152 @@
+//! Webhooks in motion: a relay turns the outbox into deliveries, a lane for each endpoint sends them.
+//!
+//! Everything that must survive lies in the store before it is acted on; memory holds at most a window for each lane.
+//! Nothing polls: commits wake the relay, the relay wakes lanes, and a lane sleeps until its next delivery is due.
+//! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
+
+pub(crate) mod endpoints;
+mod lane;
+mod relay;
+pub(crate) mod retention;
+mod send;
+
+use crate::metrics::HookMetrics;
+use rental_core::{
+    error::Error,
+    resources::webhook_endpoint,
+    store::{Span, Store, key, redb::Redb},
+    webhook::{attempt::Schedule, secret::MasterKey},
+};
+use send::Sender;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::{Notify, Semaphore},
+    task::JoinHandle,
+};
+use uuid::Uuid;
+
+/// Most attempts in flight at once, over all endpoints.
+const MOST_IN_FLIGHT: usize = 512;
+
+/// What the flags say about webhooks.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) allow_private: bool,
+    pub(crate) schedule: Schedule,
+    /// Time for one attempt, the answer's body included (spec, Retries 1).
+    pub(crate) timeout: Duration,
+    /// Prefix of the headers and of the user agent.
+    pub(crate) brand: String,
+}
+
+/// Everything that relay and lanes share.
+pub(crate) struct Hooks {
+    store: Arc<Redb>,
+    settings: Settings,
+    master_key: MasterKey,
+    sender: Sender,
+    in_flight: Arc<Semaphore>,
+    /// Rung when events may lie in the outbox.
+    outbox: Notify,
+    lanes: Mutex<HashMap<Uuid, Arc<Bell>>>,
+    stopping: AtomicBool,
+    pub(crate) metrics: HookMetrics,
+}
+
+/// How a lane is told that something is new.
+#[derive(Default)]
+struct Bell {
+    ring: Notify,
+    /// The endpoint itself changed, not only what is due.
+    changed: AtomicBool,
+}
+
+impl Hooks {
+    pub(crate) fn new(store: Arc<Redb>, settings: Settings, master_key: MasterKey) -> Result<Arc<Self>, String> {
+        let sender = Sender::new(&settings)?;
+        Ok(Arc::new(Self {
+            store,
+            sender,
+            settings,
+            master_key,
+            in_flight: Arc::new(Semaphore::new(MOST_IN_FLIGHT)),
+            outbox: Notify::new(),
+            lanes: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            metrics: HookMetrics::default(),
+        }))
+    }
+
+    /// Starts the relay and a lane for each endpoint.
+    pub(crate) async fn start(self: &Arc<Self>) -> Result<JoinHandle<()>, Error> {
+        let prefix = key::records(rental_core::resources::organization::SYSTEM, &webhook_endpoint::SPEC);
+        let mut span = Span::newest_first(&prefix);
+        loop {
+            let page = self.store().scan(&span, 200).await?;
+            page.iter().filter_map(|record| record.key.id()).for_each(|id| self.endpoint_changed(id));
+            match page.last() {
+                Some(last) => span.to = last.key.clone(),
+                None => break,
+            }
+        }
+        Ok(tokio::spawn(relay::run(Arc::clone(self))))
+    }
+
+    /// A change was committed: its events may wait in the outbox.
+    pub(crate) fn committed(&self) {
+        self.outbox.notify_one();
+    }
+
+    /// An endpoint was made, changed or deleted.
+    pub(crate) fn endpoint_changed(self: &Arc<Self>, id: Uuid) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = lanes.get(&id) {
+            bell.changed.store(true, Ordering::Release);
+            bell.ring.notify_one();
+            return;
+        }
+        if self.is_stopping() {
+            return;
+        }
+        let bell = Arc::new(Bell::default());
+        lanes.insert(id, Arc::clone(&bell));
+        tokio::spawn(lane::run(Arc::clone(self), id, bell));
+    }
+
+    /// Something new is due for an endpoint.
+    fn wake(&self, id: Uuid) {
+        if let Some(bell) = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            bell.ring.notify_one();
+        }
+    }
+
+    fn forget_lane(&self, id: Uuid) {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// No new attempts; gives those in flight until the time of one attempt to end. Whatever is left is sent again later.
+    pub(crate) async fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.outbox.notify_one();
+        let bells: Vec<_> = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        bells.iter().for_each(|bell| bell.ring.notify_one());
+        let all = u32::try_from(MOST_IN_FLIGHT).unwrap_or(u32::MAX);
+        let limit = self.settings.timeout + Duration::from_secs(1);
+        let _ = tokio::time::timeout(limit, self.in_flight.acquire_many(all)).await;
+    }
+
+    fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+}

@@ -1,0 +1,211 @@
+//! Every operation of the served OpenAPI document is held to what all operations promise, so none can be added without.
+
+use crate::support::{Connection, Organization, Reply, Server, percent_encode, rules};
+use serde_json::{Value, json};
+
+/// One operation of the document.
+struct Operation {
+    method: String,
+    path: String,
+    /// The answers that it declares.
+    responses: Vec<String>,
+}
+
+impl Operation {
+    fn is_write(&self) -> bool {
+        self.method != "GET"
+    }
+
+    /// The path with this id in the place of each parameter.
+    fn at(&self, id: &str) -> String {
+        let mut path = self.path.clone();
+        while let Some((before, rest)) = path.split_once('{') {
+            let (_, after) = rest.split_once('}').unwrap();
+            path = format!("{before}{id}{after}");
+        }
+        path
+    }
+
+    fn send(&self, server: &Server, path: &str, token: Option<&str>, body: &[u8]) -> Reply {
+        let bearer = format!("Bearer {}", token.unwrap_or_default());
+        let mut headers = vec![("Content-Type", "application/json")];
+        headers.extend(token.map(|_| ("Authorization", bearer.as_str())));
+        Connection::open(&server.address).send(&self.method, path, &headers, if self.is_write() { body } else { b"" })
+    }
+}
+
+/// The operations whose paths begin so; there must be some.
+#[track_caller]
+fn operations(prefix: &str) -> Vec<Operation> {
+    let document = Connection::open(&Server::shared().address).send("GET", "/openapi.json", &[], b"").ok();
+    let mut all = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("the document has paths") {
+        for (method, operation) in item.as_object().unwrap() {
+            if path.starts_with(prefix) && ["get", "post", "put", "patch", "delete"].contains(&method.as_str()) {
+                let responses = operation["responses"].as_object().expect("an operation has responses");
+                let responses = responses.keys().cloned().collect();
+                all.push(Operation { method: method.to_uppercase(), path: path.clone(), responses });
+            }
+        }
+    }
+    assert!(!all.is_empty(), "no operation begins with {prefix}");
+    all
+}
+
+fn of_organizations() -> Vec<Operation> {
+    operations("/v1/")
+}
+
+#[test]
+fn the_document_has_the_operations_of_the_specification_and_no_others() {
+    let mut found: Vec<(String, String)> = of_organizations().into_iter().map(|one| (one.method, one.path)).collect();
+    let mut expected = rules::OPERATIONS.map(|(method, path)| (method.to_owned(), path.to_owned()));
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn every_operation_without_a_key_is_401() {
+    for one in of_organizations().iter().chain(&operations("/admin/v1/")) {
+        for (token, code) in [(None, "api_key_missing"), (Some("nonsense"), "api_key_invalid")] {
+            let reply = one.send(Server::shared(), &one.at(rules::UNKNOWN_ID), token, b"{}");
+            reply.error(401, "authentication_error", code);
+        }
+    }
+}
+
+#[test]
+fn every_operation_of_an_organization_on_the_free_plan_is_403() {
+    let free = Server::shared().organization_with(&json!({"name": "Free", "plan": "free"}));
+    for one in of_organizations() {
+        let reply = one.send(free.server, &one.at(rules::UNKNOWN_ID), Some(&free.write), b"{}");
+        reply.error(403, "permission_error", "plan_required");
+    }
+}
+
+#[test]
+fn every_write_with_a_read_key_is_403_and_every_get_is_not() {
+    let organization = Server::shared().organization();
+    for one in of_organizations() {
+        let reply = one.send(organization.server, &one.at(rules::UNKNOWN_ID), Some(&organization.read), b"{}");
+        if one.is_write() {
+            reply.error(403, "permission_error", "insufficient_scope");
+        } else {
+            assert!([200, 404].contains(&reply.status), "{}: {}", one.path, reply.text());
+        }
+    }
+}
+
+#[test]
+fn every_operation_on_an_unknown_or_foreign_id_is_the_same_404() {
+    let [own, other] = [Server::shared().organization(), Server::shared().organization()];
+    let foreign = other.one_of_each();
+    for one in of_organizations().iter().filter(|one| one.path.contains('{')) {
+        let (_, id) = foreign.iter().find(|(plural, _)| one.path.contains(&format!("/{plural}/"))).expect("an object");
+        let send = |id: &str| one.send(own.server, &one.at(id), Some(&own.write), b"{}");
+        let unknown = send(rules::UNKNOWN_ID);
+        unknown.error(404, "invalid_request_error", "resource_missing");
+        for id in [id, "x", &percent_encode("../x")] {
+            let reply = send(id);
+            assert_eq!(rules::without_request_id(&reply), rules::without_request_id(&unknown), "{} {id}", one.path);
+            assert_eq!(reply.status, 404);
+        }
+    }
+}
+
+#[test]
+fn every_admin_operation_on_an_unknown_id_is_404() {
+    let server = Server::shared();
+    for one in operations("/admin/v1/").iter().filter(|one| one.path.contains('{') && one.method == "GET") {
+        let reply = one.send(server, &one.at(rules::UNKNOWN_ID), Some(&server.admin_token), b"");
+        reply.error(404, "invalid_request_error", "resource_missing");
+    }
+}
+
+#[test]
+fn every_admin_operation_refuses_the_keys_of_organizations() {
+    let organization = Server::shared().organization();
+    for one in operations("/admin/v1/") {
+        let reply = one.send(organization.server, &one.at(&organization.id), Some(&organization.write), b"{}");
+        reply.error(401, "authentication_error", "api_key_invalid");
+    }
+}
+
+#[test]
+fn every_write_refuses_what_is_not_one_json_object_and_what_it_does_not_know() {
+    let organization = Server::shared().organization();
+    let objects = organization.one_of_each();
+    for one in of_organizations().iter().filter(|one| one.is_write()) {
+        let id = objects.iter().find(|(plural, _)| one.path.contains(&format!("/{plural}/"))).map_or("", |(_, id)| id);
+        let send = |body: &[u8]| one.send(organization.server, &one.at(id), Some(&organization.write), body);
+        for bad in [&b"{"[..], b"[]", b"null", b"\"a\"", b"{}{}", b"\xff"] {
+            send(bad).error(400, "invalid_request_error", "body_invalid_json");
+        }
+        let named = send(b"{\"nonsense\":1}").bad_fields();
+        assert!(named.contains(&("nonsense".to_owned(), "parameter_unknown".to_owned())), "{}: {named:?}", one.path);
+    }
+}
+
+#[test]
+fn every_operation_refuses_an_unknown_parameter() {
+    let organization = Server::shared().organization();
+    let objects = organization.one_of_each();
+    for one in of_organizations() {
+        let id = objects.iter().find(|(plural, _)| one.path.contains(&format!("/{plural}/"))).map_or("", |(_, id)| id);
+        let path = format!("{}?nonsense=1", one.at(id));
+        let reply = one.send(organization.server, &path, Some(&organization.write), b"{}");
+        assert_eq!(reply.bad_fields(), [("nonsense".to_owned(), "parameter_unknown".to_owned())], "{}", one.path);
+    }
+}
+
+#[test]
+fn every_operation_declares_the_answers_that_it_can_give() {
+    for one in of_organizations() {
+        let mut expected = vec!["200", "400", "401", "403"];
+        if one.path.contains('{') {
+            expected.push("404");
+        }
+        if one.is_write() {
+            expected.extend(["413", "415"]);
+        }
+        for status in expected {
+            assert!(one.responses.iter().any(|known| known == status), "{} {} lacks {status}", one.method, one.path);
+        }
+    }
+}
+
+/// The answer of a GET, POST or PATCH that works has every field that the document requires of it, and no other.
+#[test]
+fn every_object_has_the_fields_of_its_schema() {
+    let document = Connection::open(&Server::shared().address).send("GET", "/openapi.json", &[], b"").ok();
+    let organization = Server::shared().organization();
+    for (plural, id) in organization.one_of_each() {
+        let path = format!("/v1/{plural}/{{id}}");
+        let schema = &document["paths"][&path]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        let schema = resolved(&document, schema);
+        let object = object(&organization, plural, &id);
+        let mut found: Vec<&String> = object.as_object().unwrap().keys().collect();
+        let mut declared: Vec<&String> =
+            schema["properties"].as_object().expect("a schema has properties").keys().collect();
+        found.sort();
+        declared.sort();
+        assert_eq!(found, declared, "{plural}");
+    }
+}
+
+#[track_caller]
+fn object(organization: &Organization<'_>, plural: &str, id: &str) -> Value {
+    organization.get(&format!("/v1/{plural}/{id}")).ok()
+}
+
+/// What a `$ref` leads to.
+#[track_caller]
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(place) => {
+            document.pointer(place.trim_start_matches('#')).unwrap_or_else(|| panic!("{place} leads nowhere"))
+        }
+        None => schema,
+    }
+}

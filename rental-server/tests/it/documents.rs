@@ -1,0 +1,170 @@
+//! The documents are true: what they show works, what they name exists, what must be said is said.
+
+mod boundaries;
+mod shell;
+mod specification;
+
+use crate::support::{Connection, Server};
+use serde_json::Value;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const DOCUMENTS: [&str; 9] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/api.md",
+    "docs/operating.md",
+    "docs/spec.md",
+    "docs/decisions.md",
+    "rental-webhook-verify/README.md",
+];
+
+/// The top of the repository.
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A file of the repository.
+#[track_caller]
+fn read(path: &str) -> String {
+    fs::read_to_string(top().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The targets of the links in a Markdown text.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+/// A heading as the fragment of a link.
+fn fragment(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn every_relative_link_leads_to_a_file_and_a_heading() {
+    for document in DOCUMENTS {
+        let text = read(document);
+        for link in links(&text).filter(|link| !link.contains("://")) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let folder = Path::new(document).parent().expect("a file lies in a folder");
+            let target = if file.is_empty() { PathBuf::from(document) } else { folder.join(file) };
+            assert!(top().join(&target).is_file(), "{document} links to {link}");
+            if !heading.is_empty() {
+                let found = fs::read_to_string(top().join(&target)).expect("text");
+                let known = found.lines().filter(|line| line.starts_with('#')).any(|line| fragment(line) == heading);
+                assert!(known, "{document} links to {link}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_architecture_has_at_most_150_lines() {
+    assert!(read("ARCHITECTURE.md").lines().count() <= 150);
+}
+
+#[test]
+fn the_architecture_names_every_module_and_only_files_that_exist() {
+    let text = read("ARCHITECTURE.md");
+    let quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+    for folder in ["rental-core/src", "rental-server/src"] {
+        for entry in fs::read_dir(top().join(folder)).expect("a folder").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let shown = if entry.path().is_dir() { format!("{name}/") } else { name.clone() };
+            let beside = name == "lib.rs" || name.ends_with(".css");
+            assert!(beside || quoted.contains(&shown.as_str()), "{folder}/{name} is not on the map");
+        }
+    }
+    let places = ["", "rental-core/src/", "rental-core/src/store/", "rental-core/src/resources/", "rental-server/src/"];
+    let more = ["rental-server/src/http/", "rental-server/examples/", "rental-cli/src/"];
+    for file in quoted.iter().filter(|word| word.ends_with(".rs") && !word.contains("NAME")) {
+        let found = places.iter().chain(&more).any(|place| top().join(place).join(file).is_file());
+        assert!(found, "there is no {file}");
+    }
+}
+
+/// The names of the dependencies in a manifest, of all sorts.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut inside = false;
+    for line in manifest.lines() {
+        if let Some(section) = line.strip_prefix('[') {
+            inside = section.trim_end_matches(']').ends_with("dependencies");
+        } else if let Some((name, _)) = line.split_once(['.', '=', ' ']).filter(|_| inside && !line.starts_with('#')) {
+            names.insert(name.trim().to_owned());
+        }
+    }
+    names.remove("");
+    names
+}
+
+/// Every manifest of the repository, as (folder, text).
+fn manifests() -> Vec<(String, String)> {
+    let mut found = vec![(String::new(), read("Cargo.toml"))];
+    for entry in fs::read_dir(top()).expect("a folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().join("Cargo.toml").is_file() {
+            found.push((name.clone(), read(&format!("{name}/Cargo.toml"))));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_architecture_names_every_dependency() {
+    let text = read("ARCHITECTURE.md");
+    for (folder, manifest) in manifests() {
+        for name in dependencies(&manifest).iter().filter(|name| !name.starts_with("rental-")) {
+            assert!(text.contains(&format!("`{name}`")), "{name} of {folder}/Cargo.toml has no reason");
+        }
+    }
+}
+
+#[test]
+fn the_guide_for_operators_names_every_flag_variable_and_metric() {
+    let text = read("docs/operating.md");
+    let help = Command::new(env!("CARGO_BIN_EXE_rental-server")).arg("--help").output().expect("the program runs");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
+    let named: BTreeSet<&str> = words.filter(|word| word.starts_with("--") || word.starts_with("RENTAL_")).collect();
+    assert!(named.len() > 15, "{named:?}");
+    for word in named.into_iter().filter(|word| !["--", "--help", "--version"].contains(word)) {
+        assert!(text.contains(&format!("`{word}")), "{word}");
+    }
+    let page = Connection::open(&Server::shared().address).send("GET", "/metrics", &[], b"").text();
+    for name in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let name = name.split(' ').next().expect("a name");
+        assert!(text.contains(&format!("`{name}")), "{name}");
+    }
+}
+
+#[test]
+fn the_guide_for_users_names_every_error_code_and_filter() {
+    let text = read("docs/api.md");
+    let document = openapi();
+    for response in document["components"]["responses"].as_object().expect("responses").values() {
+        let examples = response["content"]["application/json"]["examples"].as_object();
+        for code in examples.into_iter().flat_map(|examples| examples.keys()) {
+            assert!(text.contains(&format!("`{code}`")), "{code}");
+        }
+    }
+    for (path, item) in document["paths"].as_object().expect("paths").iter().filter(|row| row.0.starts_with("/v1/")) {
+        for parameter in item["get"]["parameters"].as_array().into_iter().flatten().filter(|one| one["in"] == "query") {
+            let name = parameter["name"].as_str().expect("a name");
+            let row = text.lines().find(|line| line.starts_with("| ") && line.contains(&format!("`{path}`")));
+            assert!(row.is_some_and(|row| row.contains(&format!("`{name}`"))), "{path} {name}");
+        }
+    }
+}
+
+/// The OpenAPI document, which is the same on every server.
+fn openapi() -> Value {
+    Connection::open(&Server::shared().address).send("GET", "/openapi.json", &[], b"").ok()
+}

@@ -1,0 +1,126 @@
+//! What is absent on purpose is absent: the invariants of ARCHITECTURE.md.
+
+use super::{dependencies, manifests, read, top};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The lines of code below a folder as (file, line), comments left out.
+fn code(folder: &str) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    for file in files(&top().join(folder)) {
+        let name = file.strip_prefix(top()).expect("it is inside").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).expect("text");
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.extend(code.map(|line| (name.clone(), line.to_owned())));
+    }
+    assert!(lines.len() > 100, "{folder} has code");
+    lines
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    entries
+        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}
+
+/// Whether `word` stands in the line as a word of its own.
+fn says(line: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        !before.ends_with(part) && (!after.starts_with(part) || word.ends_with(':'))
+    })
+}
+
+/// None of these words stands below `folder`, but in files that begin with one of `except`.
+#[track_caller]
+fn only_in(folder: &str, words: &[&str], except: &[&str]) {
+    for (file, line) in code(folder) {
+        let allowed = except.iter().any(|place| file.starts_with(&format!("{folder}/{place}")));
+        let word = words.iter().find(|word| says(&line, word));
+        assert!(allowed || word.is_none(), "{file} has {word:?}: {line}");
+    }
+}
+
+#[test]
+fn the_core_knows_no_http_clock_randomness_environment_or_runtime() {
+    let core = "rental-core/src";
+    only_in(core, &["warp", "hyper", "http::", "reqwest", "StatusCode", "HeaderMap"], &[]);
+    only_in(core, &["SystemTime", "Instant", "Utc::now", "Local"], &[]);
+    only_in(core, &["new_v4", "now_v7", "new_v7", "rand", "getrandom"], &[]);
+    only_in(core, &["env", "println", "eprintln", "TcpStream", "UdpSocket", "ToSocketAddrs"], &[]);
+    only_in(core, &["std::fs"], &["store/redb.rs"]);
+    only_in(core, &["tokio"], &["store/redb.rs", "store/conformance.rs"]);
+    for (file, line) in code(core).into_iter().filter(|(file, _)| file.ends_with("store/redb.rs")) {
+        assert!(!line.contains("tokio::") || line.contains("tokio::sync"), "{file}: {line}");
+    }
+}
+
+#[test]
+fn redb_appears_in_its_own_file_only() {
+    only_in("rental-core/src", &["use redb", "redb::Database", "redb::StorageBackend"], &["store/redb.rs"]);
+    for (folder, manifest) in manifests() {
+        let named = dependencies(&manifest).contains("redb");
+        assert_eq!(named, folder.is_empty() || folder == "rental-core", "{folder}");
+    }
+}
+
+#[test]
+fn resources_never_see_a_store() {
+    only_in("rental-core/src/resources", &["Store", "Batch", "Span"], &[]);
+    only_in("rental-core/src/value", &["Store", "store", "resources"], &[]);
+}
+
+#[test]
+fn warp_and_hyper_stay_in_the_http_folder_but_for_the_method() {
+    let server = "rental-server/src";
+    only_in(server, &["hyper", "hyper_util", "http_body_util", "tower_service", "StatusCode"], &["http/"]);
+    for (file, line) in code(server).into_iter().filter(|(file, _)| !file.starts_with("rental-server/src/http/")) {
+        let rest = line.replace("warp::http::Method", "");
+        assert!(!says(&rest, "warp"), "{file}: {line}");
+    }
+    only_in(server, &["reject", "rejection"], &[]);
+}
+
+#[test]
+fn clocks_and_random_ids_are_read_at_the_edge_only() {
+    for (folder, at) in [("rental-server/src", "edge.rs"), ("rental-cli/src", "edge.rs")] {
+        only_in(folder, &["SystemTime", "Utc::now", "new_v4", "now_v7", "new_v7"], &[at]);
+    }
+    only_in("rental-server/src", &["Instant::now"], &["app.rs", "http/", "webhook/"]);
+    let banned = read("clippy.toml");
+    for call in ["std::time::SystemTime::now", "uuid::Uuid::now_v7", "uuid::Uuid::new_v4"] {
+        assert!(banned.contains(call), "{call}");
+    }
+}
+
+#[test]
+fn the_command_line_opens_no_store() {
+    only_in("rental-cli/src", &["store", "Store", "Redb"], &[]);
+    let (_, manifest) = manifests().into_iter().find(|(folder, _)| folder == "rental-cli").expect("it has a manifest");
+    let core = manifest.lines().find(|line| line.starts_with("rental-core")).expect("it uses the core");
+    assert!(core.contains("default-features = false"), "{core}");
+}
+
+#[test]
+fn the_verifier_stands_alone() {
+    for (folder, manifest) in manifests() {
+        let named = dependencies(&manifest);
+        assert!(!named.contains("rental-webhook-verify"), "{folder}");
+        let own = named.iter().filter(|name| name.starts_with("rental-"));
+        assert!(folder != "rental-webhook-verify" || own.count() == 0, "{folder}");
+    }
+}
+
+#[test]
+fn every_crate_forbids_unsafe_code() {
+    assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
+    for (folder, manifest) in manifests().into_iter().filter(|(folder, _)| !folder.is_empty()) {
+        let shared = manifest.contains("[lints]\nworkspace = true");
+        assert!(shared || manifest.contains("unsafe_code = \"forbid\""), "{folder}");
+    }
+}

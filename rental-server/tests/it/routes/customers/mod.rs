@@ -1,0 +1,22 @@
+//! `/v1/customers`
+
+mod create;
+mod get;
+mod list;
+mod update;
+
+use crate::support::fields::{Table, email, language, name, phone, text};
+use serde_json::json;
+
+/// Every field that clients set (spec, Customer; decisions, "extra documented fields").
+fn table() -> Table {
+    let fields = vec![
+        name("full_name", 255).required(),
+        email("email"),
+        phone("phone"),
+        language("preferred_language").starts_as("\"en\""),
+        text("source_channel", 255),
+        text("notes", 10_000),
+    ];
+    Table { plural: "customers", base: json!({"full_name": "Ada Lovelace"}), fields }
+}

@@ -1,0 +1,4 @@
+//! `/v1/invoices`
+
+mod get;
+mod list;

@@ -1,0 +1,22 @@
+//! GET /v1/tolls/{id}
+
+use crate::support::{Server, rules};
+
+#[test]
+fn a_toll_is_returned_whole_with_nulls_for_what_is_not_set() {
+    let organization = Server::shared().organization();
+    let (_, id) = organization.one_of_each().into_iter().find(|(plural, _)| *plural == "tolls").unwrap();
+    let toll = organization.get(&format!("/v1/tolls/{id}")).ok();
+    rules::whole(&toll, "toll");
+    assert_eq!(toll["id"], id.as_str());
+}
+
+#[test]
+fn an_unknown_a_malformed_and_a_foreign_id_get_the_same_404() {
+    rules::ids_that_lead_nowhere_look_alike("GET", "tolls");
+}
+
+#[test]
+fn query_parameters_are_refused() {
+    rules::query_parameters_are_refused("GET", "tolls");
+}

@@ -1,0 +1,5 @@
+//! `/v1/tolls`
+
+mod get;
+mod list;
+mod update;

@@ -1,0 +1,22 @@
+//! GET /v1/violations/{id}
+
+use crate::support::{Server, rules};
+
+#[test]
+fn a_violation_is_returned_whole_with_nulls_for_what_is_not_set() {
+    let organization = Server::shared().organization();
+    let (_, id) = organization.one_of_each().into_iter().find(|(plural, _)| *plural == "violations").unwrap();
+    let violation = organization.get(&format!("/v1/violations/{id}")).ok();
+    rules::whole(&violation, "violation");
+    assert_eq!(violation["id"], id.as_str());
+}
+
+#[test]
+fn an_unknown_a_malformed_and_a_foreign_id_get_the_same_404() {
+    rules::ids_that_lead_nowhere_look_alike("GET", "violations");
+}
+
+#[test]
+fn query_parameters_are_refused() {
+    rules::query_parameters_are_refused("GET", "violations");
+}

@@ -1,0 +1,5 @@
+//! `/v1/violations`
+
+mod get;
+mod list;
+mod update;
