@@ -55,6 +55,11 @@ impl Request {
         Self { method: Method::PATCH, body: Some(body), ..Self::get(access, segments) }
     }
 
+    /// A DELETE.
+    pub(crate) fn delete(access: Access, segments: &[&str]) -> Self {
+        Self { method: Method::DELETE, ..Self::get(access, segments) }
+    }
+
     /// Adds query parameters.
     pub(crate) fn with_query(mut self, query: Vec<(String, String)>) -> Self {
         self.query = query;

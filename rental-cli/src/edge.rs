@@ -5,13 +5,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 /// The time that is `ahead` of the local clock.
+pub(crate) fn time_in(ahead: Duration) -> Timestamp {
+    timestamp(since_1970() + ahead)
+}
+
+/// The time that the local clock showed so long `ago`; not before 1970.
+pub(crate) fn time_ago(ago: Duration) -> Timestamp {
+    timestamp(since_1970().saturating_sub(ago))
+}
+
 #[expect(
     clippy::disallowed_methods,
-    reason = "the command line's one look at the clock: `--expires-in` counts from now"
+    reason = "the command line's one look at the clock: `--expires-in` and `--since` count from now"
 )]
-pub(crate) fn time_in(ahead: Duration) -> Timestamp {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from((now + ahead).as_millis()).unwrap_or(i64::MAX))
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn timestamp(since_1970: Duration) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// A key that no other request has.

@@ -28,6 +28,15 @@ pub(crate) enum Failure {
     Refused(Box<Refusal>),
     /// The server answered with something that is not its API.
     Unreadable(String),
+    /// The server tried what was asked, and it did not work out.
+    Unsuccessful {
+        /// One word for it.
+        kind: &'static str,
+        /// What happened.
+        problem: String,
+        /// What may help.
+        hint: &'static str,
+    },
     /// A file or stream of this machine failed.
     Io {
         /// What was attempted.
@@ -57,7 +66,7 @@ impl Failure {
             Self::NoCredential { .. } => 4,
             Self::Unreachable { .. } => 7,
             Self::Refused(refusal) => refusal.exit_code(),
-            Self::Unreadable(_) => 1,
+            Self::Unreadable(_) | Self::Unsuccessful { .. } => 1,
             Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Io { .. } => 1,
         }
@@ -75,6 +84,7 @@ impl Failure {
             Self::Usage(problem) => report("usage", problem, Some("`--help` shows how")),
             Self::NoCredential { problem, hint } => report("authentication_error", problem, Some(hint)),
             Self::Unreachable { problem, hint } => report("unreachable", problem, Some(hint)),
+            Self::Unsuccessful { kind, problem, hint } => report(kind, problem, Some(hint)),
             Self::Refused(refusal) => refusal.to_string(),
             Self::Unreadable(problem) => report(
                 "unreadable",

@@ -48,12 +48,17 @@ pub(crate) fn of_fields(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
     args
 }
 
+/// Whether the field is a list, so that its flag gives one item of it.
+fn several(field: &FieldSpec) -> bool {
+    matches!(field.kind, Kind::Lines | Kind::EventTypes)
+}
+
 fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
     let default = match field.default {
         Some(text) if verb == Verb::Create => format!(" [default: {}]", text.trim_matches('"')),
         _ => String::new(),
     };
-    let several = field.kind == Kind::Lines;
+    let several = several(field);
     let required = verb.presence(field) == Presence::Required;
     named(field.name)
         .value_name(value::placeholder(field.kind))
@@ -61,7 +66,7 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
         .action(if several { ArgAction::Append } else { ArgAction::Set })
         .required(required)
-        .help(format!("{}{}{default}", sentence(field.doc), if several { "; repeat it for each line" } else { "" }))
+        .help(format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" }))
 }
 
 /// The flags of a list: its filters and those that every list has.
@@ -130,9 +135,8 @@ impl Body {
                     let flag = flag(field.name);
                     return Err(Failure::Usage(format!("--{flag} sets what --clear {flag} empties; give one of them")));
                 }
-                (lines, false) if field.kind == Kind::Lines => {
-                    body.set(field.name, JsonText::list(lines.iter().copied()))
-                }
+                ([null], false) if **null == JsonText::null() => body.set(field.name, JsonText::null()),
+                (items, false) if several(field) => body.set(field.name, JsonText::list(items.iter().copied())),
                 ([value, ..], false) => body.set(field.name, (*value).clone()),
             }
         }
@@ -183,6 +187,7 @@ fn flag(field: &str) -> String {
     match field {
         "default_currency" => "currency".into(),
         "lines" => "line".into(),
+        "events" => "event".into(),
         "customer_id" | "vehicle_id" | "rental_id" | "organization_id" => field.trim_end_matches("_id").into(),
         _ => field.replace('_', "-"),
     }
@@ -197,7 +202,7 @@ fn sentence(doc: &str) -> &str {
 mod tests {
     use super::*;
     use clap::Command;
-    use rental_core::resources::{customer, organization, rental, vehicle};
+    use rental_core::resources::{customer, organization, rental, vehicle, webhook_endpoint};
 
     fn parse(spec: &'static ResourceSpec, verb: Verb, line: &str) -> Result<String, String> {
         let command = Command::new("x").no_binary_name(true).args(of_fields(spec, verb));
@@ -272,6 +277,15 @@ mod tests {
         }
         let body = parse(&organization::SPEC, Verb::Create, "--name|n|--currency|JPY");
         assert_eq!(body.as_deref(), Ok(r#"{"name":"n","default_currency":"JPY"}"#));
+    }
+
+    #[test]
+    fn a_repeated_flag_is_a_list_and_an_empty_one_no_list() {
+        let body = parse(&webhook_endpoint::SPEC, Verb::Update, "--event|rental.created|--event|rental.creatd");
+        assert_eq!(body.as_deref(), Ok(r#"{"events":["rental.created","rental.creatd"]}"#));
+        for line in ["--event|", "--clear|events", "--clear|event"] {
+            assert_eq!(parse(&webhook_endpoint::SPEC, Verb::Update, line).as_deref(), Ok(r#"{"events":null}"#));
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// How wide a table may be when the terminal does not say.
 const USUAL_WIDTH: usize = 80;
 
+/// Room for the longest line of progress.
+const PROGRESS_WIDTH: usize = 60;
+
 /// The forms that the user chose.
 pub(crate) struct Output {
     /// One JSON value on stdout, and no notes.
@@ -32,8 +35,21 @@ impl Output {
         if self.json {
             return print(&format!("{}\n", json.trim()));
         }
-        let fields: Vec<_> = Record::read(json)?.fields().collect();
-        print(&table::fields(&fields, self.terminal.is_some()))
+        self.fields(&Record::read(json)?.fields().collect::<Vec<_>>())
+    }
+
+    /// Prints names and values.
+    pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
+        print(&table::fields(fields, self.terminal.is_some()))
+    }
+
+    /// Writes over the line that says how far a long command is; only a terminal shows it. An empty text ends it.
+    pub(crate) fn progress(&self, text: &str) {
+        let mut stderr = io::stderr().lock();
+        if !self.json && !self.quiet && stderr.is_terminal() {
+            // As with notes, nobody needs to read it.
+            let _ = write!(stderr, "\r{text:PROGRESS_WIDTH$}\r{text}").and_then(|()| stderr.flush());
+        }
     }
 
     /// Tells the user something that is not data.

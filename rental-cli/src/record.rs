@@ -31,6 +31,12 @@ impl Record {
         self.0.iter().find(|(known, _)| known == name).and_then(|(_, value)| plain(value))
     }
 
+    /// The objects in the list called `name`; none when it is something else.
+    pub(crate) fn list(&self, name: &str) -> Vec<Self> {
+        let raw = self.0.iter().find(|(known, _)| known == name);
+        raw.and_then(|(_, value)| serde_json::from_str(value.get()).ok()).unwrap_or_default()
+    }
+
     /// All members as text but `object`, which says what the user typed.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (String, Option<String>)> {
         self.0.iter().filter(|(name, _)| name != "object").map(|(name, value)| (printable(name), plain(value)))

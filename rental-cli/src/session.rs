@@ -17,9 +17,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Sends a request and gives the JSON that comes back.
+    pub(crate) fn ask(&self, request: &Request) -> Result<String, Failure> {
+        record::json(self.api.send(request)?)
+    }
+
     /// Sends a request, prints the object that comes back, and gives its JSON.
     pub(crate) fn object(&self, request: &Request) -> Result<String, Failure> {
-        let json = record::json(self.api.send(request)?)?;
+        let json = self.ask(request)?;
         self.out.object(&json)?;
         Ok(json)
     }
@@ -34,7 +39,7 @@ impl Session {
         let mut list = self.out.list(spec);
         let mut cursor: Option<String> = None;
         loop {
-            let json = record::json(self.api.send(&page(cursor.as_deref()))?)?;
+            let json = self.ask(&page(cursor.as_deref()))?;
             if self.out.json && !all {
                 return self.out.object(&json);
             }

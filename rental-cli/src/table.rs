@@ -16,9 +16,9 @@ const UNTOLD: u8 = 9;
 /// One row: a text for each column, or nothing.
 pub(crate) type Row = Vec<Option<String>>;
 
-/// The columns of a list, which are all fields but `object`.
+/// The columns of a list: all fields but `object` and logs, which are lists of their own.
 pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<&'static FieldSpec> {
-    spec.fields.iter().filter(|field| field.kind != Kind::Object).collect()
+    spec.fields.iter().filter(|field| !matches!(field.kind, Kind::Object | Kind::AttemptLog)).collect()
 }
 
 /// Rows with tabs between the values and the names in the first line; an empty value is empty.
@@ -36,7 +36,7 @@ pub(crate) fn tsv(columns: &[&FieldSpec], rows: &[Row], with_names: bool) -> Str
 /// A table of at most `width` columns, and how many fields found no room in it.
 pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize) -> (String, usize) {
     let widths: Vec<usize> = (0..columns.len())
-        .map(|at| rows.iter().map(|row| cell(row, at).width()).chain([columns[at].name.width()]).max().unwrap_or(0))
+        .map(|at| rows.iter().map(|row| cell(row, at).width()).chain([heading(columns[at]).width()]).max().unwrap_or(0))
         .collect();
     let filled = |at: usize| rows.iter().any(|row| row[at].is_some());
     // The most telling columns first, as many as fit; those that are empty in every row tell nothing.
@@ -54,8 +54,7 @@ pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize
     }
     shown.sort_unstable();
     let mut text = String::new();
-    let names = columns.iter().map(|column| column.name.replace('_', " ").to_uppercase()).collect::<Vec<_>>();
-    push_line(&mut text, shown.iter().map(|at| (names[*at].clone(), widths[*at], right(columns[*at]))));
+    push_line(&mut text, shown.iter().map(|at| (heading(columns[*at]), widths[*at], right(columns[*at]))));
     for row in rows {
         push_line(&mut text, shown.iter().map(|at| (cell(row, *at), widths[*at], right(columns[*at]))));
     }
@@ -83,6 +82,7 @@ fn rank(field: &FieldSpec) -> u8 {
         Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines | Kind::AttemptLog => UNTOLD,
         Kind::Text(max) if max > 255 => UNTOLD,
         Kind::Time if field.name == "updated_at" => UNTOLD,
+        Kind::Time if field.name == "next_attempt_at" => 3,
         Kind::Reference(_) => 4,
         Kind::Currency | Kind::Time => 5,
         Kind::Word(_) if !field.nullable => 1,
@@ -91,6 +91,11 @@ fn rank(field: &FieldSpec) -> u8 {
         Kind::Money | Kind::Date => 2,
         _ => 3,
     }
+}
+
+/// What a table calls a column: its name, without what only makes it wide.
+fn heading(field: &FieldSpec) -> String {
+    field.name.replace("_response_", "_").replace('_', " ").to_uppercase()
 }
 
 fn right(field: &FieldSpec) -> bool {

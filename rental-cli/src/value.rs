@@ -6,7 +6,7 @@ use clap::{
     Arg, Command,
     builder::{PossibleValue, TypedValueParser, ValueParser},
 };
-use rental_core::spec::Kind;
+use rental_core::{event::EVENT_TYPES, spec::Kind, value::Timestamp};
 use reqwest::{Url, header::HeaderValue};
 use serde_json::value::RawValue;
 use std::{ffi::OsStr, fs::File, io::Read, time::Duration};
@@ -17,6 +17,17 @@ const FILE_MAX_BYTES: u64 = 8 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
 /// Longest `--timeout`.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// What events are called.
+pub(crate) static EVENT_TYPE_NAMES: [&str; EVENT_TYPES.len()] = {
+    let mut names = [""; EVENT_TYPES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = EVENT_TYPES[at].1;
+        at += 1;
+    }
+    names
+};
 
 /// One JSON value, as text.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -90,6 +101,7 @@ pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
         Kind::Json(_) => ValueParser::new(move |text: &str| or_null(text, JsonText::document)),
         Kind::Lines => ValueParser::new(JsonText::line),
         Kind::Boolean => Words(&["true", "false"]).try_map(|text| truth(&text)).into(),
+        Kind::EventTypes => parser(Kind::Word(&EVENT_TYPE_NAMES), nullable),
         Kind::Word(words) => Words(words).try_map(move |text| or_null(&text, |text| Ok(JsonText::string(text)))).into(),
         _ => ValueParser::new(move |text: &str| or_null(text, |text| Ok(JsonText::string(text)))),
     }
@@ -167,6 +179,24 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     // All digits, so the only way to fail is a number that is too large.
     let whole = count.parse::<u64>().ok().and_then(|count| count.checked_mul(seconds)).map(Duration::from_secs);
     whole.filter(|whole| *whole <= LONGEST).ok_or_else(|| "more than a hundred years".into())
+}
+
+/// A moment of the past.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Since {
+    /// An RFC 3339 time, as it was typed.
+    At(String),
+    /// So long before now.
+    Ago(Duration),
+}
+
+/// A time, or how long ago: `2026-05-05T09:30:00Z`, `2h`.
+pub(crate) fn since(text: &str) -> Result<Since, String> {
+    if Timestamp::parse_bound(text).is_some() {
+        return Ok(Since::At(text.to_owned()));
+    }
+    let form = "write a time like 2026-05-05T09:30:00Z, or how long ago like 30m, 2h or 7d";
+    duration(text).map(Since::Ago).map_err(|_| form.to_owned())
 }
 
 /// A duration from one second to one hour.
@@ -260,6 +290,17 @@ mod tests {
             assert_eq!(duration(text), Err("more than a hundred years".into()), "{text}");
         }
         assert!(timeout("0s").is_err() && timeout("61m").is_err() && timeout("1h").is_ok());
+    }
+
+    #[test]
+    fn since_is_a_time_or_how_long_ago() {
+        for text in ["2026-05-05T09:30:00Z", "2026-05-05T09:30:00.123456+02:00"] {
+            assert_eq!(since(text), Ok(Since::At(text.into())));
+        }
+        assert_eq!(since("2h"), Ok(Since::Ago(Duration::from_secs(7200))));
+        for text in ["", "yesterday", "2026-05-05", "2", "-2h", "99999d"] {
+            assert!(since(text).is_err_and(|problem| problem.contains("how long ago")), "{text}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
 use clap::{Arg, ArgMatches, Command};
 use rental_core::spec::ResourceSpec;
 use reqwest::header::HeaderValue;
+use std::time::Duration;
 
 /// A resource and the half of the API that it is in.
 pub(crate) struct Collection {
@@ -54,6 +55,37 @@ pub(crate) fn attach(spec: &'static ResourceSpec, examples: &[&str]) -> Command 
     with_examples(writing(Command::new("attach").about(about).arg(id(spec)).args(customer)), examples)
 }
 
+/// `VERB ID`, for what is done with one object.
+pub(crate) fn action(
+    spec: &'static ResourceSpec,
+    verb: &'static str,
+    about: &'static str,
+    examples: &[&str],
+) -> Command {
+    with_examples(writing(Command::new(verb).about(about).arg(id(spec))), examples)
+}
+
+/// `--overlap`, of what is replaced but works on for a while.
+pub(crate) fn overlap(help: &'static str) -> Arg {
+    Arg::new("overlap")
+        .long("overlap")
+        .value_name("DURATION")
+        .value_parser(value::duration)
+        .default_value("24h")
+        .help(help)
+}
+
+/// The body that says the overlap.
+pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
+    let overlap = matches.get_one::<Duration>("overlap").copied().unwrap_or_default();
+    format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
+}
+
+/// `--organization`, for what the operator does below one.
+pub(crate) fn organization(help: &'static str) -> Arg {
+    Arg::new("organization").long("organization").value_name("ID").required(true).value_parser(value::id).help(help)
+}
+
 /// Adds what every command that writes takes.
 pub(crate) fn writing(command: Command) -> Command {
     command.arg(
@@ -94,10 +126,10 @@ impl Collection {
     /// Carries out one of the four verbs.
     pub(crate) fn run(&self, verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         match verb {
-            "list" => self.list(matches, session),
+            "list" => self.list(matches, session, &[self.spec.plural]),
             "get" => session.object(&Request::get(self.access, &[self.spec.plural, text(matches, "id")])).map(drop),
             "create" => self.create(matches, session, Body::read(matches, self.spec, Verb::Create)?).map(drop),
-            "update" | "attach" => self.update(matches, session),
+            "update" | "attach" => self.update(matches, session, Body::read(matches, self.spec, Verb::Update)?),
             _ => Err(Failure::Usage(format!("no such command: {verb}"))),
         }
     }
@@ -108,7 +140,20 @@ impl Collection {
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
 
-    fn list(&self, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    /// Carries out a word of the API on one object; gives the answer.
+    pub(crate) fn act(
+        &self,
+        word: &str,
+        body: Option<String>,
+        matches: &ArgMatches,
+        session: &Session,
+    ) -> Result<String, Failure> {
+        let request = Request::post(self.access, &[self.spec.plural, text(matches, "id"), word], body);
+        session.object(&request.with_idempotency_key(chosen_key(matches)))
+    }
+
+    /// Lists what is at `path`.
+    pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
         let query = flags::query(matches, self.spec);
         session.list(self.spec, matches.get_flag("all"), |cursor| {
             let mut query = query.clone();
@@ -116,12 +161,12 @@ impl Collection {
                 query.retain(|(name, _)| name != "starting_after");
                 query.push(("starting_after".into(), cursor.to_owned()));
             }
-            Request::get(self.access, &[self.spec.plural]).with_query(query)
+            Request::get(self.access, path).with_query(query)
         })
     }
 
-    fn update(&self, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-        let body = Body::read(matches, self.spec, Verb::Update)?;
+    /// Changes an object by a finished body.
+    pub(crate) fn update(&self, matches: &ArgMatches, session: &Session, body: Body) -> Result<(), Failure> {
         if body.is_empty() {
             return Err(Failure::Usage("nothing to change: give at least one field".into()));
         }

@@ -10,7 +10,7 @@ use crate::{
     value::{self, Currency, Date, Decimal, Money, Timestamp},
     webhook::target,
 };
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::HashSet, fmt};
 
@@ -22,6 +22,11 @@ pub enum Verb {
     /// PATCH: absent is unchanged, `null` clears.
     Update,
 }
+
+/// Most bad fields that are listed: an answer stays smaller than the request that it refuses.
+const MOST_ERRORS: usize = 50;
+/// Most keys deep that `raw_data` may nest.
+const MOST_DEPTH: usize = 128;
 
 /// The checked fields of one body: canonical JSON text for each field that was sent.
 #[derive(Debug)]
@@ -43,8 +48,11 @@ impl Fields {
         let mut values = vec![None; spec.fields.len()];
         let mut seen = HashSet::new();
         for (name, raw) in sent.0 {
+            if errors.len() >= MOST_ERRORS {
+                break;
+            }
             if !seen.insert(name.clone()) {
-                errors.push(FieldError::new(&name, FieldCode::Duplicate, "is sent more than once"));
+                errors.push(FieldError::new(&shorten(&name), FieldCode::Duplicate, "is sent more than once"));
                 continue;
             }
             let place = spec.fields.iter().position(|field| field.name == name);
@@ -317,9 +325,8 @@ fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<Fiel
         return refuse(&format!("must be at most {max} bytes of JSON"));
     }
     let mut duplicates = Vec::new();
-    let mut reader = serde_json::Deserializer::from_str(text);
-    if let Err(error) = (Walk { path: name, duplicates: &mut duplicates }).deserialize(&mut reader) {
-        return refuse(&format!("cannot be kept: {error}"));
+    if let Err(rule) = walk(name, raw, 0, &mut duplicates) {
+        return refuse(&rule);
     }
     if duplicates.is_empty() {
         return Ok(text.to_owned());
@@ -330,62 +337,31 @@ fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<Fiel
         .collect())
 }
 
-/// Goes through any JSON value and notes the path of every duplicate key; serde_json bounds the depth at 128.
-struct Walk<'w> {
-    path: &'w str,
-    duplicates: &'w mut Vec<String>,
-}
-
-/// Most duplicates that are reported one by one.
-const MAX_DUPLICATES: usize = 20;
-
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+/// Goes through objects and lists and notes the path of every duplicate key. Plain values are not read: whatever JSON
+/// allows is kept as it was received, also numbers that no float holds.
+fn walk(path: &str, raw: &RawValue, depth: usize, duplicates: &mut Vec<String>) -> Result<(), String> {
+    let unreadable = |error: &dyn fmt::Display| format!("cannot be kept: {error}");
+    let text = raw.get();
+    if depth > MOST_DEPTH {
+        return Err(format!("must be nested at most {MOST_DEPTH} levels deep"));
     }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
+    if text.starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        return items.into_iter().try_for_each(|item| walk(path, item, depth + 1, duplicates));
     }
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    if !text.starts_with('{') {
+        return Ok(());
     }
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Walk { path: self.path, duplicates: self.duplicates })?.is_some() {}
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let path = format!("{}.{name}", self.path);
-            if seen.contains(&name) && self.duplicates.len() < MAX_DUPLICATES {
-                self.duplicates.push(path.clone());
-            }
-            seen.insert(name);
-            map.next_value_seed(Walk { path: &path, duplicates: self.duplicates })?;
+    let members: Members<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+    let mut seen = HashSet::new();
+    for (name, raw) in members.0 {
+        let path = format!("{path}.{name}");
+        walk(&path, raw, depth + 1, duplicates)?;
+        if !seen.insert(name) && duplicates.len() < MOST_ERRORS {
+            duplicates.push(path);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 #[cfg(test)]

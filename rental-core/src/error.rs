@@ -50,7 +50,8 @@ impl FieldError {
     /// A mistake in `param`; `rule` continues the sentence that its name begins.
     #[must_use]
     pub fn new(param: &str, code: FieldCode, rule: &str) -> Self {
-        Self { param: param.to_owned(), code, message: format!("`{param}` {rule}.") }
+        let end = if rule.ends_with('?') { "" } else { "." };
+        Self { param: param.to_owned(), code, message: format!("`{param}` {rule}{end}") }
     }
 }
 

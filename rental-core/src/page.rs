@@ -64,7 +64,7 @@ impl ListQuery {
                 self.starting_after = Some(cursor);
             }
             "created[gte]" | "created[lt]" => {
-                let time = Timestamp::parse_nearest(value)
+                let time = Timestamp::parse_bound(value)
                     .ok_or_else(|| bad("must be an RFC 3339 time, such as 2026-05-05T09:30:00Z"))?;
                 *(if name == "created[gte]" { &mut self.created_gte } else { &mut self.created_lt }) = Some(time);
             }

@@ -18,8 +18,8 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
 
     /// Where the data lives: redb:PATH
-    #[arg(long, env = "RENTAL_STORE", default_value = "redb:rental.redb", value_name = "URL")]
-    pub(crate) store: String,
+    #[arg(long, env = "RENTAL_STORE", default_value = "redb:rental.redb", value_name = "URL", value_parser = store_path)]
+    pub(crate) store: PathBuf,
 
     /// File with the token that guards /admin/v1, at least 32 characters [default: PATH.admin-token, made at the first start]
     #[arg(long, env = "RENTAL_ADMIN_TOKEN_FILE", value_name = "FILE")]
@@ -92,6 +92,14 @@ pub(crate) enum LogLevel {
     Warn,
     Info,
     Debug,
+}
+
+/// `redb:PATH`.
+fn store_path(url: &str) -> Result<PathBuf, String> {
+    match url.split_once(':') {
+        Some(("redb", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+        _ => Err("is no store: use redb:PATH, such as redb:rental.redb".into()),
+    }
 }
 
 /// `500ms`, `30s`, `2m`, `10m`, `2h`, `1d`: more than 0, at most 30 days.

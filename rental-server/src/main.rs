@@ -25,9 +25,12 @@ use clap::Parser;
 use rental_core::{idempotency, store::redb::Redb};
 use std::{
     io::Write,
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -38,13 +41,24 @@ use tokio::{
 /// The date of the API's description (spec, Versioning 2).
 pub(crate) const API_VERSION: &str = "2026-05-05";
 
+/// Whether the store is being opened.
+static OPENING: AtomicBool = AtomicBool::new(false);
+
 fn main() -> ExitCode {
-    let config = Config::parse();
+    let config = match Config::try_parse() {
+        Ok(config) => config,
+        Err(error) => return usage(&error),
+    };
     // One TLS provider for the process; the first call wins and there is only this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     start_logging(&config);
     // One line instead of a backtrace: the message says where, and a request that panics is answered with a 500.
-    std::panic::set_hook(Box::new(|panic| tracing::error!("panic: {panic}")));
+    std::panic::set_hook(Box::new(|panic| {
+        // While a store is opened, a panic only says that it is damaged, and `open` says so.
+        if !OPENING.load(Ordering::Relaxed) {
+            tracing::error!("panic: {panic}");
+        }
+    }));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("cannot start: {error}")),
@@ -53,6 +67,20 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => fail(&message),
     }
+}
+
+/// Help and version as they are; a bad flag in one line that names it.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A closed stdout is no reason to fail.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more");
+    let lines: Vec<&str> = text.lines().filter(said).map(str::trim).collect();
+    eprintln!("rental-server: {}; see --help", lines.join("; ").trim_start_matches("error: "));
+    ExitCode::from(2)
 }
 
 fn fail(message: &str) -> ExitCode {
@@ -80,7 +108,7 @@ async fn run(config: &Config) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
     let path = match &demo {
         Some(place) => place.store_path(),
-        None => store_path(&config.store)?,
+        None => config.store.clone(),
     };
     // Bound first: an address in use is noticed before anything is made on disk.
     let listener = TcpListener::bind(config.listen)
@@ -134,15 +162,11 @@ fn close(store: Arc<Redb>) {
     }
 }
 
-fn store_path(url: &str) -> Result<PathBuf, String> {
-    match url.split_once(':') {
-        Some(("redb", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
-        _ => Err(format!("`{url}` is no store: use redb:PATH, such as redb:rental.redb")),
-    }
-}
-
 fn open(path: &Path, cache: usize) -> Result<Arc<Redb>, String> {
-    Redb::open(path, cache).map(Arc::new).map_err(|error| error.to_string())
+    OPENING.store(true, Ordering::Relaxed);
+    let opened = Redb::open(path, cache);
+    OPENING.store(false, Ordering::Relaxed);
+    opened.map(Arc::new).map_err(|error| error.to_string())
 }
 
 fn announce(address: &str, token: Option<&Path>) {

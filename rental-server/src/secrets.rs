@@ -89,10 +89,12 @@ pub(crate) fn generate() -> String {
     format!("rat_{}", hex(&edge::secret_bytes()))
 }
 
-/// Writes a file that only its owner can read; fails when it exists.
+/// Writes a new file that only its owner can read; it is whole before it gets its name.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let unfinished = beside(path, ".new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.write_all(b"\n")?;
-    file.sync_all()
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
 }

@@ -3,14 +3,13 @@
 use super::Group;
 use crate::{
     access::Access,
-    api::Request,
     cli::with_examples,
     edge,
     failure::Failure,
     flags::{Body, Verb},
     session::Session,
     value::{self, JsonText},
-    verbs::{self, Collection, chosen_key, text},
+    verbs::{self, Collection},
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::resources::api_key::SPEC;
@@ -34,13 +33,12 @@ fn command() -> Command {
         .subcommand(verbs::create(&SPEC, &create).arg(expires_in()))
         .subcommand(verbs::list(&SPEC, &list))
         .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(on_a_key("revoke", "Withdraw a key at once", &revoke))
-        .subcommand(on_a_key("rotate", "Replace a key; the old one works on for a while", &rotate).arg(overlap()));
+        .subcommand(verbs::action(&SPEC, "revoke", "Withdraw a key at once", &revoke))
+        .subcommand(
+            verbs::action(&SPEC, "rotate", "Replace a key; the old one works on for a while", &rotate)
+                .arg(verbs::overlap("How long the old key still works")),
+        );
     with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
-}
-
-fn on_a_key(verb: &'static str, about: &'static str, examples: &[&str]) -> Command {
-    with_examples(verbs::writing(Command::new(verb).about(about).arg(verbs::id(&SPEC))), examples)
 }
 
 fn expires_in() -> Arg {
@@ -52,24 +50,16 @@ fn expires_in() -> Arg {
         .help("When it stops working, counted from now: 12h, 90d")
 }
 
-fn overlap() -> Arg {
-    Arg::new("overlap")
-        .long("overlap")
-        .value_name("DURATION")
-        .value_parser(value::duration)
-        .default_value("24h")
-        .help("How long the old key still works")
-}
-
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
         "create" => create(matches, session),
-        "rotate" => rotate(matches, session),
-        "revoke" => {
-            let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "revoke"], None);
-            session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+        "rotate" => {
+            COLLECTION.act(verb, Some(verbs::overlap_body(matches)), matches, session)?;
+            shown_once(session);
+            Ok(())
         }
+        "revoke" => COLLECTION.act(verb, None, matches, session).map(drop),
         _ => COLLECTION.run(verb, matches, session),
     }
 }
@@ -80,15 +70,6 @@ fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
     }
     COLLECTION.create(matches, session, body)?;
-    shown_once(session);
-    Ok(())
-}
-
-fn rotate(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let overlap = matches.get_one::<Duration>("overlap").copied().unwrap_or_default();
-    let body = format!("{{\"overlap_seconds\":{}}}", overlap.as_secs());
-    let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "rotate"], Some(body));
-    session.object(&request.with_idempotency_key(chosen_key(matches)))?;
     shown_once(session);
     Ok(())
 }

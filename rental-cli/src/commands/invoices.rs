@@ -8,10 +8,9 @@ use crate::{
     failure::Failure,
     flags::{Body, Verb},
     session::Session,
-    value,
     verbs::{self, Collection, chosen_key, text},
 };
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use rental_core::resources::invoice::SPEC;
 
 pub(super) const GROUP: Group = Group { name: "invoices", command, run };
@@ -27,24 +26,14 @@ fn command() -> Command {
     ];
     let pay = ["rental-cli invoices pay ID"];
     let void = ["rental-cli invoices void ID"];
-    let organization = Arg::new("organization")
-        .long("organization")
-        .value_name("ID")
-        .required(true)
-        .value_parser(value::id)
-        .help("The organization that bills");
     let command = Command::new(GROUP.name)
         .about("Invoices (reading: organization; writing: operator)")
         .subcommand(verbs::list(&SPEC, &list))
         .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::create(&SPEC, &create).arg(organization))
-        .subcommand(on_an_invoice("pay", "Record that an open invoice was paid", &pay))
-        .subcommand(on_an_invoice("void", "Void an open invoice", &void));
+        .subcommand(verbs::create(&SPEC, &create).arg(verbs::organization("The organization that bills")))
+        .subcommand(verbs::action(&SPEC, "pay", "Record that an open invoice was paid", &pay))
+        .subcommand(verbs::action(&SPEC, "void", "Void an open invoice", &void));
     with_examples(command, &[list[0], create[0], pay[0]])
-}
-
-fn on_an_invoice(verb: &'static str, about: &'static str, examples: &[&str]) -> Command {
-    with_examples(verbs::writing(Command::new(verb).about(about).arg(verbs::id(&SPEC))), examples)
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {

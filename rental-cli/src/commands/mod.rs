@@ -2,6 +2,8 @@
 
 mod api_keys;
 mod customers;
+mod deliveries;
+mod events;
 mod invoices;
 mod leads;
 mod organizations;
@@ -10,10 +12,11 @@ pub(crate) mod shell;
 mod tolls;
 mod vehicles;
 mod violations;
+mod webhook_endpoints;
 
 use crate::{failure::Failure, session::Session};
 use clap::{ArgMatches, Command};
-use rental_core::{resources, spec::ResourceSpec};
+use rental_core::{event, resources, spec::ResourceSpec};
 
 /// A word at the prompt with commands below it.
 pub(crate) struct Group {
@@ -29,6 +32,9 @@ pub(crate) struct Group {
 pub(crate) const GROUPS: &[Group] = &[
     organizations::GROUP,
     api_keys::GROUP,
+    webhook_endpoints::GROUP,
+    events::GROUP,
+    deliveries::GROUP,
     vehicles::GROUP,
     customers::GROUP,
     rentals::GROUP,
@@ -42,6 +48,9 @@ pub(crate) const GROUPS: &[Group] = &[
 pub(crate) const SPECS: &[&ResourceSpec] = &[
     &resources::organization::SPEC,
     &resources::api_key::SPEC,
+    &resources::webhook_endpoint::SPEC,
+    &event::SPEC,
+    &resources::delivery::SPEC,
     &resources::vehicle::SPEC,
     &resources::customer::SPEC,
     &resources::rental::SPEC,

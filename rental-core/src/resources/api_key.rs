@@ -37,7 +37,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         .required()
         .fixed(),
         field("hint", Kind::Text(255), "The beginning and end of the key, to tell keys apart.", "\"rk_live_…Ab3d\""),
-        field("expires_at", Kind::Time, "When it stops working.", "\"2027-05-05T09:30:00.000Z\"").optional().fixed(),
+        field("expires_at", Kind::Time, "When it stops working.", "\"2099-05-05T09:30:00.000Z\"").optional().fixed(),
         field("revoked_at", Kind::Time, "When it was revoked.", "null").or_null(),
         field("last_used_at", Kind::Time, "When it was last used, to the minute.", "\"2026-05-05T09:30:00.000Z\"")
             .or_null(),

@@ -76,23 +76,17 @@ impl Redb {
     /// A sentence for the operator: the file is open elsewhere, damaged, of a newer version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         let shown = path.display();
-        let fresh = !path.exists();
         let mut builder = Builder::new();
         builder.set_cache_size(cache_bytes);
         // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
-        let open =
-            AssertUnwindSafe(|| builder.create(path).map_err(|error| refusal(path, error)).and_then(Self::start));
+        let open = AssertUnwindSafe(|| {
+            if !path.exists() {
+                make_file(&builder, path)?;
+            }
+            builder.create(path).map_err(|error| refusal(path, error)).and_then(Self::start)
+        });
         let opened = std::panic::catch_unwind(open);
-        let store = opened
-            .unwrap_or_else(|_| Err(StoreError::Corrupt(format!("{shown} is damaged; restore it from a backup"))))?;
-        if fresh {
-            // redb does not make the new directory entry durable; without it a power cut can lose the whole file.
-            let parent =
-                path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-            let synced = std::fs::File::open(parent).and_then(|directory| directory.sync_all());
-            synced.map_err(|error| StoreError::Unavailable(format!("cannot sync {}: {error}", parent.display())))?;
-        }
-        Ok(store)
+        opened.unwrap_or_else(|_| Err(StoreError::Corrupt(format!("{shown} is damaged; restore it from a backup"))))
     }
 
     /// Runs on any redb storage, for fault injection.
@@ -168,6 +162,14 @@ impl Redb {
         keys.iter().map(|key| read(&rows, key)).collect()
     }
 
+    /// After one failed read redb refuses all others, so it is the end for this engine as well.
+    fn noticed<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Unavailable(reason)) = &outcome {
+            self.shared.fail(format!("a read failed: {reason}"));
+        }
+        outcome
+    }
+
     fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
         if span.is_empty() {
             return Ok(Vec::new());
@@ -224,11 +226,11 @@ impl Shared {
 
 impl Store for Redb {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        Box::pin(std::future::ready(self.read_all(keys)))
+        Box::pin(std::future::ready(self.noticed(self.read_all(keys))))
     }
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
-        Box::pin(std::future::ready(self.read_span(span, limit)))
+        Box::pin(std::future::ready(self.noticed(self.read_span(span, limit))))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
@@ -243,6 +245,25 @@ impl Store for Redb {
         let state = self.shared.failure.get().map_or(Ok(()), |failure| Err(StoreError::Unavailable(failure.clone())));
         Box::pin(std::future::ready(state))
     }
+}
+
+/// Makes a new file whole before it gets its name, so that a crash meanwhile leaves none that cannot be opened; readable
+/// by its owner alone. redb does not make the directory entry durable: without that a power cut can lose the whole file.
+fn make_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
+    let failed = |error: std::io::Error| StoreError::Unavailable(format!("cannot make {}: {error}", path.display()));
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    drop(options.open(&unfinished).map_err(failed)?);
+    let db = builder.create(&unfinished).map_err(|error| refusal(path, error))?;
+    prepare(&db)?;
+    db.close().map_err(unavailable)?;
+    std::fs::rename(&unfinished, path).map_err(failed)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    std::fs::File::open(parent).and_then(|directory| directory.sync_all()).map_err(failed)
 }
 
 fn unavailable(error: impl std::fmt::Display) -> StoreError {

@@ -46,6 +46,7 @@ impl Decimal {
             return Ok(Self { coefficient: 0, scale: 0 });
         }
         // An exponent of more than 6 digits can only be out of range: the significant part is not zero.
+        let bare = bare.trim_start_matches('0');
         let exponent: i64 =
             if bare.len() > 6 { return Err(DecimalError::OutOfRange) } else { exponent.parse().unwrap_or(0) };
         let dropped = all.len() - all.trim_end_matches('0').len();
@@ -88,6 +89,8 @@ mod tests {
         check("0e99999999999999999999", 0, 0);
         check("1e-7", 1, 7);
         check("120e-1", 12, 0);
+        check("1e0000001", 10, 0);
+        check("1e00000000000000000000", 1, 0);
         check("-12.340", -1234, 2);
     }
 

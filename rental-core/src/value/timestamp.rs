@@ -42,10 +42,13 @@ impl Timestamp {
         (0..=LAST).contains(&millis).then_some(Self(millis))
     }
 
-    /// Reads RFC 3339 with any offset; a time outside of 1970..=9999 becomes the nearest one. For bounds of a search.
+    /// Reads RFC 3339 with any offset, for a bound of a search: the first millisecond that is not before it, and the
+    /// nearest one within 1970..=9999.
     #[must_use]
-    pub fn parse_nearest(text: &str) -> Option<Self> {
-        millis_of(text).map(Self::from_millis)
+    pub fn parse_bound(text: &str) -> Option<Self> {
+        let millis = millis_of(text)?;
+        let exact = DateTime::parse_from_rfc3339(text).ok()?.timestamp_subsec_nanos() % 1_000_000 == 0;
+        Some(Self::from_millis(if exact { millis } else { millis + 1 }))
     }
 }
 

@@ -18,7 +18,7 @@ use rental_core::error::Error;
 use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -47,6 +47,8 @@ pub(crate) struct Call {
     pub(crate) moment: Moment,
     /// Whether the body is being read: who is late then is the client.
     pub(crate) reading: AtomicBool,
+    /// Whether the body was read to its end.
+    pub(crate) read: AtomicBool,
 }
 
 impl Call {
@@ -58,6 +60,13 @@ impl Call {
     /// The path, as it was sent.
     pub(crate) fn path(&self) -> &str {
         self.head.uri.path()
+    }
+
+    /// Whether a body is still on the way: the connection ends with the answer then, and says so (RFC 9112, 9.6).
+    fn has_unread_body(&self) -> bool {
+        let headers = self.headers();
+        let announced = headers.get(header::CONTENT_LENGTH).is_some_and(|length| length != "0");
+        (announced || headers.contains_key(header::TRANSFER_ENCODING)) && !self.read.load(Ordering::Relaxed)
     }
 
     /// All headers.
@@ -81,30 +90,50 @@ pub(crate) fn filter(app: Arc<App>) -> impl Filter<Extract = (Response<Bytes>,),
     warp::method().and(warp::ext::get::<Arc<Head>>()).and(warp::body::stream()).then(move |method, head, body| {
         let app = Arc::clone(&app);
         async move {
-            let reading = AtomicBool::new(false);
-            let call = Call { method, head, request_id: edge::request_id(), moment: Moment::new(), reading };
+            let (reading, read) = (AtomicBool::new(false), AtomicBool::new(false));
+            let call = Call { method, head, request_id: edge::request_id(), moment: Moment::new(), reading, read };
             serve(&app, call, body).await
         }
     })
 }
 
 async fn serve<B: BodyStream>(app: &App, call: Call, body: B) -> Response<Bytes> {
+    let mut body = pin!(body);
     let (row, outcome) = match app.routes.find(&call.method, call.path()) {
-        Ok(found) => (Some(found.row), guarded(app, &found, &call, body).await),
+        Ok(found) => (Some(found.row), guarded(app, &found, &call, body.as_mut()).await),
         Err(problem) => (None, Err(problem)),
     };
     let answer = outcome.unwrap_or_else(|problem| {
         log_problem(&problem, &call);
         Reply::problem(&problem, &call.request_id)
     });
+    if call.has_unread_body() {
+        skip_arrived(app, &call, body).await;
+    }
     let mut response = reply::finish(answer, &call.request_id);
-    if app.draining.load(Ordering::Relaxed) {
+    if app.draining.load(Ordering::Relaxed) || call.has_unread_body() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     let (status, took) = (response.status().as_u16(), call.head.at.elapsed());
     app.metrics.record(row, status, took);
     tracing::debug!(request_id = call.request_id, method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
     response
+}
+
+/// Takes what has arrived of a body that nobody wants: if that is all of it, the connection can be used again.
+async fn skip_arrived<B: BodyStream>(app: &App, call: &Call, mut body: Pin<&mut B>) {
+    // Reading would invite a client to send that waits to be asked (RFC 9110, 10.1.1).
+    if call.headers().contains_key(header::EXPECT) {
+        return;
+    }
+    let mut skipped = 0;
+    while skipped <= app.limits.max_body {
+        match std::future::poll_fn(|context| Poll::Ready(body.as_mut().poll_next(context))).await {
+            Poll::Ready(Some(Ok(chunk))) => skipped += chunk.remaining(),
+            Poll::Ready(None) => return call.read.store(true, Ordering::Relaxed),
+            Poll::Ready(Some(Err(_))) | Poll::Pending => return,
+        }
+    }
 }
 
 /// Within the request time-out, and with a panic turned into a 500.
@@ -193,6 +222,7 @@ pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize)
         }
     }
     call.reading.store(false, Ordering::Relaxed);
+    call.read.store(true, Ordering::Relaxed);
     if !bytes.is_empty() && !is_json(call) {
         return Err(Problem::UnsupportedMediaType(
             "The body must be JSON. Send the header `Content-Type: application/json`.",

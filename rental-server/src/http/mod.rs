@@ -1,4 +1,5 @@
-//! HTTP: the accept loop, one call from bytes to bytes, and the handlers. warp and hyper appear in here only.
+//! HTTP: the accept loop, one call from bytes to bytes, and the handlers. The accept loop and the filter are in here only;
+//! the tables beside it know warp's types for methods and statuses.
 
 pub(crate) mod call;
 pub(crate) mod handlers;

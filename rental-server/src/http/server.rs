@@ -83,7 +83,14 @@ async fn drain_all(
         }
     };
     let _ = tokio::time::timeout(GRACE, accept_rest).await;
-    drop(listener);
+    // Whoever the kernel has accepted meanwhile is taken along: closing the listener would reset them.
+    if let Ok(listener) = listener.into_std() {
+        while let Ok((stream, _)) = listener.accept() {
+            let Ok(permit) = Arc::clone(connections).try_acquire_owned() else { break };
+            let Ok(stream) = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream)) else { continue };
+            tokio::spawn(connection(stream, Arc::clone(app), drained.clone(), permit));
+        }
+    }
     let _ = drain.send(true);
     let all = u32::try_from(max_connections).unwrap_or(u32::MAX);
     if tokio::time::timeout(DRAIN_DEADLINE, connections.acquire_many(all)).await.is_err() {
@@ -113,7 +120,8 @@ async fn connection(
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let outcome = tokio::select! {
         outcome = serving.as_mut() => outcome,
-        () = async { drop(drained.wait_for(|drained| *drained).await) } => {
+        // A connection that was just accepted has its request still on the way: it gets the same grace.
+        () = async { drop(drained.wait_for(|drained| *drained).await); tokio::time::sleep(GRACE).await } => {
             serving.as_mut().graceful_shutdown();
             serving.await
         }

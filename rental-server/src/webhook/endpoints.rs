@@ -236,7 +236,7 @@ pub(crate) async fn recover(app: &App, call: &Call, id: &str, body: &[u8]) -> Re
     let asked: RecoverBody = read(body, "`since` and `starting_after`")?;
     let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
-    let since = Timestamp::parse_nearest(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
+    let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
     let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
     let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
     let (_, endpoint) = endpoint(app.store(), id).await?;

@@ -8,7 +8,11 @@ use rental_core::{
     store::{Commit, Span, key},
     webhook::fan_out::{self, Waiting},
 };
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+    time::Duration,
+};
 use uuid::Uuid;
 
 /// Most events in one batch.
@@ -42,8 +46,8 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     let waiting = rows.iter().map(fan_out::waiting).collect::<Result<Vec<Waiting>, Error>>()?;
     let mut endpoints = HashMap::new();
     for row in &waiting {
-        if !endpoints.contains_key(&row.organization) {
-            endpoints.insert(row.organization, endpoints_of(hooks, row.organization).await?);
+        if let Entry::Vacant(place) = endpoints.entry(row.organization) {
+            place.insert(endpoints_of(hooks, row.organization).await?);
         }
     }
     let moment = Moment::new();

@@ -19,3 +19,4 @@ mod observability;
 mod process;
 mod routes;
 mod tenants;
+mod webhooks;

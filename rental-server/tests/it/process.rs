@@ -219,7 +219,11 @@ fn a_store_of_an_unknown_kind_is_refused() {
     for url in ["rental.redb", "redb:", "mysql://localhost/rental", "file:///rental.redb", "REDB:rental.redb"] {
         let directory = directory();
         let ended = run(directory.path(), &["--listen", "127.0.0.1:0", "--store", url], &[]);
-        refused(&ended, &[url, "redb:"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(
+            ended.stderr.lines().count() == 1 && ended.stderr.contains(url) && ended.stderr.contains("redb:"),
+            "{ended:?}"
+        );
     }
 }
 
@@ -247,8 +251,7 @@ fn bad_flags_end_with_2_and_name_the_flag() {
         for ended in cases {
             calm(&ended.stderr);
             assert_eq!(ended.code, Some(2), "{flag} {value}: {ended:?}");
-            let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-            assert!(errors.len() == 1 && errors[0].contains(flag), "{}", ended.stderr);
+            assert!(ended.stderr.lines().count() == 1 && ended.stderr.contains(flag), "{}", ended.stderr);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 pub(crate) mod fields;
+pub(crate) mod receiver;
 pub(crate) mod rules;
 
 pub(crate) use client::{Connection, Reply, percent_encode};

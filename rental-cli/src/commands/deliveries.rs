@@ -1,0 +1,108 @@
+//! `deliveries`: which event went where, and how that went.
+
+use super::Group;
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    failure::Failure,
+    record::Record,
+    session::Session,
+    verbs::{self, Collection, text},
+};
+use clap::{ArgMatches, Command};
+use rental_core::resources::delivery::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "deliveries", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
+
+/// Characters of an answer that the log shows.
+const EXCERPT_CHARS: usize = 200;
+
+fn command() -> Command {
+    let list = [
+        "rental-cli deliveries list --organization ID",
+        "rental-cli deliveries list --organization ID --endpoint ID --event ID --json",
+    ];
+    let get = ["rental-cli deliveries get ID"];
+    let organization = verbs::organization("The organization whose events were sent");
+    let command = Command::new(GROUP.name)
+        .about("Events on their way to webhook endpoints (operator)")
+        .subcommand(verbs::list(&SPEC, &list).arg(organization.display_order(0)))
+        .subcommand(verbs::get(&SPEC, &get).about("Show one delivery and its attempts"));
+    with_examples(command, &[list[0], get[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    match verb {
+        "list" => COLLECTION.list(matches, session, &["organizations", text(matches, "organization"), SPEC.plural]),
+        "get" if !session.out.json => {
+            let request = Request::get(Access::Operator, &[SPEC.plural, text(matches, "id")]);
+            session.out.fields(&with_attempts(&Record::read(&session.ask(&request)?)?))
+        }
+        _ => COLLECTION.run(verb, matches, session),
+    }
+}
+
+/// The members of a delivery, with a line for each attempt in the place of the log.
+fn with_attempts(delivery: &Record) -> Vec<(String, Option<String>)> {
+    let log = delivery.list("log");
+    let made = delivery.text("attempts").and_then(|count| count.parse().ok()).unwrap_or(log.len());
+    // The log keeps the last ones only.
+    let first = made.saturating_sub(log.len()) + 1;
+    let attempts = log.iter().zip(first..).map(|(entry, number)| (format!("attempt {number}"), Some(attempt(entry))));
+    delivery.fields().filter(|(name, _)| name != "log").chain(attempts).collect()
+}
+
+/// `2026-05-05T09:30:00.000Z 500 in 12 ms: Internal Server Error`.
+fn attempt(entry: &Record) -> String {
+    let said = |name: &str| entry.text(name).filter(|text| !text.is_empty());
+    let ending = said("status").or_else(|| said("error")).unwrap_or_else(|| "no answer".into());
+    let response = said("response").map(|text| format!(": {}", excerpt(&text))).unwrap_or_default();
+    let at = said("at").unwrap_or_default();
+    format!("{at} {ending} in {} ms{response}", said("duration_ms").unwrap_or_else(|| "?".into()))
+}
+
+fn excerpt(text: &str) -> String {
+    let kept: String = text.chars().take(EXCERPT_CHARS).collect();
+    if kept.len() < text.len() { kept + "…" } else { kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_have_the_numbers_of_the_delivery() {
+        let delivery = r#"{"object":"delivery","id":"1","attempts":3,"log":[
+            {"at":"A","duration_ms":12,"status":500,"error":null,"response":"not\nnow"},
+            {"at":"B","duration_ms":10000,"status":null,"error":"timed out","response":null}]}"#;
+        let fields = with_attempts(&Record::read(delivery).unwrap());
+        let text = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        assert_eq!(
+            fields,
+            [
+                text("id", "1"),
+                text("attempts", "3"),
+                text("attempt 2", "A 500 in 12 ms: not\\nnow"),
+                text("attempt 3", "B timed out in 10000 ms"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_answer_is_cut() {
+        assert_eq!(excerpt(&"é".repeat(201)).chars().count(), EXCERPT_CHARS + 1);
+        assert_eq!(excerpt("short"), "short");
+    }
+
+    #[test]
+    fn a_log_of_another_shape_is_no_failure() {
+        for log in ["null", "[1]", "{}"] {
+            let delivery = Record::read(&format!(r#"{{"id":"1","attempts":2,"log":{log}}}"#)).unwrap();
+            assert_eq!(with_attempts(&delivery).len(), 2, "{log}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `events`: what happened, and sending it again.
+
+use super::Group;
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    edge,
+    failure::Failure,
+    record::Page,
+    session::Session,
+    value::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
+    verbs::{self, Collection, chosen_key, text},
+};
+use clap::{Arg, ArgMatches, Command};
+use rental_core::{
+    event::SPEC,
+    resources::{delivery, webhook_endpoint},
+};
+use serde::Deserialize;
+
+pub(super) const GROUP: Group = Group { name: "events", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
+
+fn command() -> Command {
+    let list =
+        ["rental-cli events list --organization ID", "rental-cli events list --organization ID --type invoice.paid"];
+    let get = ["rental-cli events get ID --json"];
+    let resend = ["rental-cli events resend ID", "rental-cli events resend ID --endpoint ID"];
+    let recover = [
+        "rental-cli events recover --endpoint ID --since 24h",
+        "rental-cli events recover --endpoint ID --since 2026-05-05T09:30:00Z",
+    ];
+    let organization = verbs::organization("The organization that the events are about");
+    let list_command = verbs::list(&SPEC, &list)
+        .arg(organization.display_order(0))
+        .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(&EVENT_TYPE_NAMES)));
+    let command = Command::new(GROUP.name)
+        .about("What happened, and sending it again (operator)")
+        .subcommand(list_command)
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(
+            verbs::action(&SPEC, "resend", "Send an event again, as a new delivery", &resend)
+                .arg(endpoint().help("Only to this endpoint [default: all that want events of this type]")),
+        )
+        .subcommand(with_examples(
+            Command::new("recover")
+                .about("Send an endpoint every event that it wants and did not get; safe to repeat")
+                .arg(endpoint().required(true).help("The webhook endpoint"))
+                .arg(since()),
+            &recover,
+        ));
+    with_examples(command, &[list[0], resend[0], recover[0]])
+}
+
+fn endpoint() -> Arg {
+    Arg::new("endpoint").long("endpoint").value_name("ID").value_parser(value::id)
+}
+
+fn since() -> Arg {
+    Arg::new("since")
+        .long("since")
+        .value_name("TIME")
+        .required(true)
+        .value_parser(value::since)
+        .help("Events from this time on: RFC 3339, or how long ago, such as 2h")
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    match verb {
+        "list" => COLLECTION.list(matches, session, &["organizations", text(matches, "organization"), SPEC.plural]),
+        "resend" => resend(matches, session),
+        "recover" => recover(matches, session),
+        _ => COLLECTION.run(verb, matches, session),
+    }
+}
+
+fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let endpoint = matches.get_one::<String>("endpoint").map(|id| JsonText::string(id));
+    let body = endpoint.map(|id| format!("{{\"endpoint_id\":{}}}", id.as_str()));
+    let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "resend"], body);
+    let json = session.ask(&request.with_idempotency_key(chosen_key(matches)))?;
+    if session.out.json {
+        return session.out.object(&json);
+    }
+    let made = Page::read(&json)?;
+    if made.data.is_empty() {
+        session.out.note("nothing to do: no webhook endpoint of the organization wants this event");
+        return Ok(());
+    }
+    let mut list = session.out.list(&delivery::SPEC);
+    list.page(&made)?;
+    list.end(None)
+}
+
+/// What one call looked at, which is one page of events.
+#[derive(Deserialize)]
+struct Recovery {
+    examined: u64,
+    resent: u64,
+    has_more: bool,
+    next_cursor: Option<String>,
+}
+
+fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let since = match matches.get_one::<Since>("since") {
+        Some(Since::At(time)) => time.clone(),
+        // Fixed before the first page, so that all pages count from the same time.
+        Some(Since::Ago(ago)) => edge::time_ago(*ago).to_string(),
+        None => return Err(Failure::Usage("no --since given".into())),
+    };
+    let (mut examined, mut resent) = (0, 0);
+    let ended = recover_pages(text(matches, "endpoint"), &since, session, |page| {
+        examined += page.examined;
+        resent += page.resent;
+        session.out.progress(&format!("{examined} events examined, {resent} resent"));
+    });
+    session.out.progress("");
+    if ended.is_err() && examined > 0 {
+        session
+            .out
+            .note(&format!("stopped after {examined} events, {resent} of them resent; repeat the command to go on"));
+    }
+    ended?;
+    session.out.object(&format!(
+        "{{\"object\":\"recovery\",\"examined\":{examined},\"resent\":{resent},\"has_more\":false,\"next_cursor\":null}}"
+    ))
+}
+
+fn recover_pages(
+    endpoint: &str,
+    since: &str,
+    session: &Session,
+    mut done: impl FnMut(&Recovery),
+) -> Result<(), Failure> {
+    let since = JsonText::string(since);
+    let mut cursor: Option<String> = None;
+    loop {
+        let after =
+            cursor.as_deref().map(|cursor| format!(",\"starting_after\":{}", JsonText::string(cursor).as_str()));
+        let body = format!("{{\"since\":{}{}}}", since.as_str(), after.unwrap_or_default());
+        let path = [webhook_endpoint::SPEC.plural, endpoint, "recover"];
+        let json = session.ask(&Request::post(Access::Operator, &path, Some(body)))?;
+        let page: Recovery = serde_json::from_str(&json)
+            .map_err(|error| Failure::Unreadable(format!("the answer is not a recovery: {error}")))?;
+        done(&page);
+        if !page.has_more {
+            return Ok(());
+        }
+        if page.next_cursor.is_none() || page.next_cursor == cursor {
+            return Err(Failure::Unreadable("the answer does not say where it goes on".into()));
+        }
+        cursor = page.next_cursor;
+    }
+}

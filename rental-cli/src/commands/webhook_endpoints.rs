@@ -1,0 +1,134 @@
+//! `webhook-endpoints`: where the events of organizations go, set up by the operator.
+
+use super::Group;
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    failure::Failure,
+    flags::{Body, Verb},
+    record::Record,
+    session::Session,
+    value::JsonText,
+    verbs::{self, Collection, chosen_key, text},
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::resources::webhook_endpoint::SPEC;
+
+pub(super) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
+
+fn command() -> Command {
+    let create = [
+        "rental-cli webhook-endpoints create --organization ID --url https://example.com/hooks",
+        "rental-cli webhook-endpoints create --organization ID --url https://example.com/hooks --event rental.created --event invoice.paid",
+    ];
+    let list = ["rental-cli webhook-endpoints list --organization ID"];
+    let get = ["rental-cli webhook-endpoints get ID"];
+    let update = [
+        "rental-cli webhook-endpoints update ID --event rental.created --event rental.completed",
+        "rental-cli webhook-endpoints update ID --url https://example.com/new --all-events",
+    ];
+    let enable = ["rental-cli webhook-endpoints enable ID"];
+    let disable = ["rental-cli webhook-endpoints disable ID"];
+    let rotate =
+        ["rental-cli webhook-endpoints rotate-secret ID", "rental-cli webhook-endpoints rotate-secret ID --overlap 7d"];
+    let test = ["rental-cli webhook-endpoints test ID"];
+    let delete = ["rental-cli webhook-endpoints delete ID"];
+    let action = |verb, about, examples: &[&str]| verbs::action(&SPEC, verb, about, examples);
+    let overlap = verbs::overlap("How long the old secret still signs too, at most 7d");
+    let command = Command::new(GROUP.name)
+        .about("Where the events of an organization are sent (operator)")
+        .subcommand(
+            verbs::create(&SPEC, &create)
+                .mut_arg("events", |arg| arg.help("An event type that it gets; may be repeated [default: all]")),
+        )
+        .subcommand(verbs::list(&SPEC, &list))
+        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(
+            verbs::update(&SPEC, &update)
+                .mut_arg("events", |arg| {
+                    arg.help("An event type that it gets from now on, in place of those before; may be repeated")
+                })
+                .arg(all_events()),
+        )
+        .subcommand(action("enable", "Send events to an endpoint again, with a clean record", &enable))
+        .subcommand(action("disable", "Send nothing to an endpoint until it is enabled", &disable))
+        .subcommand(action("rotate-secret", "Replace the secret; for a while both sign", &rotate).arg(overlap))
+        .subcommand(with_examples(
+            Command::new("test").about("Send an example event now, and tell how it went").arg(verbs::id(&SPEC)),
+            &test,
+        ))
+        .subcommand(action("delete", "Delete an endpoint and its secrets", &delete));
+    with_examples(command, &[create[0], list[0], test[0], rotate[0]])
+}
+
+fn all_events() -> Arg {
+    Arg::new("all_events")
+        .long("all-events")
+        .action(ArgAction::SetTrue)
+        .conflicts_with_all(["events", "clear"])
+        .help("It gets every event type from now on, those of later versions too")
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    match verb {
+        "create" => {
+            let answer = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
+            shown_once(&answer, session)
+        }
+        "rotate-secret" => {
+            let answer = COLLECTION.act("rotate_secret", Some(verbs::overlap_body(matches)), matches, session)?;
+            shown_once(&answer, session)
+        }
+        "update" => {
+            let mut body = Body::read(matches, &SPEC, Verb::Update)?;
+            if matches.get_flag("all_events") {
+                body.set("events", JsonText::null());
+            }
+            COLLECTION.update(matches, session, body)
+        }
+        "enable" => {
+            COLLECTION.act(verb, None, matches, session)?;
+            let id = text(matches, "id");
+            session.out.note(&format!("what it missed: rental-cli events recover --endpoint {id} --since 24h"));
+            Ok(())
+        }
+        "disable" => COLLECTION.act(verb, None, matches, session).map(drop),
+        "test" => test(matches, session),
+        "delete" => {
+            let request = Request::delete(Access::Operator, &[SPEC.plural, text(matches, "id")]);
+            session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+        }
+        _ => COLLECTION.run(verb, matches, session),
+    }
+}
+
+/// Says what to do with the secret, or without one: a request that the server had carried out before shows it no more.
+fn shown_once(answer: &str, session: &Session) -> Result<(), Failure> {
+    let answer = Record::read(answer)?;
+    session.out.note(match answer.text("secret") {
+        Some(_) => "The secret is shown once: keep it now. The receiver verifies signatures with it.",
+        None => {
+            "This request was carried out before, and its secret is shown no more; `rotate-secret` makes a new one."
+        }
+    });
+    Ok(())
+}
+
+fn test(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "test"], None);
+    let result = Record::read(&session.object(&request)?)?;
+    if result.text("delivered").as_deref() == Some("true") {
+        return Ok(());
+    }
+    let problem = match (result.text("status"), result.text("error")) {
+        (Some(status), _) => format!("the endpoint answered {status}"),
+        (None, Some(error)) => format!("the endpoint gave no answer: {error}"),
+        (None, None) => "the example event did not arrive".into(),
+    };
+    let hint = "an endpoint takes an event by answering 2xx within 10 s, without a redirect";
+    Err(Failure::Unsuccessful { kind: "not_delivered", problem, hint })
+}
