@@ -1,6 +1,10 @@
 //! Rows as text: aligned on a terminal, tab-separated in a pipe. No I/O.
 
-use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+use rental_core::{
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    value::Timestamp,
+};
+use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The widest cell of a table on a terminal, in columns; longer texts are cut.
@@ -9,6 +13,9 @@ const CELL_MAX: usize = 40;
 const GAP: &str = "  ";
 /// What an empty value looks like on a terminal.
 const NOTHING: &str = "-";
+
+/// The field of events whose number is a time.
+const UNIX_TIME: &str = "created";
 
 /// The rank of columns that no table shows.
 const UNTOLD: u8 = 9;
@@ -36,7 +43,13 @@ pub(crate) fn tsv(columns: &[&FieldSpec], rows: &[Row], with_names: bool) -> Str
 /// A table of at most `width` columns, and how many fields found no room in it.
 pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize) -> (String, usize) {
     let widths: Vec<usize> = (0..columns.len())
-        .map(|at| rows.iter().map(|row| cell(row, at).width()).chain([heading(columns[at]).width()]).max().unwrap_or(0))
+        .map(|at| {
+            rows.iter()
+                .map(|row| cell(columns[at], row, at).width())
+                .chain([heading(columns[at]).width()])
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let filled = |at: usize| rows.iter().any(|row| row[at].is_some());
     // The most telling columns first, as many as fit; those that are empty in every row tell nothing.
@@ -56,7 +69,7 @@ pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize
     let mut text = String::new();
     push_line(&mut text, shown.iter().map(|at| (heading(columns[*at]), widths[*at], right(columns[*at]))));
     for row in rows {
-        push_line(&mut text, shown.iter().map(|at| (cell(row, *at), widths[*at], right(columns[*at]))));
+        push_line(&mut text, shown.iter().map(|at| (cell(columns[*at], row, *at), widths[*at], right(columns[*at]))));
     }
     (text, hidden)
 }
@@ -65,11 +78,10 @@ pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize
 pub(crate) fn fields(fields: &[(String, Option<String>)], aligned: bool) -> String {
     let longest = fields.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let line = |(name, value): &(String, Option<String>)| {
-        let value = value.as_deref();
         if aligned {
-            format!("{name}:{}{}\n", " ".repeat(longest - name.width() + 1), value.unwrap_or(NOTHING))
+            format!("{name}:{}{}\n", " ".repeat(longest - name.width() + 1), shown(name, value.as_deref()))
         } else {
-            format!("{name}\t{}\n", value.unwrap_or(""))
+            format!("{name}\t{}\n", value.as_deref().unwrap_or(""))
         }
     };
     fields.iter().map(line).collect()
@@ -99,13 +111,28 @@ fn heading(field: &FieldSpec) -> String {
 }
 
 fn right(field: &FieldSpec) -> bool {
-    matches!(field.kind, Kind::Money | Kind::Integer(..))
+    matches!(field.kind, Kind::Money | Kind::Integer(..)) && field.name != UNIX_TIME
 }
 
-fn cell(row: &Row, at: usize) -> String {
-    let text = row[at].as_deref().unwrap_or(NOTHING);
+/// A value as a terminal shows it.
+fn shown<'a>(name: &str, value: Option<&'a str>) -> Cow<'a, str> {
+    match (name, value) {
+        // The API's one time in Unix seconds (spec, Delivery 3).
+        (UNIX_TIME, Some(text)) => match text.parse::<i64>() {
+            Ok(seconds) => Timestamp::from_millis(seconds.saturating_mul(1000)).to_string().into(),
+            Err(_) => text.into(),
+        },
+        (_, Some(text)) => text.into(),
+        // An endpoint without a choice of events gets them all.
+        ("events", None) => "(all)".into(),
+        (_, None) => NOTHING.into(),
+    }
+}
+
+fn cell(column: &FieldSpec, row: &Row, at: usize) -> String {
+    let text = shown(column.name, row[at].as_deref());
     if text.width() <= CELL_MAX {
-        return text.to_owned();
+        return text.into_owned();
     }
     let mut room = CELL_MAX - 1;
     let kept = text.chars().take_while(|char| {
@@ -136,7 +163,10 @@ fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rental_core::resources::{rental, vehicle};
+    use rental_core::{
+        event,
+        resources::{delivery, rental, vehicle, webhook_endpoint},
+    };
 
     fn row(columns: &[&FieldSpec], values: &[(&str, &str)]) -> Row {
         let value = |name| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
@@ -179,8 +209,46 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_deliveries_tells_how_they_went() {
+        let columns = columns(&delivery::SPEC);
+        let long = "0190d0f2-7c3a-7cc0-8000-000000000001";
+        let values = [
+            ("id", long),
+            ("endpoint_id", long),
+            ("event_id", long),
+            ("event_type", "rental.created"),
+            ("status", "pending"),
+            ("attempts", "2"),
+            ("next_attempt_at", "2026-05-05T09:30:00.000Z"),
+            ("last_response_status", "500"),
+        ];
+        let (text, _) = aligned(&columns, &[row(&columns, &values)], 120);
+        let names = text.lines().next().unwrap_or_default().split("  ").filter(|name| !name.is_empty());
+        let names: Vec<&str> = names.map(str::trim).collect();
+        assert_eq!(names, ["ID", "EVENT TYPE", "STATUS", "ATTEMPTS", "NEXT ATTEMPT AT", "LAST STATUS"]);
+    }
+
+    #[test]
+    fn the_time_of_an_event_is_readable() {
+        let columns = columns(&event::SPEC);
+        let (text, _) = aligned(&columns, &[row(&columns, &[("id", "1"), ("created", "1795294579")])], 80);
+        assert_eq!(text, "ID  CREATED\n1   2026-11-21T20:56:19.000Z\n");
+        assert_eq!(shown("created", Some("soon")), "soon");
+        assert!(tsv(&columns, &[row(&columns, &[("created", "1795294579")])], false).contains("\t1795294579\t"));
+    }
+
+    #[test]
+    fn an_endpoint_without_a_choice_gets_all_events() {
+        let columns = columns(&webhook_endpoint::SPEC);
+        let rows = [row(&columns, &[("id", "1"), ("events", "[\"rental.created\"]")]), row(&columns, &[("id", "2")])];
+        let (text, _) = aligned(&columns, &rows, 80);
+        assert_eq!(text, "ID  EVENTS\n1   [\"rental.created\"]\n2   (all)\n");
+        assert_eq!(fields(&[("events".into(), None), ("url".into(), None)], true), "events: (all)\nurl:    -\n");
+    }
+
+    #[test]
     fn long_texts_are_cut_to_their_width() {
-        let text = cell(&vec![Some("東".repeat(40))], 0);
+        let text = cell(&vehicle::SPEC.fields[0], &vec![Some("東".repeat(40))], 0);
         assert!(text.ends_with('…') && text.width() <= CELL_MAX, "{text}");
     }
 

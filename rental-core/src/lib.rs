@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
 //! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
-//! [`operation`] (the use cases), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
+//! [`operation`] (the use cases, with [`edge`] for time and ids), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
 //! [`webhook`] (what deliveries look like and what follows an attempt).
 //!
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod body;
+pub mod edge;
 pub mod error;
 pub mod event;
 pub mod holds;

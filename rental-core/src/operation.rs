@@ -3,6 +3,8 @@
 //! A write reads, decides and prepares one [`Batch`]: the object, its index entries, its events with their outbox rows,
 //! its holds and the idempotency record. It is committed whole or prepared again when something it read has changed.
 
+pub use crate::edge::Edge;
+
 use crate::{
     body::{Fields, Verb},
     error::{Error, FieldCode, FieldError},
@@ -24,14 +26,6 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use std::{collections::HashMap, future::Future, pin::Pin};
 use uuid::Uuid;
-
-/// The time and the ids of one request, given by the edge.
-pub trait Edge: Send + Sync {
-    /// The time of the request.
-    fn now(&self) -> Timestamp;
-    /// A new UUIDv7, later than every one before it.
-    fn new_id(&self) -> Uuid;
-}
 
 /// A batch, and the object that the caller gets when it is committed.
 #[derive(Debug)]

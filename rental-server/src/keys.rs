@@ -5,8 +5,8 @@ use crate::{
     edge,
     http::{
         call::Call,
-        handlers,
         reply::{Problem, Reply},
+        write::write,
     },
     routes,
 };
@@ -50,25 +50,14 @@ impl Fresh {
     fn hint(&self) -> String {
         format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..])
     }
-
-    /// The answer to the request that made it: the only one that shows the key.
-    fn shown_in(&self, mut reply: Reply) -> Reply {
-        let replayed = reply.headers.contains_key("idempotent-replayed");
-        if reply.status.is_success() && !replayed && reply.body.last() == Some(&b'}') {
-            let mut body = reply.body[..reply.body.len() - 1].to_vec();
-            body.extend_from_slice(format!(",\"key\":\"{}\"}}", self.text).as_bytes());
-            reply.body = body.into();
-        }
-        reply
-    }
 }
 
 /// POST /admin/v1/api_keys.
 pub(crate) async fn create(app: &App, call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let fresh = Fresh::new();
     let intent = Issue { fresh: &fresh, body };
-    let reply = handlers::write(app, &Organization::system(), call, body, &intent).await?;
-    Ok(fresh.shown_in(reply))
+    let reply = write(app, &Organization::system(), call, body, &intent).await?;
+    Ok(reply.showing_once("key", &fresh.text))
 }
 
 /// A new key for `organization`, without a request.
@@ -98,7 +87,7 @@ pub(crate) async fn revoke(app: &App, call: &Call, id: &str, body: &[u8]) -> Res
         serde_json::from_slice::<Nothing>(body)
             .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
     }
-    let reply = handlers::write(app, &Organization::system(), call, body, &Revoke { id }).await?;
+    let reply = write(app, &Organization::system(), call, body, &Revoke { id }).await?;
     app.gate.forget();
     Ok(reply)
 }
@@ -113,10 +102,9 @@ pub(crate) async fn rotate(app: &App, call: &Call, id: &str, body: &[u8]) -> Res
         );
     }
     let fresh = Fresh::new();
-    let reply =
-        handlers::write(app, &Organization::system(), call, body, &Rotate { fresh: &fresh, id, seconds }).await?;
+    let reply = write(app, &Organization::system(), call, body, &Rotate { fresh: &fresh, id, seconds }).await?;
     app.gate.forget();
-    Ok(fresh.shown_in(reply))
+    Ok(reply.showing_once("key", &fresh.text))
 }
 
 fn rotation(body: &[u8]) -> Result<Rotation, Error> {

@@ -7,6 +7,7 @@ mod docs_page;
 mod edge;
 mod gate;
 mod http;
+mod invoices;
 mod keys;
 mod limiter;
 mod metrics;

@@ -59,7 +59,9 @@ fn with_attempts(delivery: &Record) -> Vec<(String, Option<String>)> {
 /// `2026-05-05T09:30:00.000Z 500 in 12 ms: Internal Server Error`.
 fn attempt(entry: &Record) -> String {
     let said = |name: &str| entry.text(name).filter(|text| !text.is_empty());
-    let ending = said("status").or_else(|| said("error")).unwrap_or_else(|| "no answer".into());
+    let ending = said("status")
+        .or_else(|| said("error").map(|word| word.replace('_', " ")))
+        .unwrap_or_else(|| "no answer".into());
     let response = said("response").map(|text| format!(": {}", excerpt(&text))).unwrap_or_default();
     let at = said("at").unwrap_or_default();
     format!("{at} {ending} in {} ms{response}", said("duration_ms").unwrap_or_else(|| "?".into()))
@@ -78,7 +80,7 @@ mod tests {
     fn attempts_have_the_numbers_of_the_delivery() {
         let delivery = r#"{"object":"delivery","id":"1","attempts":3,"log":[
             {"at":"A","duration_ms":12,"status":500,"error":null,"response":"not\nnow"},
-            {"at":"B","duration_ms":10000,"status":null,"error":"timed out","response":null}]}"#;
+            {"at":"B","duration_ms":10000,"status":null,"error":"timed_out","response":null}]}"#;
         let fields = with_attempts(&Record::read(delivery).unwrap());
         let text = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
         assert_eq!(

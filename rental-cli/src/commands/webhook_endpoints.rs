@@ -22,7 +22,7 @@ const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operato
 fn command() -> Command {
     let create = [
         "rental-cli webhook-endpoints create --organization ID --url https://example.com/hooks",
-        "rental-cli webhook-endpoints create --organization ID --url https://example.com/hooks --event rental.created --event invoice.paid",
+        "rental-cli webhook-endpoints create --organization ID --url https://example.com/hooks --event toll.attached",
     ];
     let list = ["rental-cli webhook-endpoints list --organization ID"];
     let get = ["rental-cli webhook-endpoints get ID"];
@@ -53,8 +53,8 @@ fn command() -> Command {
                 })
                 .arg(all_events()),
         )
-        .subcommand(action("enable", "Send events to an endpoint again, with a clean record", &enable))
-        .subcommand(action("disable", "Send nothing to an endpoint until it is enabled", &disable))
+        .subcommand(action("enable", "Send events to an endpoint again, and what waited for it", &enable))
+        .subcommand(action("disable", "Send nothing to an endpoint until it is enabled; its deliveries wait", &disable))
         .subcommand(action("rotate-secret", "Replace the secret; for a while both sign", &rotate).arg(overlap))
         .subcommand(with_examples(
             Command::new("test").about("Send an example event now, and tell how it went").arg(verbs::id(&SPEC)),
@@ -93,7 +93,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "enable" => {
             COLLECTION.act(verb, None, matches, session)?;
             let id = text(matches, "id");
-            session.out.note(&format!("what it missed: rental-cli events recover --endpoint {id} --since 24h"));
+            session.out.note(&format!(
+                "What waited is sent now. What failed before: rental-cli events recover --endpoint {id} --since 24h"
+            ));
             Ok(())
         }
         "disable" => COLLECTION.act(verb, None, matches, session).map(drop),
@@ -126,9 +128,9 @@ fn test(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     }
     let problem = match (result.text("status"), result.text("error")) {
         (Some(status), _) => format!("the endpoint answered {status}"),
-        (None, Some(error)) => format!("the endpoint gave no answer: {error}"),
+        (None, Some(error)) => format!("the endpoint gave no answer: {}", error.replace('_', " ")),
         (None, None) => "the example event did not arrive".into(),
     };
-    let hint = "an endpoint takes an event by answering 2xx within 10 s, without a redirect";
+    let hint = "an endpoint takes an event by answering 2xx in time; redirects are not followed";
     Err(Failure::Unsuccessful { kind: "not_delivered", problem, hint })
 }

@@ -14,3 +14,5 @@ mod requests;
 mod retries;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod webhooks;

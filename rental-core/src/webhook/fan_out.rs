@@ -1,8 +1,8 @@
 //! From the outbox to deliveries: which endpoint gets which event.
 
 use crate::{
+    edge::Edge,
     error::Error,
-    operation::Edge,
     page,
     resources::{
         Resource,

@@ -194,7 +194,7 @@ async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<V
 }
 
 async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
-    perform(app, organization, &crate::http::handlers::Settle { organization, id, void }).await
+    perform(app, organization, &crate::invoices::Settle { organization, id, void }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {

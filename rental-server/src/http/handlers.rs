@@ -5,22 +5,23 @@ use crate::{
     gate,
     http::{
         call::{BodyStream, Call, read_body},
-        reply::{Problem, Reply, etag, lists, render},
+        reply::{Problem, Reply, etag, lists},
+        write::write,
     },
+    invoices::Settle,
     keys,
     limiter::Verdict,
-    routes::{self, Action, Found, Guard},
+    routes::{Action, Found, Guard},
     webhook::endpoints,
 };
 use bytes::Bytes;
 use rental_core::{
     access::bearer,
     error::{Error, KeyProblem},
-    idempotency::Ticket,
-    operation::{self, Create, Edge, Intent, Update, Written},
+    operation::{self, Create, Edge, Update},
     page::{self, ListQuery},
-    resources::{Collection, invoice::Invoice, organization::Organization},
-    store::{Record, Revision, Store},
+    resources::{Collection, organization::Organization},
+    store::{Record, Revision},
 };
 use uuid::Uuid;
 use warp::http::{HeaderMap, HeaderName, Method, StatusCode, header};
@@ -226,66 +227,4 @@ async fn update<B: BodyStream>(
     let expected = |revision: Revision| expects(call, revision);
     let intent = Update { collection, organization, id, body: &bytes, expected: &expected };
     write(app, organization, call, &bytes, &intent).await
-}
-
-/// Performs a write, once for each idempotency key.
-pub(crate) async fn write(
-    app: &App,
-    organization: &Organization,
-    call: &Call,
-    body: &[u8],
-    intent: &dyn Intent,
-) -> Handled {
-    let ticket = ticket(call, body)?;
-    let running = ticket.as_ref().map(|ticket| app.begin(organization.id, &ticket.name)).transpose()?;
-    let rendered = |error: &Error| {
-        let (status, body) = render(&Problem::Core(error.clone()), &call.request_id);
-        (status.as_u16(), body)
-    };
-    let outcome =
-        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
-    drop(running);
-    let Written { status, body, revision, replayed, committed } = outcome?;
-    if committed {
-        app.hooks.committed();
-    }
-    let mut reply = Reply::json(body);
-    reply.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if let Some(revision) = revision {
-        reply = reply.with(header::ETAG, &etag(revision));
-    }
-    if replayed {
-        app.metrics.replays.inc();
-        reply = reply.with(HeaderName::from_static("idempotent-replayed"), "true");
-    }
-    Ok(reply)
-}
-
-fn ticket(call: &Call, body: &[u8]) -> Result<Option<Ticket>, Problem> {
-    let name = HeaderName::from_static("idempotency-key");
-    let bad = |rule| Problem::BadHeader { name: "Idempotency-Key", rule };
-    if !call.headers().contains_key(&name) {
-        return Ok(None);
-    }
-    let value = call.single(&name).map_err(|()| bad("must be sent once, as visible ASCII characters"))?.unwrap_or("");
-    Ticket::new(value.as_bytes(), call.method.as_str(), call.path(), body).map(Some).map_err(bad)
-}
-
-/// An operator marks an invoice as paid or void.
-pub(crate) struct Settle<'a> {
-    pub(crate) organization: &'a Organization,
-    pub(crate) id: &'a str,
-    pub(crate) void: bool,
-}
-
-impl Intent for Settle<'_> {
-    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> operation::Preparing<'a> {
-        Box::pin(async move {
-            let spec =
-                routes::recorded("invoice").map(|row| row.spec).ok_or_else(|| Error::Internal("no invoices".into()))?;
-            let before = operation::get(store, self.organization.id, spec, self.id).await?;
-            let decide = |invoice: &mut Invoice| invoice.settle(self.void, edge.now()).map(|event| vec![event]);
-            operation::edit(store, edge, self.organization, before, decide).await
-        })
-    }
 }

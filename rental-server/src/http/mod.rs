@@ -4,4 +4,6 @@
 pub(crate) mod call;
 pub(crate) mod handlers;
 pub(crate) mod reply;
+mod serve;
 pub(crate) mod server;
+pub(crate) mod write;

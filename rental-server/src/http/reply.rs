@@ -278,6 +278,17 @@ impl Reply {
         self
     }
 
+    /// Adds a member that is shown in this answer alone, as its last: a key or secret that was just made. The answer
+    /// that an idempotency key repeats has no such member, because nobody knows it any more.
+    pub(crate) fn showing_once(mut self, name: &str, secret: &str) -> Self {
+        let replayed = self.headers.contains_key("idempotent-replayed");
+        if self.status.is_success() && !replayed && self.body.last() == Some(&b'}') {
+            let object = &self.body[..self.body.len() - 1];
+            self.body = [object, format!(",\"{name}\":\"{secret}\"}}").as_bytes()].concat().into();
+        }
+        self
+    }
+
     /// The answer to a problem, with the headers that tell a client what to do next.
     pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
         let (status, body) = render(problem, request_id);

@@ -4,7 +4,7 @@
 
 use crate::{
     app::App,
-    http::call::{self, Head},
+    http::{call::Head, serve},
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -107,7 +107,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     app.metrics.connections.inc();
     app.metrics.connections_total.inc();
-    let filter = warp::service(call::filter(Arc::clone(&app)));
+    let filter = warp::service(serve::filter(Arc::clone(&app)));
     let service = service_fn(move |mut request: Request<Incoming>| {
         // warp's filters would copy the headers, and reject a request without a query: the head rides along instead.
         let headers = std::mem::take(request.headers_mut());

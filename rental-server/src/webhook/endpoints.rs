@@ -5,8 +5,8 @@ use crate::{
     edge,
     http::{
         call::Call,
-        handlers,
         reply::{Problem, Reply},
+        write::write,
     },
     routes,
     webhook::{Hooks, relay, send::Message},
@@ -59,29 +59,17 @@ impl Fresh {
     fn seal(&self, hooks: &Hooks, endpoint: Uuid) -> Result<String, Error> {
         hooks.master_key.seal(endpoint, self.nonce, &self.text).map_err(Error::Internal)
     }
-
-    /// The answer to the request that made it: the only one that shows the secret.
-    fn shown_in(&self, mut reply: Reply) -> Reply {
-        let replayed = reply.headers.contains_key("idempotent-replayed");
-        if reply.status.is_success() && !replayed && reply.body.last() == Some(&b'}') {
-            let mut body = reply.body[..reply.body.len() - 1].to_vec();
-            body.extend_from_slice(format!(",\"secret\":\"{}\"}}", self.text).as_bytes());
-            reply.body = body.into();
-        }
-        reply
-    }
 }
 
 /// POST /admin/v1/webhook_endpoints.
 pub(crate) async fn create(app: &App, call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let fresh = Fresh::new();
     let reply =
-        handlers::write(app, &Organization::system(), call, body, &Make { hooks: &app.hooks, fresh: &fresh, body })
-            .await?;
+        write(app, &Organization::system(), call, body, &Make { hooks: &app.hooks, fresh: &fresh, body }).await?;
     if let Some(id) = id_in(&reply.body) {
         app.hooks.endpoint_changed(id);
     }
-    Ok(fresh.shown_in(reply))
+    Ok(reply.showing_once("secret", &fresh.text))
 }
 
 fn id_in(body: &[u8]) -> Option<Uuid> {
@@ -98,22 +86,21 @@ pub(crate) async fn update(
     expected: &(dyn Fn(Revision) -> bool + Sync),
 ) -> Result<Reply, Problem> {
     let reply =
-        handlers::write(app, &Organization::system(), call, body, &Change { hooks: &app.hooks, id, body, expected })
-            .await?;
+        write(app, &Organization::system(), call, body, &Change { hooks: &app.hooks, id, body, expected }).await?;
     changed(app, id);
     Ok(reply)
 }
 
 /// POST /admin/v1/webhook_endpoints/{id}/enable and /disable. Twice is the same as once.
 pub(crate) async fn switch(app: &App, call: &Call, id: &str, enable: bool) -> Result<Reply, Problem> {
-    let reply = handlers::write(app, &Organization::system(), call, b"", &Switch { id, enable }).await?;
+    let reply = write(app, &Organization::system(), call, b"", &Switch { id, enable }).await?;
     changed(app, id);
     Ok(reply)
 }
 
 /// DELETE /admin/v1/webhook_endpoints/{id}: it and its secrets are gone at once, its due rows soon after.
 pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Reply, Problem> {
-    let reply = handlers::write(app, &Organization::system(), call, b"", &Delete { id }).await?;
+    let reply = write(app, &Organization::system(), call, b"", &Delete { id }).await?;
     changed(app, id);
     if let Some(id) = page::id(id) {
         tokio::spawn(purge(Arc::clone(&app.hooks), id));
@@ -153,9 +140,9 @@ pub(crate) async fn rotate(app: &App, call: &Call, id: &str, body: &[u8]) -> Res
     }
     let fresh = Fresh::new();
     let intent = Rotate { hooks: &app.hooks, fresh: &fresh, id, seconds };
-    let reply = handlers::write(app, &Organization::system(), call, body, &intent).await?;
+    let reply = write(app, &Organization::system(), call, body, &intent).await?;
     changed(app, id);
-    Ok(fresh.shown_in(reply))
+    Ok(reply.showing_once("secret", &fresh.text))
 }
 
 #[derive(Default, Deserialize)]
@@ -217,7 +204,7 @@ pub(crate) async fn resend(app: &App, call: &Call, id: &str, body: &[u8]) -> Res
     let asked: ResendBody = read(body, "`endpoint_id`")?;
     let organization = operation::owner_of(app.store(), &event::SPEC, id).await?;
     let intent = Resend { hooks: &app.hooks, organization: &organization, id, endpoint: asked.endpoint_id.as_deref() };
-    let reply = handlers::write(app, &organization, call, body, &intent).await?;
+    let reply = write(app, &organization, call, body, &intent).await?;
     for endpoint in relay::endpoints_of(&app.hooks, organization.id).await? {
         app.hooks.wake(endpoint.id);
     }
@@ -241,7 +228,7 @@ pub(crate) async fn recover(app: &App, call: &Call, id: &str, body: &[u8]) -> Re
     let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
     let (_, endpoint) = endpoint(app.store(), id).await?;
     let intent = Recover { endpoint: &endpoint, since, after };
-    let reply = handlers::write(app, &Organization::system(), call, body, &intent).await?;
+    let reply = write(app, &Organization::system(), call, body, &intent).await?;
     app.hooks.wake(endpoint.id);
     Ok(reply)
 }

@@ -25,12 +25,8 @@ pub(crate) enum Act {
     After(Duration, Box<Act>),
     /// Never answers; the connection stays open.
     Hang,
-    /// A 200 whose body comes a byte at a time and never ends.
-    Drip,
-    /// A 200 whose body comes as fast as it is read and never ends.
-    Endless,
-    /// A head that never ends.
-    EndlessHead,
+    /// The first bytes once, then the second again and again with this pause, until the other side has enough.
+    Pour(Vec<u8>, Vec<u8>, Duration),
     /// These bytes, then the connection closes.
     Raw(Vec<u8>),
 }
@@ -70,6 +66,28 @@ impl Seen {
 
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).expect("a delivery is JSON")
+    }
+}
+
+impl Act {
+    /// An answer with a body.
+    pub(crate) fn body(status: u16, body: &[u8]) -> Self {
+        Self::Answer(status, Vec::new(), body.to_vec())
+    }
+
+    /// An answer with one more header, such as `Retry-After: 1`.
+    pub(crate) fn header(status: u16, line: &str) -> Self {
+        Self::Answer(status, vec![line.to_owned()], Vec::new())
+    }
+
+    /// A 200 whose body comes a byte at a time and never ends.
+    pub(crate) fn drip() -> Self {
+        Self::Pour(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b".".to_vec(), Duration::from_millis(20))
+    }
+
+    /// An answer whose body comes as fast as it is read and never ends.
+    pub(crate) fn endless(status: u16) -> Self {
+        Self::Pour(format!("HTTP/1.1 {status} Endless\r\n\r\n").into_bytes(), vec![b'.'; 16 * 1024], Duration::ZERO)
     }
 }
 
@@ -271,7 +289,6 @@ fn unix_seconds() -> u64 {
 
 /// Says whether the connection can take another request.
 fn perform(act: &Act, stream: &mut TcpStream, shared: &Shared) -> bool {
-    let ok = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
     match act {
         Act::Status(status) => perform(&Act::Answer(*status, Vec::new(), Vec::new()), stream, shared),
         Act::Answer(status, headers, body) => {
@@ -288,9 +305,7 @@ fn perform(act: &Act, stream: &mut TcpStream, shared: &Shared) -> bool {
             let _ = stream.read(&mut [0]);
             false
         }
-        Act::Drip => pour(stream, shared, &[ok, b"\r\n".as_slice()].concat(), b".", Duration::from_millis(20)),
-        Act::Endless => pour(stream, shared, &[ok, b"\r\n".as_slice()].concat(), &[b'.'; 16 * 1024], Duration::ZERO),
-        Act::EndlessHead => pour(stream, shared, ok, b"X-Filler: 0123456789\r\n", Duration::ZERO),
+        Act::Pour(head, drop, pause) => pour(stream, shared, head, drop, *pause),
         Act::Raw(bytes) => {
             let _ = stream.write_all(bytes);
             false

@@ -1,0 +1,122 @@
+//! From the head of a request to the bytes of its answer.
+//!
+//! A single warp filter collects the call; it never rejects, so no rejection can decide a status or fall through to
+//! another route. Order of checks: `docs/decisions.md`, "Errors".
+
+use crate::{
+    app::App,
+    edge::{self, Moment},
+    http::{
+        call::{BodyStream, Call, Head},
+        handlers,
+        reply::{self, Problem, Reply},
+    },
+    routes::Found,
+};
+use bytes::{Buf, Bytes};
+use rental_core::error::Error;
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+};
+use warp::{
+    Filter,
+    http::{HeaderValue, Response, header},
+};
+
+/// The filter that serves everything.
+pub(crate) fn filter(app: Arc<App>) -> impl Filter<Extract = (Response<Bytes>,), Error = warp::Rejection> + Clone {
+    warp::method().and(warp::ext::get::<Arc<Head>>()).and(warp::body::stream()).then(move |method, head, body| {
+        let app = Arc::clone(&app);
+        async move {
+            let (reading, read) = (AtomicBool::new(false), AtomicBool::new(false));
+            let call = Call { method, head, request_id: edge::request_id(), moment: Moment::new(), reading, read };
+            serve(&app, call, body).await
+        }
+    })
+}
+
+async fn serve<B: BodyStream>(app: &App, call: Call, body: B) -> Response<Bytes> {
+    let mut body = pin!(body);
+    let (row, outcome) = match app.routes.find(&call.method, call.path()) {
+        Ok(found) => (Some(found.row), guarded(app, &found, &call, body.as_mut()).await),
+        Err(problem) => (None, Err(problem)),
+    };
+    let answer = outcome.unwrap_or_else(|problem| {
+        log_problem(&problem, &call);
+        Reply::problem(&problem, &call.request_id)
+    });
+    if call.has_unread_body() {
+        skip_arrived(app, &call, body).await;
+    }
+    let mut response = reply::finish(answer, &call.request_id);
+    if app.draining.load(Ordering::Relaxed) || call.has_unread_body() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let (status, took) = (response.status().as_u16(), call.head.at.elapsed());
+    app.metrics.record(row, status, took);
+    tracing::debug!(request_id = call.request_id, method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
+    response
+}
+
+/// Takes what has arrived of a body that nobody wants: if that is all of it, the connection can be used again.
+async fn skip_arrived<B: BodyStream>(app: &App, call: &Call, mut body: Pin<&mut B>) {
+    // Reading would invite a client to send that waits to be asked (RFC 9110, 10.1.1).
+    if call.headers().contains_key(header::EXPECT) {
+        return;
+    }
+    let mut skipped = 0;
+    while skipped <= app.limits.max_body {
+        match std::future::poll_fn(|context| Poll::Ready(body.as_mut().poll_next(context))).await {
+            Poll::Ready(Some(Ok(chunk))) => skipped += chunk.remaining(),
+            Poll::Ready(None) => return call.read.store(true, Ordering::Relaxed),
+            Poll::Ready(Some(Err(_))) | Poll::Pending => return,
+        }
+    }
+}
+
+/// Within the request time-out, and with a panic turned into a 500.
+async fn guarded<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Result<Reply, Problem> {
+    let mut handling = pin!(catch_panic(handlers::handle(app, found, call, body)));
+    // Most requests are answered at once, from memory: only those that wait need a timer.
+    let at_once = std::future::poll_fn(|context| Poll::Ready(handling.as_mut().poll(context))).await;
+    let outcome = match at_once {
+        Poll::Ready(outcome) => Ok(outcome),
+        Poll::Pending => tokio::time::timeout_at((call.head.at + app.limits.request_timeout).into(), handling).await,
+    };
+    match outcome {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(())) => Err(Problem::Core(Error::Internal("a handler panicked".into()))),
+        Err(_) if call.reading.load(Ordering::Relaxed) => Err(Problem::BodyTimeout),
+        Err(_) => Err(Problem::Core(Error::Unavailable("the request took longer than the request time-out".into()))),
+    }
+}
+
+async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, ()> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+        Err(_) => Poll::Ready(Err(())),
+    })
+    .await
+}
+
+fn log_problem(problem: &Problem, call: &Call) {
+    let (request_id, method, path) = (&call.request_id, &call.method, call.path());
+    match problem {
+        Problem::Core(Error::Internal(detail)) => {
+            tracing::error!(request_id, %method, path, detail, "a request failed")
+        }
+        Problem::Core(Error::Unavailable(detail)) => {
+            tracing::warn!(request_id, %method, path, detail, "a request was turned away")
+        }
+        other => tracing::debug!(request_id, %method, path, problem = ?other, "a request was refused"),
+    }
+}

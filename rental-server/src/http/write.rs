@@ -1,0 +1,59 @@
+//! How a write over HTTP ends: committed once for each idempotency key, with the answer that is kept.
+
+use crate::{
+    app::App,
+    http::{
+        call::Call,
+        reply::{Problem, Reply, etag, render},
+    },
+};
+use rental_core::{
+    error::Error,
+    idempotency::Ticket,
+    operation::{self, Intent, Written},
+    resources::organization::Organization,
+};
+use warp::http::{HeaderName, StatusCode, header};
+
+/// Performs a write, once for each idempotency key.
+pub(crate) async fn write(
+    app: &App,
+    organization: &Organization,
+    call: &Call,
+    body: &[u8],
+    intent: &dyn Intent,
+) -> Result<Reply, Problem> {
+    let ticket = ticket(call, body)?;
+    let running = ticket.as_ref().map(|ticket| app.begin(organization.id, &ticket.name)).transpose()?;
+    let rendered = |error: &Error| {
+        let (status, body) = render(&Problem::Core(error.clone()), &call.request_id);
+        (status.as_u16(), body)
+    };
+    let outcome =
+        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+    drop(running);
+    let Written { status, body, revision, replayed, committed } = outcome?;
+    if committed {
+        app.hooks.committed();
+    }
+    let mut reply = Reply::json(body);
+    reply.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(revision) = revision {
+        reply = reply.with(header::ETAG, &etag(revision));
+    }
+    if replayed {
+        app.metrics.replays.inc();
+        reply = reply.with(HeaderName::from_static("idempotent-replayed"), "true");
+    }
+    Ok(reply)
+}
+
+fn ticket(call: &Call, body: &[u8]) -> Result<Option<Ticket>, Problem> {
+    let name = HeaderName::from_static("idempotency-key");
+    let bad = |rule| Problem::BadHeader { name: "Idempotency-Key", rule };
+    if !call.headers().contains_key(&name) {
+        return Ok(None);
+    }
+    let value = call.single(&name).map_err(|()| bad("must be sent once, as visible ASCII characters"))?.unwrap_or("");
+    Ticket::new(value.as_bytes(), call.method.as_str(), call.path(), body).map(Some).map_err(bad)
+}
