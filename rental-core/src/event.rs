@@ -40,6 +40,17 @@ pub enum EventType {
     LeadReceived,
 }
 
+/// The names of the fourteen types.
+pub const EVENT_NAMES: &[&str] = &{
+    let mut names = [""; EVENT_TYPES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = EVENT_TYPES[at].1;
+        at += 1;
+    }
+    names
+};
+
 /// One row for each type: name, resource in `data`, when it is sent.
 pub const EVENT_TYPES: [(EventType, &str, &str, &str); 14] = [
     (EventType::RentalCreated, "rental.created", "rental", "A rental was created."),
@@ -67,7 +78,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     fields: &[
         id("\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
         object("\"event\""),
-        field("type", Kind::Text(255), "One of the fourteen event types.", "\"rental.created\""),
+        field("type", Kind::Word(EVENT_NAMES), "One of the fourteen event types.", "\"rental.created\""),
         field("created", Kind::Integer(0, i64::MAX), "Unix timestamp in seconds.", "1777973400"),
         field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
     ],

@@ -105,6 +105,13 @@ impl Delivery {
         }
     }
 
+    /// Ends it without another attempt.
+    pub fn give_up(&mut self, reason: &str, now: Timestamp) {
+        self.status = "failed".into();
+        (self.next_attempt_at, self.last_error) = (None, Some(reason.into()));
+        self.touch(now);
+    }
+
     /// Notes an attempt and what follows it.
     pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);

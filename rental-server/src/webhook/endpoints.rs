@@ -114,19 +114,32 @@ fn changed(app: &App, id: &str) {
     }
 }
 
-/// Removes the due rows of an endpoint that is gone, a few at a time.
+/// Gives up what waits for an endpoint that is gone, a few deliveries at a time.
 async fn purge(hooks: Arc<Hooks>, id: Uuid) {
-    loop {
-        let Ok(rows) = hooks.store().scan(&key::all_due_rows(id), 256).await else { return };
+    while let Ok(rows) = hooks.store().scan(&key::all_due_rows(id), 256).await {
         if rows.is_empty() {
             return;
         }
-        let mut batch = Batch::default();
-        rows.into_iter().for_each(|row| batch.delete(row.key));
-        if hooks.store().commit(batch).await.is_err() {
+        if let Err(error) = give_up(&hooks, rows).await {
+            tracing::warn!(%id, ?error, "cannot give up what waits for a deleted webhook endpoint");
             return;
         }
     }
+}
+
+async fn give_up(hooks: &Hooks, rows: Vec<Record>) -> Result<(), Error> {
+    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
+    let places: Vec<_> = rows.iter().filter_map(place).collect();
+    let mut batch = Batch::default();
+    for record in hooks.store().get(&places).await?.into_iter().flatten() {
+        let mut object: Delivery = parse(&record.key, &record.value)?;
+        object.give_up("endpoint_deleted", edge::now());
+        batch.replace(record.key, record.revision, to_json(&object)?);
+    }
+    rows.into_iter().for_each(|row| batch.delete(row.key));
+    // A delivery that ended meanwhile makes it stale: the next round reads it as it is then.
+    hooks.store().commit(batch).await?;
+    Ok(())
 }
 
 /// POST /admin/v1/webhook_endpoints/{id}/rotate_secret: old and new secret both sign until the overlap ends.
