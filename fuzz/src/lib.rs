@@ -4,11 +4,14 @@
 
 pub mod body;
 pub mod cursor;
+pub mod deliveries;
 pub mod holds;
 pub mod idempotency_header;
 pub mod key_order;
 pub mod money;
 pub mod query;
+pub mod signature;
+pub mod webhook_url;
 
 use rental_core::{
     resources::{API, api_key, organization},

@@ -23,4 +23,4 @@ macro_rules! targets {
     )*};
 }
 
-targets!(body, cursor, holds, idempotency_header, key_order, money, query);
+targets!(body, cursor, deliveries, holds, idempotency_header, key_order, money, query, signature, webhook_url);
