@@ -28,8 +28,8 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 pub fn key_text(random: &[u8; 32]) -> String {
     let mut text = String::from(KEY_PREFIX);
     push_base62(&mut text, random, RANDOM_DIGITS);
-    let checksum = crc32fast::hash(text.as_bytes()).to_be_bytes();
-    push_base62(&mut text, &checksum, CHECKSUM_DIGITS);
+    let checksum = checksum_digits(&text);
+    text.extend(checksum.map(char::from));
     text
 }
 
@@ -41,9 +41,7 @@ pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
         return None;
     }
     let (body, checksum) = presented.split_at(presented.len() - CHECKSUM_DIGITS);
-    let mut expected = String::with_capacity(CHECKSUM_DIGITS);
-    push_base62(&mut expected, &crc32fast::hash(body.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS);
-    (expected == checksum).then(|| Sha256::digest(presented.as_bytes()).into())
+    (checksum_digits(body) == checksum.as_bytes()).then(|| Sha256::digest(presented.as_bytes()).into())
 }
 
 /// What lies at [`crate::store::key::access`]: the whole hash, then the id of the key's record.
@@ -57,6 +55,17 @@ pub fn entry(hash: &[u8; 32], id: Uuid) -> Bytes {
 pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<Uuid> {
     let (whole, id) = stored.split_at_checked(32)?;
     if bool::from(whole.ct_eq(hash)) { Uuid::from_slice(id).ok() } else { None }
+}
+
+/// The CRC-32 of the beginning of a key, in base 62.
+fn checksum_digits(body: &str) -> [u8; CHECKSUM_DIGITS] {
+    let mut rest = crc32fast::hash(body.as_bytes());
+    let mut digits = [b'0'; CHECKSUM_DIGITS];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits
 }
 
 /// Long division by 62, most significant digit first, padded to `width`.

@@ -17,7 +17,6 @@ use std::{
 };
 
 const TOKEN: &str = "bench-admin-token-of-more-than-32-characters";
-const FLOOR: &str = "127.0.0.1:3031";
 const PAIRS: usize = 5;
 
 #[path = "bench/webhooks.rs"]
@@ -55,8 +54,8 @@ fn release(name: &str) -> PathBuf {
 }
 
 fn measure_rates(server: &Server) -> Outcome<()> {
-    let mut floor = Command::new(release("examples/floor")).spawn()?;
-    std::thread::sleep(Duration::from_millis(500));
+    let mut floor = Command::new(release("examples/floor")).stdout(Stdio::piped()).spawn()?;
+    let floor_address = announced(&mut floor)?;
     let vehicle = json!({"name": "White Tesla", "make": "Tesla", "model": "Model 3", "year": 2023, "plate": "ABC1234", "daily_rate": 89.5});
     let id = server.call("/v1/vehicles", &vehicle)?["id"].as_str().unwrap_or_default().to_owned();
     let one = format!("/v1/vehicles/{id}");
@@ -70,7 +69,7 @@ fn measure_rates(server: &Server) -> Outcome<()> {
         let mut pairs = Vec::new();
         for round in 0..=PAIRS {
             let ours = wrk(&server.address, path, Some(&server.key), body, connections)?;
-            let floor = wrk(FLOOR, "/v1/vehicles/x", None, None, connections)?;
+            let floor = wrk(&floor_address, "/v1/vehicles/x", None, None, connections)?;
             // The first pair warms up.
             if round > 0 {
                 pairs.push((ours.0, ours.1, ours.0 / floor.0));
@@ -164,6 +163,13 @@ fn millis(text: &str) -> Option<f64> {
     )
 }
 
+/// The address in the first line that a program prints.
+fn announced(process: &mut Child) -> Outcome<String> {
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+    Ok(line.trim().rsplit_once("http://").ok_or("a program did not say where it listens")?.1.to_owned())
+}
+
 /// The measured server on a temporary store; killed when it goes out of scope.
 struct Server {
     process: Child,
@@ -181,9 +187,7 @@ impl Server {
             .env("RENTAL_ADMIN_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .spawn()?;
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
-        let address = line.trim().rsplit_once("http://").ok_or("the server said nothing")?.1.to_owned();
+        let address = announced(&mut process)?;
         Ok(Self { process, address, key: String::new(), _directory: directory })
     }
 

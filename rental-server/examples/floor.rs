@@ -1,6 +1,6 @@
 //! The floor that the server is measured against: the least that warp can do for a request.
 //!
-//! `GET /v1/vehicles/{id}` answers a constant vehicle, `GET /v1/vehicles` a constant list of 20. `floor [PORT]`, default 3031.
+//! `GET /v1/vehicles/{id}` answers a constant vehicle, `GET /v1/vehicles` a constant list of 20. It prints its address.
 
 use bytes::Bytes;
 use warp::{Filter, http::Response};
@@ -15,10 +15,11 @@ fn json(body: Bytes) -> Response<Bytes> {
 
 #[tokio::main]
 async fn main() {
-    let port: u16 = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(3031);
     let head = r#"{"object":"list","has_more":true,"next_cursor":"0190d0f2-7c3a-7cc0-8000-000000000001","data":"#;
     let list = Bytes::from(format!("{head}[{}]}}", [VEHICLE; 20].join(",")));
     let one = warp::path!("v1" / "vehicles" / String).map(|_| json(Bytes::from_static(VEHICLE.as_bytes())));
     let all = warp::path!("v1" / "vehicles").map(move || json(list.clone()));
-    warp::serve(warp::get().and(one.or(all))).run(([127, 0, 0, 1], port)).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    println!("http://{}", listener.local_addr().expect("a bound address"));
+    warp::serve(warp::get().and(one.or(all))).incoming(listener).run().await;
 }

@@ -54,15 +54,24 @@ pub(crate) fn secret_bytes() -> [u8; 32] {
 }
 
 /// `req_` and 32 hexadecimal digits, unique among all servers; not a secret.
-pub(crate) fn request_id() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    static SEED: std::sync::OnceLock<u128> = std::sync::OnceLock::new();
-    let seed = *SEED.get_or_init(|| u128::from_be_bytes(secret_bytes()[..16].try_into().unwrap_or_default()));
-    let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
-    // An odd multiplier makes different numbers of different counts; the seed tells one process from another.
-    let id = seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
-    let mut text = String::with_capacity(36);
-    text.push_str("req_");
-    text.push_str(Uuid::from_u128(id).simple().encode_lower(&mut Uuid::encode_buffer()));
-    text
+#[derive(Clone, Copy)]
+pub(crate) struct RequestId([u8; 36]);
+
+impl RequestId {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        static SEED: LazyLock<u128> =
+            LazyLock::new(|| u128::from_be_bytes(secret_bytes()[..16].try_into().unwrap_or_default()));
+        let count = u128::from(COUNT.fetch_add(1, Ordering::Relaxed));
+        // An odd multiplier makes different numbers of different counts; the seed tells one process from another.
+        let id = SEED.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+        let mut text = *b"req_00000000000000000000000000000000";
+        Uuid::from_u128(id).simple().encode_lower(&mut text[4..]);
+        Self(text)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        // Always ASCII.
+        std::str::from_utf8(&self.0).unwrap_or("")
+    }
 }

@@ -40,16 +40,15 @@ pub(crate) struct Usage {
 }
 
 /// An accepted key.
-#[derive(Clone)]
 pub(crate) struct Pass {
-    pub(crate) principal: Arc<Principal>,
+    pub(crate) principal: Principal,
     pub(crate) usage: Arc<Usage>,
 }
 
 struct Seen {
     epoch: u64,
     hash: [u8; 32],
-    pass: Pass,
+    pass: Arc<Pass>,
 }
 
 /// The memory of keys.
@@ -69,7 +68,7 @@ impl Gate {
     }
 
     /// Who presents this key. Whether the request is allowed is [`Principal::authorize`]'s to say.
-    pub(crate) async fn open(&self, store: &dyn Store, presented: &str, now: Timestamp) -> Result<Pass, Error> {
+    pub(crate) async fn open(&self, store: &dyn Store, presented: &str, now: Timestamp) -> Result<Arc<Pass>, Error> {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
         let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
         let epoch = self.epoch.load(Ordering::SeqCst);
@@ -84,33 +83,36 @@ impl Gate {
         Ok(pass)
     }
 
-    fn remembered(&self, hash: &[u8; 32], epoch: u64) -> Option<Pass> {
+    fn remembered(&self, hash: &[u8; 32], epoch: u64) -> Option<Arc<Pass>> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
         let entry = seen.get(&hash[..16])?;
-        (entry.epoch == epoch && entry.hash == *hash).then(|| entry.pass.clone())
+        (entry.epoch == epoch && entry.hash == *hash).then(|| Arc::clone(&entry.pass))
     }
 
     /// `epoch` is that from before the read: if something changed meanwhile, the entry never counts.
-    fn remember(&self, hash: [u8; 32], epoch: u64, principal: Principal) -> Pass {
+    fn remember(&self, hash: [u8; 32], epoch: u64, principal: Principal) -> Arc<Pass> {
         let mut usages = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         if usages.len() >= MOST_KEYS {
             usages.clear();
         }
         let usage = Arc::clone(usages.entry(principal.key.id).or_default());
-        let pass = Pass { principal: Arc::new(principal), usage };
+        let pass = Arc::new(Pass { principal, usage });
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_KEYS {
             seen.clear();
         }
         let mut selector = [0; 16];
         selector.copy_from_slice(&hash[..16]);
-        seen.insert(selector, Seen { epoch, hash, pass: pass.clone() });
+        seen.insert(selector, Seen { epoch, hash, pass: Arc::clone(&pass) });
         pass
     }
 
     fn note_use(&self, pass: &Pass, now: Timestamp) {
         let minute = now.millis() / MINUTE;
-        if pass.usage.minute.swap(minute, Ordering::Relaxed) != minute {
+        // Read before written: a line that nobody writes stays in the cache of every core.
+        if pass.usage.minute.load(Ordering::Relaxed) != minute
+            && pass.usage.minute.swap(minute, Ordering::Relaxed) != minute
+        {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(pass.principal.key.id, minute);
         }
     }

@@ -2,12 +2,18 @@
 
 use crate::routes::Routes;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
+    metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 use rental_core::{store::redb::WriterStats, webhook::attempt::Ending};
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct Request {
@@ -22,11 +28,50 @@ struct Endpoint {
     path: String,
 }
 
+/// A histogram of durations without a lock: every request adds to it.
+#[derive(Clone, Debug, Default)]
+struct Durations(Arc<DurationCounts>);
+
+#[derive(Debug, Default)]
+struct DurationCounts {
+    /// One for each bound, and one for what is longer than all.
+    counts: [AtomicU64; BUCKETS.len() + 1],
+    micros: AtomicU64,
+}
+
+impl Durations {
+    fn observe(&self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let bucket = BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len());
+        self.0.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        self.0.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+impl TypedMetric for Durations {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
+impl EncodeMetric for Durations {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
+        let bounds = BUCKETS.into_iter().chain([f64::INFINITY]);
+        let counts: Vec<(f64, u64)> =
+            bounds.zip(self.0.counts.iter().map(|count| count.load(Ordering::Relaxed))).collect();
+        let all = counts.iter().map(|(_, count)| count).sum();
+        let seconds = self.0.micros.load(Ordering::Relaxed) as f64 / 1e6;
+        encoder.encode_histogram::<NoLabelSet>(seconds, all, &counts, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
 /// Handles for one endpoint, looked up once so that a request only adds to atomics.
 struct Row {
     /// 2xx, 3xx, 4xx, 5xx.
     by_status: [Counter; 4],
-    duration: Histogram,
+    duration: Durations,
 }
 
 /// What happens to deliveries.
@@ -84,7 +129,7 @@ impl Metrics {
     pub(crate) fn new(routes: &Routes, hooks: &HookMetrics) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
-        let durations = Family::<Endpoint, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        let durations = Family::<Endpoint, Durations>::default();
         registry.register("http_requests", "Requests by endpoint and class of status", requests.clone());
         registry.register(
             "http_request_duration_seconds",
@@ -119,7 +164,7 @@ impl Metrics {
     pub(crate) fn record(&self, row: Option<usize>, status: u16, took: Duration) {
         let row = row.and_then(|row| self.rows.get(row)).unwrap_or(&self.unmatched);
         row.by_status[usize::from(status / 100).clamp(2, 5) - 2].inc();
-        row.duration.observe(took.as_secs_f64());
+        row.duration.observe(took);
     }
 
     /// The page, with the store's numbers as they are now.

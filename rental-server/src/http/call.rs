@@ -1,6 +1,9 @@
 //! One call: the head of a request, and its body when somebody asks for it.
 
-use crate::{edge::Moment, http::reply::Problem};
+use crate::{
+    edge::{Moment, RequestId},
+    http::reply::Problem,
+};
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use std::{
@@ -19,13 +22,15 @@ pub(crate) struct Head {
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
     pub(crate) at: Instant,
+    /// Whether a body follows.
+    pub(crate) has_body: bool,
 }
 
 /// Everything a handler may ask of a request but its body.
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) head: Arc<Head>,
-    pub(crate) request_id: String,
+    pub(crate) request_id: RequestId,
     pub(crate) moment: Moment,
     /// Whether the body is being read: who is late then is the client.
     pub(crate) reading: AtomicBool,
@@ -46,9 +51,7 @@ impl Call {
 
     /// Whether a body is still on the way: the connection ends with the answer then, and says so (RFC 9112, 9.6).
     pub(crate) fn has_unread_body(&self) -> bool {
-        let headers = self.headers();
-        let announced = headers.get(header::CONTENT_LENGTH).is_some_and(|length| length != "0");
-        (announced || headers.contains_key(header::TRANSFER_ENCODING)) && !self.read.load(Ordering::Relaxed)
+        self.head.has_body && !self.read.load(Ordering::Relaxed)
     }
 
     /// All headers.

@@ -80,7 +80,7 @@ async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, 
     });
     if let Some((_, Verdict { allowed: false, wait_secs, .. })) = verdict {
         let refused = Problem::TooManyRequests { retry_after: wait_secs };
-        return Ok(with_limits(Reply::problem(&refused, &call.request_id), verdict));
+        return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), verdict));
     }
     let organization = &pass.principal.organization;
     let handled = match found.endpoint.action {
@@ -92,7 +92,7 @@ async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, 
     match verdict {
         None => handled,
         Some(_) => {
-            let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, &call.request_id));
+            let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, call.request_id.as_str()));
             Ok(with_limits(reply, verdict))
         }
     }

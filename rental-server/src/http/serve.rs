@@ -5,7 +5,7 @@
 
 use crate::{
     app::App,
-    edge::{self, Moment},
+    edge::{Moment, RequestId},
     http::{
         call::{BodyStream, Call, Head},
         handlers,
@@ -30,13 +30,16 @@ use warp::{
     http::{HeaderValue, Response, header},
 };
 
-/// The filter that serves everything.
-pub(crate) fn filter(app: Arc<App>) -> impl Filter<Extract = (Response<Bytes>,), Error = warp::Rejection> + Clone {
-    warp::method().and(warp::ext::get::<Arc<Head>>()).and(warp::body::stream()).then(move |method, head, body| {
-        let app = Arc::clone(&app);
+/// The filter that serves one request with this head.
+pub(crate) fn filter(
+    app: Arc<App>,
+    head: Arc<Head>,
+) -> impl Filter<Extract = (Response<Bytes>,), Error = warp::Rejection> + Clone {
+    warp::method().and(warp::body::stream()).then(move |method, body| {
+        let (app, head) = (Arc::clone(&app), Arc::clone(&head));
         async move {
             let (reading, read) = (AtomicBool::new(false), AtomicBool::new(false));
-            let call = Call { method, head, request_id: edge::request_id(), moment: Moment::new(), reading, read };
+            let call = Call { method, head, request_id: RequestId::new(), moment: Moment::new(), reading, read };
             serve(&app, call, body).await
         }
     })
@@ -50,18 +53,18 @@ async fn serve<B: BodyStream>(app: &App, call: Call, body: B) -> Response<Bytes>
     };
     let answer = outcome.unwrap_or_else(|problem| {
         log_problem(&problem, &call);
-        Reply::problem(&problem, &call.request_id)
+        Reply::problem(&problem, call.request_id.as_str())
     });
     if call.has_unread_body() {
         skip_arrived(app, &call, body).await;
     }
-    let mut response = reply::finish(answer, &call.request_id);
+    let mut response = reply::finish(answer, call.request_id.as_str());
     if app.draining.load(Ordering::Relaxed) || call.has_unread_body() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     let (status, took) = (response.status().as_u16(), call.head.at.elapsed());
     app.metrics.record(row, status, took);
-    tracing::debug!(request_id = call.request_id, method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
+    tracing::debug!(request_id = call.request_id.as_str(), method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 
@@ -109,7 +112,7 @@ async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, ()> {
 }
 
 fn log_problem(problem: &Problem, call: &Call) {
-    let (request_id, method, path) = (&call.request_id, &call.method, call.path());
+    let (request_id, method, path) = (call.request_id.as_str(), &call.method, call.path());
     match problem {
         Problem::Core(Error::Internal(detail)) => {
             tracing::error!(request_id, %method, path, detail, "a request failed")

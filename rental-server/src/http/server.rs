@@ -6,12 +6,20 @@ use crate::{
     app::App,
     http::{call::Head, serve},
 };
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{
+    Request,
+    body::{Body, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
 use std::{
     future::Future,
     pin::pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 use tokio::{
@@ -22,6 +30,8 @@ use tower_service::Service;
 
 /// Time for a request's head, counted from the end of the request before: also the longest that a connection idles.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a connection is looked at for that.
+const TICK: Duration = Duration::from_secs(10);
 /// Most header fields of a request.
 const MAX_HEADERS: usize = 64;
 /// Most bytes of a request's head.
@@ -98,6 +108,40 @@ async fn drain_all(
     }
 }
 
+/// The requests of one connection, counted so that silence shows without a clock.
+#[derive(Default)]
+struct Traffic {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+/// A request until its answer is made.
+struct InFlight(Arc<Traffic>);
+
+impl Traffic {
+    fn begin(self: &Arc<Self>) -> InFlight {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    /// Resolves when nothing was in flight and nothing began for the whole of [`HEAD_TIMEOUT`], give or take a tick.
+    async fn ceased(&self) {
+        let (mut seen, mut quiet) = (u64::MAX, 0);
+        while quiet < HEAD_TIMEOUT.as_secs() / TICK.as_secs() {
+            tokio::time::sleep(TICK).await;
+            let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
+            quiet = if begun == ended && (begun == seen || begun == 0) { quiet + 1 } else { 0 };
+            seen = begun;
+        }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 async fn connection(
     stream: TcpStream,
     app: Arc<App>,
@@ -107,19 +151,31 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     app.metrics.connections.inc();
     app.metrics.connections_total.inc();
-    let filter = warp::service(serve::filter(Arc::clone(&app)));
+    let traffic = Arc::new(Traffic::default());
+    let (seen, served) = (Arc::clone(&traffic), Arc::clone(&app));
     let service = service_fn(move |mut request: Request<Incoming>| {
-        // warp's filters would copy the headers, and reject a request without a query: the head rides along instead.
+        // warp's filters would copy the headers, and reject a request without a query: they get the head by capture.
         let headers = std::mem::take(request.headers_mut());
-        let head = Head { uri: request.uri().clone(), headers, at: Instant::now() };
-        request.extensions_mut().insert(Arc::new(head));
-        filter.clone().call(request)
+        let has_body = !request.body().is_end_stream();
+        let head = Head { uri: request.uri().clone(), headers, at: Instant::now(), has_body };
+        let answer = warp::service(serve::filter(Arc::clone(&served), Arc::new(head))).call(request);
+        let request = seen.begin();
+        async move {
+            let answer = answer.await;
+            drop(request);
+            answer
+        }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
+    // Not hyper's time-out for heads: it sets a timer anew for each request, which every request would pay for.
+    builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let outcome = tokio::select! {
         outcome = serving.as_mut() => outcome,
+        () = traffic.ceased() => {
+            tracing::debug!("a connection sent no request in time");
+            Ok(())
+        }
         // A connection that was just accepted has its request still on the way: it gets the same grace.
         () = async { drop(drained.wait_for(|drained| *drained).await); tokio::time::sleep(GRACE).await } => {
             serving.as_mut().graceful_shutdown();

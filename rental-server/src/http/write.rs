@@ -26,7 +26,7 @@ pub(crate) async fn write(
     let ticket = ticket(call, body)?;
     let running = ticket.as_ref().map(|ticket| app.begin(organization.id, &ticket.name)).transpose()?;
     let rendered = |error: &Error| {
-        let (status, body) = render(&Problem::Core(error.clone()), &call.request_id);
+        let (status, body) = render(&Problem::Core(error.clone()), call.request_id.as_str());
         (status.as_u16(), body)
     };
     let outcome =

@@ -23,7 +23,7 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Check, Order, Record, Revision, Span, Store, Write, key},
+    store::{Batch, Check, Order, Record, Revision, Span, Store, key},
     value::Timestamp,
     webhook::{
         fan_out,
@@ -262,6 +262,7 @@ impl Intent for Make<'_> {
             let made: WebhookEndpoint =
                 serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
             check_target(self.hooks, &made.url)?;
+            let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
             if relay::endpoints_of(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",
@@ -271,8 +272,12 @@ impl Intent for Make<'_> {
             let mut sealed = Sealed::default();
             sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
-            // From now on the organization's events go through the outbox; see `operation::is_subscribed`.
-            prepared.batch.writes.push(Write::Put(key::subscribed(made.organization_id), 1, Bytes::new()));
+            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. That the mark
+            // is as it was read makes two that race for the last place come one after the other.
+            match mark {
+                Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
+                None => prepared.batch.insert(key::subscribed(made.organization_id), Bytes::new()),
+            }
             Ok(prepared)
         })
     }

@@ -190,13 +190,13 @@ impl Lane {
         }
     }
 
-    fn is_probing(&self) -> bool {
-        self.failures > 0
+    /// Attempts that may be in flight: one while the endpoint is probed.
+    fn most(&self) -> usize {
+        if self.failures > 0 { 1 } else { CONCURRENCY }
     }
 
     async fn start_due(&mut self) -> Result<(), Error> {
-        let most = if self.is_probing() { 1 } else { CONCURRENCY };
-        while self.running.len() < most && edge::now() >= self.probe_at {
+        while self.running.len() < self.most() && edge::now() >= self.probe_at {
             if self.window.is_empty() && self.unread {
                 self.refill().await?;
             }
@@ -234,6 +234,10 @@ impl Lane {
 
     /// When to look again without being told.
     fn next_wake(&self) -> Option<u64> {
+        if self.running.len() >= self.most() {
+            // Nothing can start before an attempt ends, and that wakes the lane.
+            return None;
+        }
         let waiting = (self.unread || !self.window.is_empty()) && self.running.is_empty();
         let probe = waiting.then(|| self.probe_at.millis());
         let retry = self.next_retry.map(|millis| millis.max(self.probe_at.millis()));

@@ -174,12 +174,12 @@ impl Resolve for Guard {
         let (allow_private, lookups) = (self.allow_private, Arc::clone(&self.lookups));
         Box::pin(async move {
             let _permit = lookups.acquire_owned().await;
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| Box::new(Refusal::Unknown))?;
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| Refusal::Unknown)?;
             let found: Vec<SocketAddr> = found.collect();
             let forbidden = |address: &IpAddr| !allow_private && !target::is_public(*address);
             // One forbidden address among others is a sign of a trick, not of a public service.
             if found.iter().any(|socket| forbidden(&socket.ip())) {
-                return Err(Box::new(Refusal::Forbidden).into());
+                return Err(Refusal::Forbidden.into());
             }
             let addresses: Addrs = Box::new(found.into_iter());
             Ok(addresses)

@@ -110,7 +110,8 @@ fn the_command_line_opens_no_store() {
 fn the_verifier_stands_alone() {
     for (folder, manifest) in manifests() {
         let named = dependencies(&manifest);
-        assert!(!named.contains("rental-webhook-verify"), "{folder}");
+        // Fuzzing holds it against what the server signs; the programs do not need it.
+        assert!(folder == "fuzz" || !named.contains("rental-webhook-verify"), "{folder}");
         let own = named.iter().filter(|name| name.starts_with("rental-"));
         assert!(folder != "rental-webhook-verify" || own.count() == 0, "{folder}");
     }

@@ -49,7 +49,9 @@ impl Server {
     /// A server on the store in `directory`, which may exist already.
     pub(crate) fn start_in(directory: &Path, flags: &[&str]) -> Self {
         // The shell outlives neither this process (its stdin closes) nor the server, so no test leaves a server behind.
-        let script = r#""$@" & server=$!; echo "pid $server"; read -r _; kill -9 $server 2>/dev/null; wait $server"#;
+        // It gives its stdout away, so that a server that ends before it listens is noticed.
+        let script =
+            r#""$@" & server=$!; echo "pid $server"; exec >&2; read -r _; kill -9 $server 2>/dev/null; wait $server"#;
         let log = directory.join(format!("log-{}", rand_suffix()));
         let mut shell = Command::new("sh")
             .args(["-c", script, "sh", env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
@@ -99,8 +101,10 @@ impl Server {
         self.shell.wait().expect("the shell ends").code()
     }
 
+    /// Ended, and not waited for yet. Its first thread looks so before the others, which may still hold files, have gone.
     fn is_zombie(&self) -> bool {
-        fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| stat.contains(") Z "))
+        let ended = fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| stat.contains(") Z "));
+        ended && fs::read_dir(format!("/proc/{}/task", self.pid)).is_ok_and(|threads| threads.count() <= 1)
     }
 
     /// Everything that the server wrote to stderr so far.

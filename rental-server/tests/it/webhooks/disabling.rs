@@ -2,8 +2,8 @@
 //! Webhooks).
 
 use super::{
-    PRIVATE, act, hook, hook_at, many_events, observed, one_event, quiet_while, wait_for_deliveries, wait_for_state,
-    with_schedule,
+    PRIVATE, act, hook, hook_at, many_events, observed, one_event, quiet_while, wait_for, wait_for_deliveries,
+    wait_for_state, with_schedule,
 };
 use crate::support::{
     Organization, Server,
@@ -82,7 +82,7 @@ fn the_count_survives_kill_9_and_a_restart() {
     let first = Server::start_in(directory.path(), &flags);
     let before = first.organization();
     let hook = hook(&before, &receiver);
-    many_events(&before, 8);
+    many_events(&before, 30);
     receiver.wait_for(13);
     wait_for_state(&first, &hook, "12 failures", |state| state["failures_in_a_row"] == 12);
     first.signal("KILL");
@@ -132,8 +132,10 @@ fn what_a_disabled_endpoint_missed_is_kept_and_sent_once_it_is_enabled() {
         let deliveries = observed(&organization, "deliveries", &format!("&endpoint={}", hook.id));
         deliveries.iter().filter(|one| one["status"] == status).count()
     };
-    let pending = waiting("pending");
-    assert_eq!((pending + waiting("failed"), all.len()), (30, 30));
+    let counts = || (waiting("pending"), waiting("failed"));
+    let all_there = || Some(counts()).filter(|(pending, failed)| pending + failed == 30);
+    let (pending, _) = wait_for("30 deliveries", all_there, || format!("{:?}", counts()));
+    assert_eq!((all.len(), waiting("delivered")), (30, 0));
     let before = receiver.count();
     receiver.now_does(Act::Status(204));
     let state = act(&server, &hook, "enable", &Value::Null).ok();
