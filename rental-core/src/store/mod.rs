@@ -1,7 +1,7 @@
 //! The store: ordered keys, three calls, and a batch of plain data.
 //!
 //! Engines check preconditions and nothing else; they know no resource, no index and no rule. Whatever an engine
-//! promises is written down once, in [`conformance`], and every engine runs that suite.
+//! promises is written down once, in `conformance.rs`, and every engine runs that suite.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

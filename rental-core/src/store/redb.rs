@@ -1,6 +1,6 @@
 //! The embedded engine: one redb file, one writer thread, group commit.
 //!
-//! Callers queue batches; the writer takes what is queued (at most [`GROUP`]), checks and applies each in order in one
+//! Callers queue batches; the writer takes what is queued (at most 256), checks and applies each in order in one
 //! write transaction, makes ONE durable two-phase commit, publishes the new snapshot and answers all. A batch is
 //! checked before its first write because redb has no savepoint once a table is open. Reads run inline on the caller's
 //! thread from the published snapshot: no lock, no transaction of their own, and always what was acknowledged.
