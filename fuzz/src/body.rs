@@ -48,12 +48,9 @@ fn accepted(fields: &Fields, body: &[u8], spec: &'static ResourceSpec, verb: Ver
         assert_eq!(again.get(field.name), fields.get(field.name), "{}", field.name);
     }
     let object = fields.object(|_| None);
-    let object: Value = independent(object.as_bytes());
-    assert_eq!(
-        object.as_object().map(|object| object.len()),
-        Some(spec.fields.len()),
-        "a whole object has every field"
-    );
+    let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
+        serde_json::from_str(&object).expect("a whole object is JSON");
+    assert_eq!(members.len(), spec.fields.len(), "a whole object has every field");
 }
 
 fn independent(json: &[u8]) -> Value {

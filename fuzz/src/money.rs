@@ -39,7 +39,7 @@ struct Plain {
 }
 
 /// Exponents past this are out of every range; beyond it no digits are written out.
-const FAR: i64 = 100_000;
+const FAR: i64 = 60_000;
 
 impl Plain {
     /// serde_json decides what is a number; `None` for other text.
