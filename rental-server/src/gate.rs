@@ -1,7 +1,8 @@
 //! Opens requests: from the text of a key to a principal, without reading the store for keys that were seen before.
 //!
 //! A cached principal counts only for the epoch in which it was read. Whoever changes a key or an organization calls
-//! [`Gate::forget`] after the commit and before the answer, so a revoked key is refused on the very next request.
+//! [`Gate::forget`] after the commit and before the answer, so a revoked key is refused on the very next request; and
+//! whatever happens, no principal is believed for longer than a second.
 
 use crate::limiter::Bucket;
 use rental_core::{
@@ -29,6 +30,9 @@ use uuid::Uuid;
 /// Most keys that are remembered; one more empties the memory, which costs each key two reads.
 const MOST_KEYS: usize = 50_000;
 const MINUTE: u64 = 60_000;
+/// How long a principal is believed without being read again, should the one who changed it be cut off before
+/// [`Gate::forget`]: a request that timed out may still commit.
+const KEPT_MILLIS: i64 = 1000;
 
 /// What is kept of a key between requests, whatever happens to its record.
 #[derive(Default)]
@@ -47,6 +51,7 @@ pub(crate) struct Pass {
 
 struct Seen {
     epoch: u64,
+    read_at: Timestamp,
     hash: [u8; 32],
     pass: Arc<Pass>,
 }
@@ -72,25 +77,26 @@ impl Gate {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
         let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
         let epoch = self.epoch.load(Ordering::SeqCst);
-        let pass = match self.remembered(&hash, epoch) {
+        let pass = match self.remembered(&hash, epoch, now) {
             Some(pass) => pass,
             None => {
                 let principal = read(store, &hash).await?.ok_or(invalid)?;
-                self.remember(hash, epoch, principal)
+                self.remember(hash, (epoch, now), principal)
             }
         };
         self.note_use(&pass, now);
         Ok(pass)
     }
 
-    fn remembered(&self, hash: &[u8; 32], epoch: u64) -> Option<Arc<Pass>> {
+    fn remembered(&self, hash: &[u8; 32], epoch: u64, now: Timestamp) -> Option<Arc<Pass>> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
         let entry = seen.get(&hash[..16])?;
-        (entry.epoch == epoch && entry.hash == *hash).then(|| Arc::clone(&entry.pass))
+        let young = (entry.read_at..entry.read_at.plus_millis(KEPT_MILLIS)).contains(&now);
+        (entry.epoch == epoch && young && entry.hash == *hash).then(|| Arc::clone(&entry.pass))
     }
 
     /// `epoch` is that from before the read: if something changed meanwhile, the entry never counts.
-    fn remember(&self, hash: [u8; 32], epoch: u64, principal: Principal) -> Arc<Pass> {
+    fn remember(&self, hash: [u8; 32], (epoch, read_at): (u64, Timestamp), principal: Principal) -> Arc<Pass> {
         let mut usages = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         if usages.len() >= MOST_KEYS {
             usages.clear();
@@ -103,7 +109,7 @@ impl Gate {
         }
         let mut selector = [0; 16];
         selector.copy_from_slice(&hash[..16]);
-        seen.insert(selector, Seen { epoch, hash, pass: Arc::clone(&pass) });
+        seen.insert(selector, Seen { epoch, read_at, hash, pass: Arc::clone(&pass) });
         pass
     }
 
