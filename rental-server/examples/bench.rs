@@ -4,6 +4,7 @@
 //! cargo run --release --locked -p rental-server --example bench              requests per second and ratios
 //! cargo run --release --locked -p rental-server --example bench -- memory    resident memory with a million rentals
 //! cargo run --release --locked -p rental-server --example bench -- webhooks  deliveries per second, CPU, time to receipt
+//! cargo run --release --locked -p rental-server --example bench -- backlog   memory with a million deliveries that wait
 //! ```
 //! A shared machine drifts, so only the ratio within a pair is worth quoting.
 
@@ -28,13 +29,14 @@ fn main() -> Outcome<()> {
     build()?;
     let asked = |name: &str| std::env::args().any(|argument| argument == name);
     let memory = asked("memory");
-    let mut server = Server::start(if memory { "64MB" } else { "256MB" })?;
+    let mut server = Server::start(if memory || asked("backlog") { "64MB" } else { "256MB" })?;
     let organization = server.admin("/admin/v1/organizations", &json!({"name": "Bench"}))?;
     let key =
         server.admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
     server.key = key["key"].as_str().unwrap_or_default().to_owned();
     match () {
         () if memory => measure_memory(&server),
+        () if asked("backlog") => webhooks::measure_backlog(&mut server),
         () if asked("webhooks") => webhooks::measure(&mut server),
         () => measure_rates(&server),
     }
@@ -197,6 +199,16 @@ impl Server {
 
     fn call(&self, path: &str, body: &Value) -> Outcome<Value> {
         post(&self.address, path, &self.key, body)
+    }
+
+    /// A number without labels from the metrics page.
+    fn metric(&self, name: &str) -> Outcome<f64> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
+        value.ok_or_else(|| format!("no metric {name}").into())
     }
 
     /// CPU seconds that the server has used, in user and kernel mode together.

@@ -1,6 +1,6 @@
 //! What `/metrics` shows, in the Prometheus text format.
 
-use crate::routes::Routes;
+use crate::{routes::Routes, webhook::backlog::Backlog};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -83,9 +83,22 @@ pub(crate) struct HookMetrics {
     /// Endpoints disabled by failures.
     pub(crate) disabled: Counter,
     seconds: Counter<f64, AtomicU64>,
+    outbox: Gauge,
+    waiting: Gauge,
+    kept: Gauge,
+    oldest_due: Gauge<f64, AtomicU64>,
 }
 
 impl HookMetrics {
+    /// Notes what waits at this moment.
+    pub(crate) fn set_backlog(&self, backlog: Backlog) {
+        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.outbox.set(gauge(backlog.outbox));
+        self.waiting.set(gauge(backlog.enabled));
+        self.kept.set(gauge(backlog.disabled));
+        self.oldest_due.set(backlog.oldest_due_millis as f64 / 1000.0);
+    }
+
     /// Counts one attempt.
     pub(crate) fn record(&self, ending: &Ending, duration_ms: u64) {
         let counter = match ending {
@@ -106,6 +119,14 @@ impl HookMetrics {
             "webhook_endpoints_disabled",
             "Endpoints disabled after 20 failures in a row",
             self.disabled.clone(),
+        );
+        registry.register("webhook_outbox_events", "Events that are not deliveries yet", self.outbox.clone());
+        registry.register("webhook_deliveries_waiting", "Deliveries to enabled endpoints", self.waiting.clone());
+        registry.register("webhook_deliveries_kept", "Deliveries kept for disabled endpoints", self.kept.clone());
+        registry.register(
+            "webhook_oldest_due_seconds",
+            "For how long the most overdue delivery has been due",
+            self.oldest_due.clone(),
         );
     }
 }

@@ -196,6 +196,19 @@ pub fn all_due_rows(endpoint: Uuid) -> Span {
     Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
 }
 
+/// The due rows of all endpoints, endpoint by endpoint.
+#[must_use]
+pub fn due_rows_of_all() -> Span {
+    let prefix = key(b'd', &[]);
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+}
+
+/// The endpoint in the key of a due row.
+#[must_use]
+pub fn due_endpoint(key: &Key) -> Option<Uuid> {
+    Uuid::from_slice(key.as_bytes().get(1..17)?).ok()
+}
+
 /// The milliseconds in the key of a due row.
 #[must_use]
 pub fn due_millis(key: &Key) -> Option<u64> {

@@ -79,6 +79,45 @@ pub(crate) fn measure(server: &mut Server) -> Outcome<()> {
     measure_receipt(server, &mut sink)
 }
 
+/// Memory with a million deliveries that wait for disabled endpoints, and while they go out at last.
+pub(crate) fn measure_backlog(server: &mut Server) -> Outcome<()> {
+    const ENDPOINTS: u64 = 50;
+    const WAITING: u64 = 1_000_000;
+    let sink = start_sink()?;
+    let organization = server.admin("/admin/v1/organizations", &json!({"name": "Hooks"}))?;
+    let mut endpoints = Vec::new();
+    for number in 0..ENDPOINTS {
+        let fields = json!({"organization_id": organization["id"], "url": format!("http://{}/{number}", sink.address)});
+        let made = server.admin("/admin/v1/webhook_endpoints", &fields)?;
+        endpoints.push(format!("/admin/v1/webhook_endpoints/{}", made["id"].as_str().unwrap_or_default()));
+    }
+    let switch = |word: &str| {
+        endpoints.iter().try_for_each(|path| server.admin(&format!("{path}/{word}"), &json!({})).map(drop))
+    };
+    switch("disable")?;
+    let key =
+        server.admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
+    let key = key["key"].as_str().unwrap_or_default().to_owned();
+    println!("empty: resident {} MB", server.resident_mb()?);
+    make_events(&server.address, &[key], WAITING / ENDPOINTS)?;
+    while server.metric("rental_webhook_deliveries_kept")? < WAITING as f64 {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    println!("{WAITING} deliveries kept for {ENDPOINTS} disabled endpoints: resident {} MB", server.resident_mb()?);
+    let (began, mut most) = (Instant::now(), 0);
+    switch("enable")?;
+    while sink.count.load(Ordering::Relaxed) < WAITING {
+        if began.elapsed() > Duration::from_secs(600) {
+            return Err(format!("{} arrived", sink.count.load(Ordering::Relaxed)).into());
+        }
+        most = most.max(server.resident_mb()?);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let rate = WAITING as f64 / began.elapsed().as_secs_f64();
+    println!("all sent: {rate:.0} deliveries/s, at most {most} MB resident meanwhile");
+    Ok(())
+}
+
 /// A new organization with a key and so many endpoints.
 fn subscribe(server: &Server, sink: &str, endpoints: u64) -> Outcome<String> {
     let organization = server.admin("/admin/v1/organizations", &json!({"name": "Hooks"}))?;

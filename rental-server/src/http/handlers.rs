@@ -49,10 +49,16 @@ async fn open_page(app: &App, action: Action) -> Handled {
             app.store().ready().await.map_err(Error::from)?;
             Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ready\"}")))
         }
-        Action::Metrics => page(
-            app.metrics.page(app.store.stats()).into(),
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        ),
+        Action::Metrics => {
+            // A store that cannot be read shows in other metrics; the last count stays.
+            if let Ok(backlog) = app.hooks.backlog().await {
+                app.hooks.metrics.set_backlog(backlog);
+            }
+            page(
+                app.metrics.page(app.store.stats()).into(),
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            )
+        }
         Action::OpenApi => Ok(Reply::json(app.openapi.clone())),
         Action::Docs => Ok(Reply::json(app.docs.clone())
             .with(header::CONTENT_TYPE, "text/html; charset=utf-8")

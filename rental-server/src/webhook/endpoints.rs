@@ -203,7 +203,16 @@ async fn secrets(hooks: &Hooks, id: Uuid, now: Timestamp) -> Result<Vec<String>,
     let place = [key::secrets(id)];
     let Some(record) = hooks.store().get(&place).await?.pop().flatten() else { return Ok(Vec::new()) };
     let sealed: Sealed = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-    sealed.in_force(now).map(|secret| hooks.master_key.open(id, &secret.sealed).map_err(Error::Internal)).collect()
+    let open = |sealed: &str| {
+        hooks.master_key.open(id, sealed).map_err(|_| {
+            Error::Conflict(
+                "The secret of this endpoint was sealed with another master key. Start the server with that key, or \
+                 rotate the secret."
+                    .into(),
+            )
+        })
+    };
+    sealed.in_force(now).map(|secret| open(&secret.sealed)).collect()
 }
 
 #[derive(Default, Deserialize)]
@@ -468,8 +477,12 @@ impl Intent for Recover<'_> {
 }
 
 impl Recover<'_> {
-    /// Whether the endpoint has got the event, or still will.
+    /// Whether the endpoint has got the event, or still will. The outbox first: a row that is gone by then has become
+    /// deliveries, which the look after it sees.
     async fn arrived(&self, store: &dyn Store, event: Uuid) -> Result<bool, Error> {
+        if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+            return Ok(true);
+        }
         let values = [self.endpoint.id, event].map(|id| id.as_bytes().to_vec());
         let prefix = key::index(self.endpoint.organization_id, &delivery::SPEC, 3, &values);
         let known = store.scan(&Span::newest_first(&prefix), 100).await?;

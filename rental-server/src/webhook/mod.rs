@@ -4,6 +4,7 @@
 //! Nothing polls: commits wake the relay, the relay wakes lanes, and a lane sleeps until its next delivery is due.
 //! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
 
+pub(crate) mod backlog;
 pub(crate) mod endpoints;
 mod lane;
 mod relay;
@@ -57,6 +58,7 @@ pub(crate) struct Hooks {
     outbox: Notify,
     lanes: Mutex<HashMap<Uuid, Arc<Bell>>>,
     stopping: AtomicBool,
+    counted: backlog::Counted,
     pub(crate) metrics: HookMetrics,
 }
 
@@ -80,6 +82,7 @@ impl Hooks {
             outbox: Notify::new(),
             lanes: Mutex::default(),
             stopping: AtomicBool::new(false),
+            counted: backlog::Counted::default(),
             metrics: HookMetrics::default(),
         }))
     }

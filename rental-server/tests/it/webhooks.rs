@@ -2,6 +2,7 @@
 
 mod admin;
 mod answers;
+mod backlog;
 mod crash;
 mod delivery;
 mod disabling;
@@ -10,6 +11,7 @@ mod isolation;
 mod limits;
 mod resending;
 mod retries;
+mod sdk;
 mod secrets;
 mod targets;
 

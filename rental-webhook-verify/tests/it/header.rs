@@ -37,6 +37,24 @@ fn unknown_schemes_do_not_stand_in_for_v1() {
 }
 
 #[test]
+fn each_digit_is_0_to_9_or_a_to_f_and_nothing_else() {
+    let good = good();
+    for at in 0..good.len() {
+        for byte in 0..128 {
+            let mut text = good.clone().into_bytes();
+            text[at] = byte;
+            let text = String::from_utf8(text).expect("ASCII");
+            let expected = match byte {
+                _ if text == good => Ok(()),
+                b'0'..=b'9' | b'a'..=b'f' => Err(VerifyError::SignatureMismatch),
+                _ => Err(VerifyError::InvalidSignature),
+            };
+            check(&format!("t={T},v1={text}"), expected);
+        }
+    }
+}
+
+#[test]
 fn empty_header_is_refused() {
     check("", Err(VerifyError::MissingTimestamp));
     check(",", Err(VerifyError::MissingTimestamp));

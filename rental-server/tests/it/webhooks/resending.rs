@@ -164,6 +164,23 @@ fn recovering_more_than_a_page_leaves_nothing_out_and_repeats_nothing() {
 }
 
 #[test]
+fn recovering_while_events_are_on_their_way_sends_none_of_them_twice() {
+    let server = Server::start(&[PRIVATE]);
+    let organization = server.organization();
+    let receiver = Receiver::start();
+    let hook = hook(&organization, &receiver);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| many_events(&organization, 100))).collect();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            assert_eq!(recover(&server, &hook, "2020-01-01T00:00:00Z").1, 0, "all of them still arrive by themselves");
+        }
+    });
+    wait_for_deliveries(&organization, &hook, 400, "delivered");
+    quiet_while();
+    assert_eq!((ids(&receiver.seen()).len(), receiver.count()), (400, 400));
+}
+
+#[test]
 fn a_recovery_needs_a_time() {
     let organization = usual().organization();
     let hook = hook_at(&organization, "https://example.com/", json!({}));
