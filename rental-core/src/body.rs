@@ -289,7 +289,7 @@ fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, Strin
 
 /// The members of a JSON object in order, duplicates included.
 #[derive(Default)]
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 fn members(body: &[u8]) -> Result<Members<'_>, Error> {
     serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body is not a JSON object: {error}.")))

@@ -8,6 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 pub struct Date(NaiveDate);
 
 impl Date {
+    /// 9999-12-31.
+    pub const LAST: Self = Self(match NaiveDate::from_ymd_opt(9999, 12, 31) {
+        Some(date) => date,
+        None => NaiveDate::MAX,
+    });
+
     /// Reads exactly `YYYY-MM-DD`; `None` for any other spelling and for days that do not exist.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -20,8 +26,27 @@ impl Date {
         if !shape {
             return None;
         }
-        let date = NaiveDate::from_ymd_opt(text[..4].parse().ok()?, text[5..7].parse().ok()?, text[8..].parse().ok()?)?;
-        (date.year() >= 1).then_some(Self(date))
+        Self::from_ymd(text[..4].parse().ok()?, text[5..7].parse().ok()?, text[8..].parse().ok()?)
+    }
+
+    /// The day with this year (1 to 9999), month and day; `None` when it does not exist.
+    #[must_use]
+    pub fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
+        Self::from_calendar(NaiveDate::from_ymd_opt(year, month, day)?)
+    }
+
+    /// The year, 1 to 9999.
+    #[must_use]
+    pub fn year(self) -> i32 {
+        self.0.year()
+    }
+
+    pub(super) fn from_calendar(date: NaiveDate) -> Option<Self> {
+        (1..=9999).contains(&date.year()).then_some(Self(date))
+    }
+
+    pub(super) fn calendar(self) -> NaiveDate {
+        self.0
     }
 
     /// Nights from this day to `end`; negative when `end` is earlier.
@@ -39,8 +64,7 @@ impl Date {
     /// The day with this number (see [`Date::day_number`]); `None` past year 9999.
     #[must_use]
     pub fn from_day_number(days: u32) -> Option<Self> {
-        let date = NaiveDate::from_num_days_from_ce_opt(i32::try_from(days).ok()?.checked_add(1)?)?;
-        (1..=9999).contains(&date.year()).then_some(Self(date))
+        Self::from_calendar(NaiveDate::from_num_days_from_ce_opt(i32::try_from(days).ok()?.checked_add(1)?)?)
     }
 }
 

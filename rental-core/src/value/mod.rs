@@ -5,11 +5,15 @@
 mod date;
 mod decimal;
 mod money;
+mod plate;
 mod text;
 mod timestamp;
+mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
 pub use money::{Currency, Money};
+pub use plate::{Plate, same_tag, tag_digits, tag_serial};
 pub use text::{email, language, phone, text};
 pub use timestamp::Timestamp;
+pub use zone::{Instants, LocalTime, Zone};

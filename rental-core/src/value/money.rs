@@ -54,6 +54,18 @@ impl Money {
     pub fn plus(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).filter(|units| *units <= Self::MAX.0).map(Self)
     }
+
+    /// What is left of this amount after `other`; `None` below 0.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).filter(|units| *units >= 0).map(Self)
+    }
+
+    /// Whether nothing is to pay.
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
 }
 
 impl std::fmt::Display for Money {
@@ -156,6 +168,14 @@ mod tests {
     fn products_past_the_maximum_are_none() {
         assert_eq!(Money::MAX.times(2), None);
         assert_eq!(Money::parse("89.5", 2).unwrap().times(4).unwrap().to_string(), "358");
+    }
+
+    #[test]
+    fn a_difference_below_zero_is_none() {
+        let (small, large) = (Money::parse("0.1", 2).unwrap(), Money::parse("89.5", 2).unwrap());
+        assert_eq!(large.minus(small).unwrap().to_string(), "89.4");
+        assert_eq!(small.minus(large), None);
+        assert!(small.minus(small).is_some_and(Money::is_zero) && !small.is_zero());
     }
 
     #[test]

@@ -1,0 +1,203 @@
+//! License plates and toll tags as different lists spell them, brought to one form so that they can be compared.
+
+/// Two-letter codes that are split off a plate: the US states, DC, Puerto Rico, the provinces of Canada.
+const STATES: [&str; 65] = [
+    "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA", "ME",
+    "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR", "PA",
+    "RI", "SC", "SD", "TN", "TX", "UT", "VT", "VA", "WA", "WV", "WI", "WY", "DC", "PR", "AB", "BC", "MB", "NB", "NL",
+    "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT",
+];
+
+/// Fewest and most digits of a transponder's number.
+const TAG_DIGITS: std::ops::RangeInclusive<usize> = 7..=20;
+/// Digits of the serial number behind an agency's prefix.
+const SERIAL_DIGITS: usize = 8;
+
+/// A plate: the number in capitals, letters and digits only, and the state when it is known.
+///
+/// Two states may give out one number, so plates are the same only when their states are too.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Plate {
+    /// Two capital letters.
+    pub state: Option<String>,
+    /// At least one letter or digit.
+    pub number: String,
+}
+
+impl Plate {
+    /// Reads a plate as a list reports it, with the state of its own column if there is one.
+    ///
+    /// A state in the text is split off only with a delimiter, and only if there is such a state: `NY LZA7293`,
+    /// `CUR123-NJ`, `MHR9274 - PA`, but never `TX1234`. Where both ends could be one, neither is. If `state` names
+    /// another one, the letters in the text belong to the number: it stays whole, with the state of the column.
+    /// A `state` that is not two letters, alone or after `US-` or `CA-`, says nothing. `None` when nothing is left.
+    #[must_use]
+    pub fn parse(text: &str, state: Option<&str>) -> Option<Self> {
+        let given = state.and_then(two_letters);
+        let parts: Vec<String> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).map(str::to_uppercase).collect();
+        let (first, last) = (parts.first()?, parts.last()?);
+        let ends = [(first, 1..parts.len()), (last, 0..parts.len() - 1)];
+        let mut found = ends.into_iter().filter(|(part, rest)| {
+            !rest.is_empty() && STATES.contains(&part.as_str()) && given.as_ref().is_none_or(|given| given == *part)
+        });
+        match (found.next(), found.next()) {
+            (Some((state, rest)), None) => Some(Self { state: Some(state.clone()), number: parts[rest].concat() }),
+            _ => Some(Self { state: given, number: parts.concat() }),
+        }
+    }
+}
+
+/// `NY`, `ny` and `US-NY` as two capital letters; `None` for other text, such as a state's full name.
+fn two_letters(state: &str) -> Option<String> {
+    let state = state.trim().to_ascii_uppercase();
+    let state = ["US-", "CA-"].iter().find_map(|country| state.strip_prefix(country)).unwrap_or(&state);
+    (state.len() == 2 && state.bytes().all(|byte| byte.is_ascii_uppercase())).then(|| state.to_owned())
+}
+
+/// The digits of a transponder's number, leading zeros kept: `006 11743677` is `00611743677`.
+///
+/// Spaces, hyphens and the quotes that spreadsheets need are dropped. `None` for what is not one: with letters, with
+/// fewer than 7 or more than 20 digits, or spoilt by a spreadsheet (`1.29143E+11`).
+#[must_use]
+pub fn tag_digits(text: &str) -> Option<String> {
+    let bare = text.trim().trim_matches(['\'', '"']);
+    let digits: String = bare.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
+    (TAG_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
+}
+
+/// Whether two numbers of [`tag_digits`] name one transponder: the same number, with or without its leading zeros, or
+/// one of them lacks the agency's prefix of 3 or 4 digits before at least 8 more.
+#[must_use]
+pub fn same_tag(a: &str, b: &str) -> bool {
+    let without_prefix = |long: &str, short: &str| {
+        let mut rests = [3, 4].into_iter().filter_map(|prefix| long.get(prefix..));
+        rests.any(|rest| rest.len() >= SERIAL_DIGITS && bare(rest) == bare(short))
+    };
+    bare(a) == bare(b) || without_prefix(a, b) || without_prefix(b, a)
+}
+
+/// What an index of tags is keyed by: the last 8 digits without leading zeros, at least one digit of a number that has
+/// any. Tags that are the same ([`same_tag`]) have the same serial; not the other way round.
+#[must_use]
+pub fn tag_serial(digits: &str) -> &str {
+    bare(digits.get(digits.len().saturating_sub(SERIAL_DIGITS)..).unwrap_or(digits))
+}
+
+/// Without leading zeros, but for the last digit.
+fn bare(digits: &str) -> &str {
+    let zeros = digits.bytes().take_while(|byte| *byte == b'0').count();
+    &digits[zeros.min(digits.len().saturating_sub(1))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(text: &str, column: Option<&str>, state: Option<&str>, number: &str) {
+        let expected = Plate { state: state.map(str::to_owned), number: number.to_owned() };
+        assert_eq!(Plate::parse(text, column), Some(expected), "{text} {column:?}");
+    }
+
+    #[test]
+    fn a_state_is_split_off_at_a_delimiter() {
+        check("NY LZA7293", None, Some("NY"), "LZA7293");
+        check("CUR123-NJ", None, Some("NJ"), "CUR123");
+        check("IJNH27-FL", None, Some("FL"), "IJNH27");
+        check("MHR9274 - PA", None, Some("PA"), "MHR9274");
+        check("ny abc-1234", None, Some("NY"), "ABC1234");
+        check("on.cabc 123", None, Some("ON"), "CABC123");
+    }
+
+    #[test]
+    fn letters_without_a_delimiter_or_of_no_state_stay() {
+        check("TX1234", None, None, "TX1234");
+        check("ABC1234PA", None, None, "ABC1234PA");
+        check("ZZ 1234", None, None, "ZZ1234");
+        check("NY", None, None, "NY");
+        check(" xab.c-12 3 ", None, None, "XABC123");
+        check("NY ABC NJ", None, None, "NYABCNJ");
+    }
+
+    #[test]
+    fn the_state_of_the_column_decides() {
+        check("NY LZA7293", Some("US-NY"), Some("NY"), "LZA7293");
+        check("NY LZA7293", Some("nj"), Some("NJ"), "NYLZA7293");
+        check("NY ABC NJ", Some("NJ"), Some("NJ"), "NYABC");
+        check("LZA7293", Some(" ny "), Some("NY"), "LZA7293");
+        check("LZA7293", Some("New York"), None, "LZA7293");
+        check("NY LZA7293", Some("99"), Some("NY"), "LZA7293");
+        check("1", Some("CA-ON"), Some("ON"), "1");
+    }
+
+    #[test]
+    fn nothing_is_no_plate() {
+        for text in ["", " ", "-", "' '"] {
+            assert_eq!(Plate::parse(text, Some("NY")), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_7_to_20_digits() {
+        for (text, digits) in [
+            (" 99900000001", "99900000001"),
+            ("006 11743677", "00611743677"),
+            ("'00611743677", "00611743677"),
+            ("\"004-1234567\"", "0041234567"),
+            ("1234567", "1234567"),
+        ] {
+            assert_eq!(tag_digits(text).as_deref(), Some(digits), "{text}");
+        }
+        for text in ["1.29143E+11", "123456", "123456789012345678901", "LZA7293", "", "12345678.0", "１２３４５６７８"]
+        {
+            assert_eq!(tag_digits(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_the_same_without_its_prefix_or_leading_zeros() {
+        for (a, b) in [
+            ("00611743677", "11743677"),
+            ("00611743677", "611743677"),
+            ("00604193412", "4193412"),
+            ("012900111743", "00111743"),
+        ] {
+            assert!(same_tag(a, b) && same_tag(b, a), "{a} {b}");
+        }
+        for (a, b) in [
+            ("00611743677", "00411743677"),
+            ("00611743677", "1743677"),
+            ("00611743677", "11743678"),
+            ("0061174367", "1174367"),
+        ] {
+            assert!(!same_tag(a, b) && !same_tag(b, a), "{a} {b}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_tag_has_the_same_serial(a in "0{0,4}[0-9]{7,14}", cut in 0usize..8, zeros in "0{0,3}", other in "[0-9]{7,20}") {
+            let b = format!("{zeros}{}", &a[cut.min(a.len() - 1)..]);
+            for b in [b, bare(&a).to_owned(), other] {
+                if same_tag(&a, &b) {
+                    prop_assert_eq!(tag_serial(&a), tag_serial(&b), "{} {}", a, b);
+                }
+                prop_assert_eq!(same_tag(&a, &b), same_tag(&b, &a));
+            }
+            prop_assert!(same_tag(&a, &a) && !tag_serial(&a).is_empty());
+        }
+
+        #[test]
+        fn a_plate_that_was_read_is_read_the_same_again(text in "\\PC{0,20}", state in proptest::option::of("[A-Za-z-]{0,5}")) {
+            if let Some(plate) = Plate::parse(&text, state.as_deref()) {
+                prop_assert!(!plate.number.is_empty());
+                let again = Plate::parse(&plate.number, plate.state.as_deref());
+                let whole = plate.number.chars().all(char::is_alphanumeric);
+                prop_assert!(!whole || again == Some(plate));
+            }
+            let _ = (tag_digits(&text), tag_serial(&text), same_tag(&text, "é"));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Time zones: what a clock on a wall showed, as instants, and the other way round.
+
+use crate::value::{Date, Timestamp};
+use chrono::{MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike};
+use chrono_tz::Tz;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+/// Seconds of a day.
+const DAY: u32 = 86_400;
+/// The longest gap known is a whole day, which Samoa left out in 2011; steps of 15 minutes back from it.
+const STEPS: i32 = 2 * 24 * 4;
+
+/// A time zone of the IANA database, written by its name: `America/New_York`.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Zone(Tz);
+
+/// A calendar day and a time of day, as a clock shows them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct LocalTime {
+    date: Date,
+    seconds: u32,
+}
+
+/// The instants at which a clock shows a local time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Instants {
+    /// The usual case.
+    One(Timestamp),
+    /// Clocks went back and showed it twice: the earlier and the later instant.
+    Two(Timestamp, Timestamp),
+    /// Clocks went forward and never showed it: the instant by the offset that held before.
+    Gap(Timestamp),
+}
+
+impl LocalTime {
+    /// A day and the seconds since its midnight; `None` from 86,400 on.
+    #[must_use]
+    pub fn new(date: Date, seconds: u32) -> Option<Self> {
+        (seconds < DAY).then_some(Self { date, seconds })
+    }
+
+    /// The calendar day.
+    #[must_use]
+    pub fn date(self) -> Date {
+        self.date
+    }
+
+    /// Seconds since midnight, 0 to 86,399.
+    #[must_use]
+    pub fn seconds(self) -> u32 {
+        self.seconds
+    }
+}
+
+impl Zone {
+    /// Where New York and its neighbours keep their clocks.
+    pub const NEW_YORK: Self = Self(Tz::America__New_York);
+
+    /// Reads a name of the IANA database, in its own spelling.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        name.parse().ok().map(Self)
+    }
+
+    /// When clocks of this zone show `local`. What lies outside 1970..=9999 is moved to the nearest end.
+    #[must_use]
+    pub fn instants(self, local: LocalTime) -> Instants {
+        let midnight = local.date.calendar().and_time(chrono::NaiveTime::MIN);
+        let shown = midnight + TimeDelta::seconds(i64::from(local.seconds));
+        match self.0.from_local_datetime(&shown) {
+            MappedLocalTime::Single(at) => Instants::One(Timestamp::from_millis(at.timestamp_millis())),
+            MappedLocalTime::Ambiguous(one, other) => {
+                let (one, other) = (one.timestamp_millis(), other.timestamp_millis());
+                Instants::Two(Timestamp::from_millis(one.min(other)), Timestamp::from_millis(one.max(other)))
+            }
+            MappedLocalTime::None => {
+                let offset = self.seconds_before_gap(shown);
+                Instants::Gap(Timestamp::from_millis((shown.and_utc().timestamp() - offset) * 1000))
+            }
+        }
+    }
+
+    /// What clocks of this zone show at an instant, to the second.
+    #[must_use]
+    pub fn local(self, at: Timestamp) -> LocalTime {
+        let utc = chrono::DateTime::from_timestamp_millis(i64::try_from(at.millis()).unwrap_or(0)).unwrap_or_default();
+        let shown = utc.with_timezone(&self.0).naive_local();
+        // East of Greenwich the last hours of 9999 lie beyond the calendar: they count as its last day.
+        let date = Date::from_calendar(shown.date()).unwrap_or(Date::LAST);
+        LocalTime { date, seconds: shown.time().num_seconds_from_midnight() }
+    }
+
+    /// The offset from UTC at the last local time before a gap that was shown.
+    fn seconds_before_gap(self, shown: NaiveDateTime) -> i64 {
+        let earlier = (1..=STEPS).map(|step| shown - TimeDelta::minutes(15) * step);
+        let offset = earlier.into_iter().find_map(|time| match self.0.offset_from_local_datetime(&time) {
+            MappedLocalTime::None => None,
+            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => Some(offset),
+        });
+        offset.map_or(0, |offset| i64::from(offset.fix().local_minus_utc()))
+    }
+}
+
+impl std::fmt::Display for Zone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl Serialize for Zone {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Zone {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::parse(&name).ok_or_else(|| D::Error::custom("not a time zone of the IANA database"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn local(date: &str, seconds: u32) -> LocalTime {
+        LocalTime::new(Date::parse(date).unwrap(), seconds).unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_local_time_has_an_offset_of_its_season() {
+        let noon = 12 * 3600;
+        let zone = Zone::NEW_YORK;
+        assert_eq!(zone.instants(local("2026-01-15", noon)), Instants::One(at("2026-01-15T12:00:00-05:00")));
+        assert_eq!(zone.instants(local("2026-07-15", noon)), Instants::One(at("2026-07-15T12:00:00-04:00")));
+    }
+
+    #[test]
+    fn an_hour_that_clocks_show_twice_is_two_instants() {
+        let found = Zone::NEW_YORK.instants(local("2026-11-01", 5_400));
+        assert_eq!(found, Instants::Two(at("2026-11-01T01:30:00-04:00"), at("2026-11-01T01:30:00-05:00")));
+    }
+
+    #[test]
+    fn an_hour_that_clocks_leave_out_counts_by_the_offset_before() {
+        let found = Zone::NEW_YORK.instants(local("2026-03-08", 9_000));
+        assert_eq!(found, Instants::Gap(at("2026-03-08T02:30:00-05:00")));
+        let samoa = Zone::parse("Pacific/Apia").unwrap();
+        assert_eq!(samoa.instants(local("2011-12-30", 86_399)), Instants::Gap(at("2011-12-30T23:59:59-10:00")));
+    }
+
+    #[test]
+    fn zones_are_names_of_the_iana_database() {
+        let zone: Zone = serde_json::from_str("\"Europe/Berlin\"").unwrap();
+        assert_eq!(serde_json::to_string(&zone).unwrap(), "\"Europe/Berlin\"");
+        for name in ["", "Mars/Olympus", "america/new_york", "+05:00"] {
+            assert_eq!(Zone::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_calendar_do_not_panic() {
+        for name in ["Pacific/Kiritimati", "Pacific/Pago_Pago"] {
+            let zone = Zone::parse(name).unwrap();
+            for date in ["0001-01-01", "9999-12-31"] {
+                let _ = zone.instants(local(date, 86_399));
+            }
+            assert!(zone.local(Timestamp::from_millis(i64::MAX)).date().year() >= 9999);
+            assert!(zone.local(Timestamp::from_millis(0)).date().year() >= 1969);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn what_a_clock_shows_leads_back_to_the_instant(
+            seconds in 0i64..2_145_916_800,
+            zone in prop::sample::select(vec!["America/New_York", "America/Chicago", "America/Los_Angeles", "Europe/Berlin", "UTC"]),
+        ) {
+            let (zone, instant) = (Zone::parse(zone).unwrap(), Timestamp::from_millis(seconds * 1000));
+            let shown = zone.local(instant);
+            match zone.instants(shown) {
+                Instants::One(found) => prop_assert_eq!(found, instant),
+                Instants::Two(earlier, later) => {
+                    prop_assert!(earlier < later && (earlier == instant || later == instant));
+                    prop_assert_eq!((zone.local(earlier), zone.local(later)), (shown, shown));
+                }
+                Instants::Gap(_) => prop_assert!(false, "a clock showed it"),
+            }
+        }
+
+        #[test]
+        fn every_hour_around_a_change_of_clocks_leads_back(year in 1970i32..2038, hour in 0i64..48, minute in 0i64..60) {
+            // Around the last Sundays of March and October, and the first ones of April and November.
+            for (month, day) in [(3, 7), (3, 25), (4, 1), (4, 24), (10, 24), (11, 1)] {
+                for name in ["America/New_York", "America/Los_Angeles", "Europe/Berlin"] {
+                    let zone = Zone::parse(name).unwrap();
+                    let start = Date::from_ymd(year, month, day).unwrap().calendar().and_time(chrono::NaiveTime::MIN);
+                    for shift in 0..7 {
+                        let instant = start.and_utc().timestamp() + (shift * 24 + hour) * 3600 + minute * 60;
+                        let instant = Timestamp::from_millis(instant * 1000);
+                        let back = match zone.instants(zone.local(instant)) {
+                            Instants::One(found) => vec![found],
+                            Instants::Two(earlier, later) => vec![earlier, later],
+                            Instants::Gap(_) => vec![],
+                        };
+                        prop_assert!(back.contains(&instant), "{} {}", name, instant);
+                    }
+                }
+            }
+        }
+    }
+}
