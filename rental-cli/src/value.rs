@@ -79,7 +79,13 @@ impl JsonText {
 
     /// A line of an invoice, `Text=12.50`: the last `=` separates, so that the text can have some.
     fn line(text: &str) -> Result<Self, String> {
-        let (description, amount) = text.rsplit_once('=').ok_or("write it as 'Text=12.50'")?;
+        if let Some((source @ ("rental" | "toll" | "violation"), id)) = text.split_once(':')
+            && !id.contains('=')
+        {
+            return Ok(Self(format!("{{\"{source}_id\":{}}}", Self::string(id).0)));
+        }
+        let shapes = "write it as 'Text=12.50', or as toll:ID, violation:ID or rental:ID";
+        let (description, amount) = text.rsplit_once('=').ok_or(shapes)?;
         let amount = Self::number(amount)?;
         Ok(Self(format!("{{\"description\":{},\"amount\":{}}}", Self::string(description).0, amount.0)))
     }
@@ -128,9 +134,10 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Phone => "PHONE",
         Kind::Language => "TAG",
         Kind::Json(_) => "JSON|@FILE",
-        Kind::Lines => "TEXT=AMOUNT",
+        Kind::Lines => "TEXT=AMOUNT|toll:ID",
         Kind::Word(_) => "WORD",
         Kind::Url => "URL",
+        Kind::TimeZone => "ZONE",
         Kind::EventTypes => "TYPE",
         Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::AttemptLog => "TEXT",
     }

@@ -3,6 +3,8 @@
 //! Numbers are judged by their text, so money is exact; `raw_data` is kept byte for byte. Nothing here reads a store:
 //! whether a referenced object exists is asked later.
 
+mod lines;
+
 use crate::{
     error::{Error, FieldCode, FieldError},
     event::EVENT_TYPES,
@@ -93,12 +95,20 @@ impl Fields {
         self.values.iter().all(Option::is_none)
     }
 
-    /// The objects that the body names: field, resource and id as sent.
-    pub fn references(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
-        self.spec.fields.iter().zip(&self.values).filter_map(|(field, value)| match (field.kind, value) {
-            (Kind::Reference(object), Some(text)) => Some((field.name, object, serde_json::from_str(text).ok()?)),
-            _ => None,
-        })
+    /// The objects that the body names: where (`customer_id`, `lines[0].toll_id`), resource and id as sent.
+    #[must_use]
+    pub fn references(&self) -> Vec<(String, &'static str, String)> {
+        let mut named = Vec::new();
+        for (field, value) in self.spec.fields.iter().zip(&self.values) {
+            match (field.kind, value) {
+                (Kind::Reference(object), Some(text)) => {
+                    named.extend(serde_json::from_str(text).ok().map(|id| (field.name.to_owned(), object, id)));
+                }
+                (Kind::Lines, Some(text)) => named.extend(lines::references(field.name, text)),
+                _ => {}
+            }
+        }
+        named
     }
 
     /// A whole object as JSON: what was sent, else what `otherwise` gives, else the default of the field, else `null`.
@@ -176,7 +186,7 @@ fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<O
         let wrong = |(place, rule): (String, String)| {
             vec![FieldError::new(&format!("{}{place}", field.name), FieldCode::Invalid, &rule)]
         };
-        return lines(raw, digits).map(Some).map_err(wrong);
+        return lines::check(raw, digits).map(Some).map_err(wrong);
     }
     if field.kind == Kind::EventTypes {
         return event_types(raw).map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)]);
@@ -216,6 +226,10 @@ fn one_text<'a>(kind: Kind, text: &'a str) -> Result<Cow<'a, str>, String> {
         Kind::Currency => {
             Currency::parse(text).map(|_| same).ok_or_else(|| "must be an ISO 4217 currency, such as USD".into())
         }
+        Kind::TimeZone => {
+            let zone = value::Zone::parse(text).map(|zone| Cow::Owned(zone.to_string()));
+            zone.ok_or_else(|| "must be a name of the IANA time zone database, such as America/New_York".into())
+        }
         Kind::Word(words) if words.contains(&text) => Ok(same),
         Kind::Word(words) => {
             Err(format!("must be one of {}{}", words.join(", "), did_you_mean(text, words.iter().copied())))
@@ -242,9 +256,6 @@ fn integer(raw: &str, from: i64, to: i64) -> Result<String, String> {
     number.map(|number| number.to_string()).ok_or_else(|| format!("must be a whole number from {from} to {to}"))
 }
 
-/// Most lines of an invoice.
-const MAX_LINES: usize = 200;
-
 /// A list of event types, each once.
 fn event_types(raw: &RawValue) -> Result<String, String> {
     let given: Vec<String> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of event types".to_owned())?;
@@ -261,30 +272,6 @@ fn event_types(raw: &RawValue) -> Result<String, String> {
         }
     }
     serde_json::to_string(&given).map_err(|error| error.to_string())
-}
-
-/// The canonical text of a list of lines, or where in it which rule is broken.
-fn lines(raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
-    let whole = |rule: &str| (String::new(), rule.to_owned());
-    let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
-    if given.is_empty() || given.len() > MAX_LINES {
-        return Err(whole(&format!("must hold 1 to {MAX_LINES} lines")));
-    }
-    let written: Result<Vec<String>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
-    Ok(format!("[{}]", written?.join(",")))
-}
-
-fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
-    let shape = || (format!("[{at}]"), "must be an object with `description` and `amount` alone".to_owned());
-    let members = members(raw.get().as_bytes()).map_err(|_| shape())?;
-    let find = |name: &str| members.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
-    let (Some(description), Some(amount), 2) = (find("description"), find("amount"), members.0.len()) else {
-        return Err(shape());
-    };
-    let description =
-        one_value(Kind::Name(255), description, digits).map_err(|rule| (format!("[{at}].description"), rule))?;
-    let amount = one_value(Kind::Money, amount, digits).map_err(|rule| (format!("[{at}].amount"), rule))?;
-    Ok(format!("{{\"description\":{description},\"amount\":{amount}}}"))
 }
 
 /// The members of a JSON object in order, duplicates included.
@@ -477,7 +464,10 @@ mod tests {
         let body = br#"{"customer_id":"c","vehicle_id":"v","final_price":89.50,"status":"NEW"}"#;
         let fields = Fields::parse(body, &rental::SPEC, Verb::Create, 2).unwrap();
         assert_eq!(fields.get("final_price"), Some("89.5"));
-        assert_eq!(fields.references().map(|(field, ..)| field).collect::<Vec<_>>(), ["customer_id", "vehicle_id"]);
+        assert_eq!(
+            fields.references().into_iter().map(|(field, ..)| field).collect::<Vec<_>>(),
+            ["customer_id", "vehicle_id"]
+        );
     }
 
     #[test]

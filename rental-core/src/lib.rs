@@ -2,8 +2,8 @@
 //!
 //! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
 //! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
-//! [`operation`] (the use cases, with [`edge`] for time and ids), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
-//! [`webhook`] (what deliveries look like and what follows an attempt).
+//! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (what an object means beside itself),
+//! [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`], [`webhook`] (what deliveries look like and what follows an attempt).
 //!
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
 #![warn(missing_docs)]
@@ -11,6 +11,7 @@
 pub mod access;
 pub mod body;
 pub mod edge;
+pub mod effects;
 pub mod error;
 pub mod event;
 pub mod holds;

@@ -7,9 +7,9 @@ pub use crate::edge::Edge;
 
 use crate::{
     body::{Fields, Verb},
+    effects,
     error::{Error, FieldCode, FieldError},
     event::{self, EventType},
-    holds,
     idempotency::{self, Known, Memo, Ticket},
     page::{self, ListQuery},
     resources::{
@@ -268,10 +268,11 @@ pub async fn edit<T: Resource>(
     rule: impl FnOnce(&mut T) -> Result<Vec<EventType>, Error>,
 ) -> Result<Prepared, Error> {
     let mut object: T = parse(&before.key, &before.value)?;
-    let held = object.hold();
+    let effects_before = Some(object.effects());
     let events = rule(&mut object)?;
     let bytes = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
-    let outcome = Outcome { changed: bytes != before.value, object: bytes, events, held, holds: object.hold() };
+    let outcome =
+        Outcome { changed: bytes != before.value, object: bytes, events, effects_before, effects: object.effects() };
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
 
@@ -313,7 +314,7 @@ async fn finish(
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let object = Bytes::from(outcome.object);
     index(&mut batch, organization.id, spec, id, before.as_deref(), &object)?;
-    holds::change(store, organization.id, organization.booking_policy, outcome.held, outcome.holds, &mut batch).await?;
+    effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
     if !outcome.events.is_empty() {
         let subscribed = is_subscribed(store, organization.id, &mut batch).await?;
         for kind in outcome.events {
@@ -377,14 +378,14 @@ async fn references(
     organization: Uuid,
     sent: &Fields,
     batch: &mut Batch,
-) -> Result<HashMap<&'static str, Record>, Error> {
+) -> Result<HashMap<String, Record>, Error> {
     let mut named = Vec::new();
     let mut errors = Vec::new();
     for (field, object, id) in sent.references() {
         let spec = spec_of(object).ok_or_else(|| Error::Internal(format!("no resource is called {object}")))?;
         match page::id(&id) {
             Some(id) => named.push((field, object, key::record(organization, spec, id))),
-            None => errors.push(missing(field, object)),
+            None => errors.push(missing(&field, object)),
         }
     }
     let keys: Vec<Key> = named.iter().map(|(.., key)| key.clone()).collect();
@@ -393,10 +394,12 @@ async fn references(
         for ((field, object, key), record) in named.into_iter().zip(store.get(&keys).await?) {
             match record {
                 Some(record) => {
-                    batch.checks.push(Check::Present(key));
+                    // What an invoice bills must be as it was read; of others it is enough that they exist.
+                    let billed = matches!(object, "toll" | "violation");
+                    batch.checks.push(if billed { Check::At(key, record.revision) } else { Check::Present(key) });
                     found.insert(field, record);
                 }
-                None => errors.push(missing(field, object)),
+                None => errors.push(missing(&field, object)),
             }
         }
     }

@@ -103,8 +103,10 @@ pub enum Kind {
     EventTypes,
     /// The attempts of a delivery.
     AttemptLog,
-    /// Lines of an invoice: a list of objects with `description` and `amount`.
+    /// Lines of an invoice: a list of objects with `description`, `amount` and at most one thing that they bill.
     Lines,
+    /// A name of the IANA time zone database.
+    TimeZone,
 }
 
 /// A query parameter that compares one field exactly.
@@ -200,6 +202,19 @@ pub const CREATED_AT: FieldSpec =
 /// `updated_at`, on every object.
 pub const UPDATED_AT: FieldSpec =
     field("updated_at", Kind::Time, "When the object last changed.", "\"2026-05-05T09:30:00.000Z\"");
+
+/// How a toll or violation got its customer.
+pub const ATTRIBUTION: FieldSpec = field(
+    "attribution",
+    Kind::Word(&["manual", "automatic"]),
+    "Whether somebody chose the customer, or it followed from the rental that had the vehicle; a choice is never changed \
+     by a suggestion.",
+    "null",
+)
+.or_null();
+/// The rental from which the customer of a toll or violation followed.
+pub const RENTAL_ID: FieldSpec =
+    field("rental_id", Kind::Reference("rental"), "The rental from which the customer followed.", "null").or_null();
 
 /// `object`, the constant name of the resource.
 #[must_use]

@@ -1,6 +1,7 @@
 //! The server: flags in, HTTP out. Everything that decides anything is in `rental-core`.
 
 mod app;
+mod audit;
 mod config;
 mod demo;
 mod docs_page;

@@ -7,8 +7,8 @@ use crate::http::reply::Problem;
 use rental_core::{
     event,
     resources::{
-        API, Collection, api_key::ApiKey, delivery::Delivery, invoice::Invoice, of, organization::Organization,
-        toll::Toll, violation::Violation, webhook_endpoint::WebhookEndpoint,
+        API, Collection, api_key::ApiKey, audit_entry::AuditEntry, delivery::Delivery, invoice::Invoice, of,
+        organization::Organization, toll::Toll, violation::Violation, webhook_endpoint::WebhookEndpoint,
     },
 };
 use std::collections::HashMap;
@@ -76,7 +76,9 @@ const DELIVERIES: Collection = of::<Delivery>().list().get().done();
 const EVENTS: Collection =
     Collection { spec: &event::SPEC, counter: None, list: true, get: true, create: None, update: None };
 
-static OPERATOR: [Collection; 3] = [ORGANIZATIONS, API_KEYS, ENDPOINTS];
+const AUDIT: Collection = of::<AuditEntry>().list().get().done();
+
+static OPERATOR: [Collection; 4] = [ORGANIZATIONS, API_KEYS, ENDPOINTS, AUDIT];
 /// What belongs to an organization and only operators see.
 static OBSERVED: [Collection; 2] = [EVENTS, DELIVERIES];
 static RECORDED: [Collection; 3] = [INVOICES, TOLLS, VIOLATIONS];

@@ -1,9 +1,10 @@
 //! Invoices (spec, Invoice): read through the API, made by the operator.
 
 use crate::{
-    error::Error,
+    effects::Effects,
+    error::{Error, FieldCode, FieldError},
     event::EventType,
-    resources::{Create, Facts, Resource, too_large},
+    resources::{Create, Facts, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
     spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Money, Timestamp},
 };
@@ -12,6 +13,10 @@ use uuid::Uuid;
 
 /// The states of an invoice: `open` becomes `paid` or `void`, and nothing else.
 pub const STATUSES: &[&str] = &["open", "paid", "void"];
+
+/// An example of lines.
+const INVOICE_LINES: &str =
+    "[{\"description\":\"Extra cleaning\",\"amount\":25,\"rental_id\":null,\"toll_id\":null,\"violation_id\":null}]";
 
 /// What an invoice is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -44,10 +49,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .optional()
         .fixed(),
-        field("lines", Kind::Lines, "What is billed.", "[{\"description\":\"4 nights\",\"amount\":358}]")
-            .required()
-            .fixed(),
-        field("total", Kind::Money, "Invoice total: the sum of the lines.", "358"),
+        field("lines", Kind::Lines, "What is billed.", INVOICE_LINES).required().fixed(),
+        field("total", Kind::Money, "Invoice total: the sum of the lines.", "25"),
         CURRENCY,
         field("status", Kind::Word(STATUSES), "Whether it is open, paid or void.", "\"open\""),
         field("paid_at", Kind::Time, "When it was paid.", "null").or_null(),
@@ -59,12 +62,15 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// One line of an invoice.
+/// One line of an invoice. Both texts are there once it is made.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "two words say it")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Line {
-    pub description: String,
-    pub amount: Money,
+    pub description: Option<String>,
+    pub amount: Option<Money>,
+    pub rental_id: Option<Uuid>,
+    pub toll_id: Option<Uuid>,
+    pub violation_id: Option<Uuid>,
 }
 
 /// An invoice.
@@ -93,15 +99,90 @@ impl Resource for Invoice {
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
     }
+
+    /// A toll or violation is billed once; a void invoice lets go of what it billed.
+    fn effects(&self) -> Effects {
+        let bills = match self.status.as_deref() {
+            Some("void") => Vec::new(),
+            _ => self.lines.iter().filter_map(|line| line.toll_id.or(line.violation_id)).collect(),
+        };
+        Effects { bills, ..Effects::default() }
+    }
 }
 
 impl Create for Invoice {
+    /// Completes each line from what it bills, and adds them up.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        let total = self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount));
+        let mut errors = Vec::new();
+        for (at, line) in self.lines.iter_mut().enumerate() {
+            match line.complete(at, self.customer_id, facts) {
+                Err(Error::Invalid(wrong)) => errors.extend(wrong),
+                other => other?,
+            }
+        }
+        let sources: Vec<Uuid> = self.effects().bills;
+        for (at, line) in self.lines.iter().enumerate() {
+            let source = line.toll_id.or(line.violation_id);
+            if source.is_some_and(|source| sources.iter().filter(|other| **other == source).count() > 1) {
+                let rule = "bills what another line of this invoice bills";
+                errors.push(FieldError::new(&format!("lines[{at}]"), FieldCode::Duplicate, rule));
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Error::Invalid(errors));
+        }
+        let total = self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()));
         self.total = Some(total.ok_or_else(|| too_large("lines"))?);
         self.invoice_number = Some(format!("INV-{:06}", facts.number));
         self.status = Some("open".into());
         Ok(vec![EventType::InvoiceCreated])
+    }
+}
+
+impl Line {
+    /// Takes text and amount from what the line bills, which must be the billed customer's. A toll or a violation is
+    /// billed as it is: a fee for the work is a line of its own.
+    fn complete(&mut self, at: usize, customer: Uuid, facts: &Facts<'_>) -> Result<(), Error> {
+        let place = |member: &str| format!("lines[{at}].{member}");
+        let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
+        if let Some(toll) = facts.reference::<Toll>(&place("toll_id"))? {
+            if toll.customer_id != Some(customer) {
+                return refuse("toll_id", "is not attached to this customer; attach it first");
+            }
+            if self.amount.is_some_and(|amount| amount != toll.amount) {
+                return refuse("amount", "must be that of the toll; leave it out, and put a fee on a line of its own");
+            }
+            let when = toll.occurred_on.map(|date| date.to_string());
+            let parts = [Some(toll.agency), toll.plaza, when];
+            self.settle(toll.amount, "Toll", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        }
+        if let Some(violation) = facts.reference::<Violation>(&place("violation_id"))? {
+            if violation.customer_id != Some(customer) {
+                return refuse("violation_id", "is not attached to this customer; attach it first");
+            }
+            if self.amount.is_some_and(|amount| amount != violation.amount_due) {
+                return refuse("amount", "must be the amount due; leave it out, and put a fee on a line of its own");
+            }
+            let parts = [Some(violation.summons_number), violation.violation, violation.issue_date];
+            self.settle(violation.amount_due, "Violation", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        }
+        if let Some(rental) = facts.reference::<Rental>(&place("rental_id"))? {
+            if rental.customer_id != customer {
+                return refuse("rental_id", "is a rental of another customer");
+            }
+            let Some(amount) = self.amount.or(rental.final_price) else {
+                return refuse("amount", "is required, as this rental has no price");
+            };
+            let dates = rental.start_date.zip(rental.end_date).map(|(start, end)| format!("{start} to {end}"));
+            self.settle(amount, "Rental", &dates.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, amount: Money, what: &str, details: &str) {
+        self.amount = Some(amount);
+        let text = || format!("{what} {details}").trim_end().chars().take(255).collect();
+        self.description.get_or_insert_with(text);
     }
 }
 

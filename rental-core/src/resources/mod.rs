@@ -4,6 +4,7 @@
 //! POST to it by accident. Rules are pure: they get facts and leave effects.
 
 pub mod api_key;
+pub mod audit_entry;
 pub mod customer;
 pub mod delivery;
 pub mod invoice;
@@ -17,9 +18,9 @@ pub mod webhook_endpoint;
 
 use crate::{
     body::Fields,
+    effects::{Effects, LookUp},
     error::{Error, FieldCode},
     event::{self, EventType},
-    holds::Hold,
     resources::organization::Organization,
     spec::ResourceSpec,
     store::{Key, Record},
@@ -39,9 +40,9 @@ pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Sets `updated_at`.
     fn touch(&mut self, now: Timestamp);
 
-    /// The nights for which this object holds a vehicle.
-    fn hold(&self) -> Option<Hold> {
-        None
+    /// What this object means beside itself.
+    fn effects(&self) -> Effects {
+        Effects::default()
     }
 }
 
@@ -60,7 +61,7 @@ pub trait Update: Resource + PartialEq {
     ///
     /// # Errors
     /// A rule over several fields is broken.
-    fn apply(&mut self, _before: &Self, _facts: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, _before: &Self, _sent: &Fields, _facts: &Facts<'_>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -75,7 +76,7 @@ pub struct Facts<'a> {
     /// Whose object it is.
     pub organization: &'a Organization,
     /// The objects that the body names, by field.
-    pub references: &'a HashMap<&'static str, Record>,
+    pub references: &'a HashMap<String, Record>,
     /// The next number of the resource's counter.
     pub number: u64,
 }
@@ -109,10 +110,10 @@ pub struct Outcome {
     pub changed: bool,
     /// The events, in order.
     pub events: Vec<EventType>,
-    /// The nights that it held before.
-    pub held: Option<Hold>,
-    /// The nights that it holds now.
-    pub holds: Option<Hold>,
+    /// What it meant beside itself before; `None` when it is new.
+    pub effects_before: Option<Effects>,
+    /// What it means beside itself now.
+    pub effects: Effects,
 }
 
 /// A resource with the operations that one table offers; see [`of`].
@@ -198,9 +199,20 @@ pub const API: [Collection; 7] = [
 /// The description of the resource whose `object` this is, public or the operator's.
 #[must_use]
 pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
-    let others = [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &event::SPEC, &delivery::SPEC];
-    let all = API.iter().map(|row| row.spec).chain(others);
-    all.into_iter().find(|spec| spec.object == object)
+    specs().find(|spec| spec.object == object)
+}
+
+/// The descriptions of all resources, the public ones first.
+pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
+    let others = [
+        &organization::SPEC,
+        &api_key::SPEC,
+        &webhook_endpoint::SPEC,
+        &event::SPEC,
+        &delivery::SPEC,
+        &audit_entry::SPEC,
+    ];
+    API.iter().map(|row| row.spec).chain(others)
 }
 
 fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Error> {
@@ -210,15 +222,15 @@ fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Erro
         object: serde_json::to_vec(&object).map_err(internal)?,
         changed: true,
         events,
-        held: None,
-        holds: object.hold(),
+        effects_before: None,
+        effects: object.effects(),
     })
 }
 
 fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let before: T = parse(&before.key, &before.value)?;
     let mut object: T = serde_json::from_str(assembled).map_err(internal)?;
-    object.apply(&before, facts)?;
+    object.apply(&before, sent, facts)?;
     let changed = object != before;
     let events = object.events(&before, changed, sent);
     if changed {
@@ -228,8 +240,8 @@ fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Fa
         object: serde_json::to_vec(&object).map_err(internal)?,
         changed,
         events,
-        held: before.hold(),
-        holds: object.hold(),
+        effects_before: Some(before.effects()),
+        effects: object.effects(),
     })
 }
 
@@ -241,6 +253,21 @@ fn internal(error: serde_json::Error) -> Error {
 /// The one event of an object whose customer changed to another one.
 fn attached(event: EventType, before: Option<Uuid>, after: Option<Uuid>) -> Vec<EventType> {
     if after.is_some() && after != before { vec![event] } else { Vec::new() }
+}
+
+/// Where tolls and violations without a customer are found that nobody has decided about.
+#[must_use]
+pub fn unattached_look_up() -> LookUp {
+    LookUp::new(0, Vec::new())
+}
+
+fn unattached(customer: Option<Uuid>, attribution: Option<&str>) -> Vec<LookUp> {
+    if customer.is_none() && attribution.is_none() { vec![unattached_look_up()] } else { Vec::new() }
+}
+
+/// The attribution of a toll or violation after a request that may have set its customer.
+fn chosen(attribution: Option<String>, before: Option<Uuid>, after: Option<Uuid>) -> Option<String> {
+    if before == after { attribution } else { Some("manual".to_owned()) }
 }
 
 /// For a sum or product that no amount holds.
@@ -282,24 +309,20 @@ mod tests {
         check::<api_key::ApiKey>();
         check::<webhook_endpoint::WebhookEndpoint>();
         check::<delivery::Delivery>();
-    }
-
-    fn all_specs() -> impl Iterator<Item = &'static ResourceSpec> {
-        let others = [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &event::SPEC, &delivery::SPEC];
-        API.iter().map(|row| row.spec).chain(others)
+        check::<audit_entry::AuditEntry>();
     }
 
     #[test]
     fn tags_and_names_are_used_once() {
-        let mut tags: Vec<u8> = all_specs().map(|spec| spec.tag).collect();
+        let mut tags: Vec<u8> = specs().map(|spec| spec.tag).collect();
         tags.sort_unstable();
         tags.dedup();
-        assert_eq!(tags.len(), 12);
+        assert_eq!(tags.len(), 13);
     }
 
     #[test]
     fn filters_name_fields_and_references_name_resources() {
-        for spec in all_specs() {
+        for spec in specs() {
             assert!(spec.filters.iter().all(|filter| spec.field(filter.field).is_some()), "{}", spec.object);
             for field in spec.fields {
                 if let Kind::Reference(object) = field.kind {
@@ -311,7 +334,7 @@ mod tests {
 
     #[test]
     fn examples_pass_their_own_checks() {
-        for spec in all_specs() {
+        for spec in specs() {
             for verb in [Verb::Create, Verb::Update] {
                 let taken = |presence: Presence| presence != Presence::Never;
                 let members = spec

@@ -6,7 +6,7 @@ use crate::{
     event::EventType,
     resources::{Create, Facts, Resource, Update},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Timestamp},
+    value::{Currency, Timestamp, Zone},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -35,6 +35,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "\"exclusive\"",
         )
         .starts_as("\"exclusive\""),
+        field(
+            "time_zone",
+            Kind::TimeZone,
+            "Where its days begin and end: a name of the IANA time zone database.",
+            "\"America/New_York\"",
+        )
+        .starts_as("\"America/New_York\""),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -72,6 +79,7 @@ pub struct Organization {
     pub plan: Plan,
     pub default_currency: Currency,
     pub booking_policy: BookingPolicy,
+    pub time_zone: Zone,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -91,6 +99,7 @@ impl Organization {
             plan: Plan::Pro,
             default_currency,
             booking_policy: BookingPolicy::Exclusive,
+            time_zone: Zone::NEW_YORK,
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
         }

@@ -2,6 +2,7 @@
 
 use crate::{
     body::Fields,
+    effects::{Effects, LookUp},
     error::{Error, FieldCode, FieldError},
     event::EventType,
     holds::Hold,
@@ -70,6 +71,20 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("damage_at_return", Kind::Boolean, "Whether damage was found on return.", "false")
             .starts_as("false")
             .update_only(),
+        field(
+            "activated_at",
+            Kind::Time,
+            "When the vehicle was handed over; noted when the status becomes ACTIVE, unless it is sent.",
+            "\"2026-06-01T14:00:00.000Z\"",
+        )
+        .optional(),
+        field(
+            "completed_at",
+            Kind::Time,
+            "When the vehicle came back; noted when the status becomes COMPLETED, unless it is sent.",
+            "null",
+        )
+        .optional(),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -95,6 +110,8 @@ pub struct Rental {
     pub currency: Currency,
     pub status: String,
     pub damage_at_return: bool,
+    pub activated_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -108,6 +125,61 @@ impl Rental {
         };
         Ok(())
     }
+
+    /// Notes when the vehicle was handed over and came back, as the status tells, unless the caller knows better.
+    fn note_handover(&mut self, before: &Self, sent: &Fields, now: Timestamp) {
+        if self.status == before.status {
+            return;
+        }
+        let (activated, completed) = match self.status.as_str() {
+            "ACTIVE" => (before.activated_at.or(Some(now)), None),
+            "COMPLETED" => (before.activated_at, Some(now)),
+            "CANCELLED" => (before.activated_at, before.completed_at),
+            _ => (None, None),
+        };
+        if !sent.has("activated_at") {
+            self.activated_at = activated;
+        }
+        if !sent.has("completed_at") {
+            self.completed_at = completed;
+        }
+    }
+
+    fn check_handover(&self) -> Result<(), Error> {
+        match (self.activated_at, self.completed_at) {
+            (Some(handed_over), Some(back)) if back < handed_over => {
+                Err(Error::field("completed_at", FieldCode::Invalid, "must not be before `activated_at`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The days on which the customer may have had the vehicle, first to last; `None` for a last day that is open.
+    /// Nothing for requests, cancelled rentals and such without dates.
+    fn stay(&self) -> Option<(u32, Option<u32>)> {
+        let (start, end) = (self.start_date?.day_number(), self.end_date.map(Date::day_number));
+        match self.status.as_str() {
+            "APPROVED" => Some((start, Some(end?))),
+            "ACTIVE" => Some((start, None)),
+            // A day more than in UTC: it may be a day later elsewhere.
+            "COMPLETED" => {
+                let back = self.completed_at.map(|time| time.day_number() + 1);
+                Some((start, Some(end.max(back)?.max(start))))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where the stays of a vehicle lie that may cover a day: by length class and first day, like holds.
+const STAY: u8 = 0;
+/// The class of stays that have no end yet.
+pub const OPEN: u8 = 31;
+
+/// The place of a stay of `vehicle` that begins on day `start`: class n has stays of 2^n to 2^(n+1)-1 days.
+#[must_use]
+pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> LookUp {
+    LookUp::new(STAY, vec![vehicle.as_bytes().to_vec(), vec![class], start.to_be_bytes().to_vec()])
 }
 
 fn dates_out_of_order() -> Error {
@@ -125,10 +197,15 @@ impl Resource for Rental {
         self.updated_at = self.updated_at.max(now);
     }
 
-    fn hold(&self) -> Option<Hold> {
+    fn effects(&self) -> Effects {
         let holding = matches!(self.status.as_str(), "APPROVED" | "ACTIVE");
-        let (start, end) = (self.start_date?, self.end_date?);
-        holding.then(|| Hold::new(self.vehicle_id, self.id, start, end))
+        let dates = self.start_date.zip(self.end_date).filter(|_| holding);
+        let hold = dates.map(|(start, end)| Hold::new(self.vehicle_id, self.id, start, end));
+        let stay = self.stay().map(|(start, last)| {
+            let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
+            stay_look_up(self.vehicle_id, class, start)
+        });
+        Effects { hold, look_ups: stay.into_iter().collect(), ..Effects::default() }
     }
 }
 
@@ -136,6 +213,7 @@ impl Create for Rental {
     /// Locks the price: nights times the vehicle's rate at this moment, unless the caller gave one.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
         self.count_nights()?;
+        self.check_handover()?;
         if self.final_price.is_none()
             && let Some(nights) = self.rental_days
             && let Some(vehicle) = facts.reference::<Vehicle>("vehicle_id")?
@@ -149,8 +227,10 @@ impl Create for Rental {
 }
 
 impl Update for Rental {
-    fn apply(&mut self, _: &Self, _: &Facts<'_>) -> Result<(), Error> {
-        self.count_nights()
+    fn apply(&mut self, before: &Self, sent: &Fields, facts: &Facts<'_>) -> Result<(), Error> {
+        self.count_nights()?;
+        self.note_handover(before, sent, facts.now);
+        self.check_handover()
     }
 
     /// `rental.updated` if it changed; COMPLETED and CANCELLED are announced each time a PATCH says so (spec, Rentals).

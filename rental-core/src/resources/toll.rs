@@ -2,11 +2,12 @@
 
 use crate::{
     body::Fields,
+    effects::{Charge, Effects},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource, Update, attached},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::{Currency, Money, Timestamp},
+    resources::{Create, Facts, Resource, Update, attached, chosen, unattached},
+    spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -42,12 +43,15 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .optional()
             .fixed(),
         field("occurred_at", Kind::Time, "When the vehicle passed.", "\"2026-06-02T14:03:00.000Z\"").optional().fixed(),
+        field("occurred_on", Kind::Date, "The day of it where it happened.", "\"2026-06-02\"").optional().fixed(),
         field("plaza", Kind::Text(255), "Plaza or gantry.", "\"RKB\"").optional().fixed(),
         field("plate", Kind::Text(255), "License plate as reported.", "\"ABC1234\"").optional().fixed(),
         field("plate_state", Kind::Text(255), "State of the plate as reported.", "\"NY\"").optional().fixed(),
         field("transponder_number", Kind::Text(255), "Transponder tag as reported.", "\"00412345678\"")
             .optional()
             .fixed(),
+        ATTRIBUTION,
+        RENTAL_ID,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -68,10 +72,13 @@ pub struct Toll {
     pub customer_id: Option<Uuid>,
     pub transaction_id: Option<String>,
     pub occurred_at: Option<Timestamp>,
+    pub occurred_on: Option<Date>,
     pub plaza: Option<String>,
     pub plate: Option<String>,
     pub plate_state: Option<String>,
     pub transponder_number: Option<String>,
+    pub attribution: Option<String>,
+    pub rental_id: Option<Uuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -82,15 +89,51 @@ impl Resource for Toll {
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
     }
+
+    fn effects(&self) -> Effects {
+        Effects {
+            look_ups: unattached(self.customer_id, self.attribution.as_deref()),
+            identity: self.identity(),
+            charge: Some(Charge { customer: self.customer_id, amount: self.amount }),
+            ..Effects::default()
+        }
+    }
+}
+
+impl Toll {
+    /// What the agency's statement would repeat: its number for the passage, else everything that it says about it.
+    fn identity(&self) -> Option<String> {
+        let agency = self.agency.to_lowercase();
+        if let Some(number) = &self.transaction_id {
+            return Some(format!("{agency}\n#{number}"));
+        }
+        let tag = self.transponder_number.as_deref().map(|tag| tag_digits(tag).unwrap_or_else(|| tag.to_owned()));
+        let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
+        let plate = plate.map(|plate| format!("{} {}", plate.state.unwrap_or_default(), plate.number));
+        let whose = tag.or(plate)?;
+        let when = self.occurred_at.map(|time| time.to_string()).or(self.occurred_on.map(|date| date.to_string()))?;
+        let place = self.plaza.as_deref().unwrap_or_default().to_lowercase();
+        Some(format!("{agency}\n{whose}\n{when}\n{place}\n{}", self.amount))
+    }
 }
 
 impl Create for Toll {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        self.attribution = chosen(None, None, self.customer_id);
+        if self.occurred_on.is_none() {
+            self.occurred_on = self.occurred_at.map(|time| facts.organization.time_zone.local(time).date());
+        }
         Ok(attached(EventType::TollAttached, None, self.customer_id))
     }
 }
 
 impl Update for Toll {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
+        self.attribution = chosen(self.attribution.take(), before.customer_id, self.customer_id);
+        self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
+        Ok(())
+    }
+
     fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
         attached(EventType::TollAttached, before.customer_id, self.customer_id)
     }

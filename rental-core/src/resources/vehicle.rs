@@ -2,11 +2,12 @@
 
 use crate::{
     body::Fields,
+    effects::{Effects, LookUp},
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
     spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Money, Timestamp},
+    value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -29,6 +30,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("year", Kind::Integer(1900, 2100), "Model year.", "2023").optional(),
         field("color", Kind::Text(255), "Exterior color.", "\"White\"").optional(),
         field("plate", Kind::Text(255), "License plate.", "\"ABC1234\"").optional(),
+        field("plate_state", Kind::Text(255), "State that issued the plate.", "\"NY\"").optional(),
         field("transponder_number", Kind::Text(255), "Toll transponder tag number.", "\"00412345678\"").optional(),
         field(
             "turo_listing_id",
@@ -62,6 +64,7 @@ pub struct Vehicle {
     pub year: Option<i64>,
     pub color: Option<String>,
     pub plate: Option<String>,
+    pub plate_state: Option<String>,
     pub transponder_number: Option<String>,
     pub turo_listing_id: Option<String>,
     pub daily_rate: Option<Money>,
@@ -73,8 +76,28 @@ pub struct Vehicle {
     pub updated_at: Timestamp,
 }
 
+/// Where vehicles lie whose tag may be the one with these digits: their serial is the same.
+#[must_use]
+pub fn tag_look_up(digits: &str) -> LookUp {
+    LookUp::new(0, vec![tag_serial(digits).as_bytes().to_vec()])
+}
+
+/// Where vehicles lie with a plate of this number, of any state.
+#[must_use]
+pub fn plate_look_up(plate: &Plate) -> LookUp {
+    LookUp::new(1, vec![plate.number.as_bytes().to_vec()])
+}
+
 impl Resource for Vehicle {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    /// Found by its transponder and by its plate, whatever their spelling.
+    fn effects(&self) -> Effects {
+        let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
+        let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
+        let plate = plate.map(|plate| plate_look_up(&plate));
+        Effects { look_ups: tag.into_iter().chain(plate).collect(), ..Effects::default() }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

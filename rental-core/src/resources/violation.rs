@@ -2,11 +2,12 @@
 
 use crate::{
     body::Fields,
+    effects::{Charge, Effects},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource, Update, attached},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::{Currency, Money, Timestamp},
+    resources::{Create, Facts, Resource, Update, attached, chosen, unattached},
+    spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    value::{Currency, Date, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -21,6 +22,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         id("\"0190d0f2-7c3a-7cc0-8000-000000000006\""),
         object("\"violation\""),
         field("summons_number", Kind::Name(255), "Summons number.", "\"4631234567\"").required().fixed(),
+        field("issuer", Kind::Name(255), "Whose summons numbers these are.", "\"NYC\"").optional().fixed(),
         field("amount_due", Kind::Money, "Amount due.", "50").required().fixed(),
         CURRENCY,
         field(
@@ -42,6 +44,12 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("state", Kind::Text(255), "State of the plate as reported.", "\"NY\"").optional().fixed(),
         field("issue_date", Kind::Text(255), "Date of issue as reported.", "\"06/02/2026\"").optional().fixed(),
         field("violation_time", Kind::Text(255), "Time of the violation as reported.", "\"02:03P\"").optional().fixed(),
+        field("issued_on", Kind::Date, "The day of issue, when what is reported can be read.", "\"2026-06-02\"")
+            .optional()
+            .fixed(),
+        field("issued_at", Kind::Time, "The time of issue, likewise.", "\"2026-06-02T18:03:00.000Z\"")
+            .optional()
+            .fixed(),
         field("violation", Kind::Text(255), "What was violated.", "\"PHTO SCHOOL ZN SPEED VIOLATION\"")
             .optional()
             .fixed(),
@@ -53,6 +61,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("issuing_agency", Kind::Text(255), "Who issued it.", "\"DEPARTMENT OF TRANSPORTATION\"")
             .optional()
             .fixed(),
+        ATTRIBUTION,
+        RENTAL_ID,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -67,6 +77,7 @@ pub struct Violation {
     pub id: Uuid,
     pub object: String,
     pub summons_number: String,
+    pub issuer: Option<String>,
     pub amount_due: Money,
     pub currency: Currency,
     pub vehicle_id: Option<Uuid>,
@@ -75,6 +86,8 @@ pub struct Violation {
     pub state: Option<String>,
     pub issue_date: Option<String>,
     pub violation_time: Option<String>,
+    pub issued_on: Option<Date>,
+    pub issued_at: Option<Timestamp>,
     pub violation: Option<String>,
     pub fine_amount: Option<Money>,
     pub penalty_amount: Option<Money>,
@@ -82,6 +95,8 @@ pub struct Violation {
     pub reduction_amount: Option<Money>,
     pub payment_amount: Option<Money>,
     pub issuing_agency: Option<String>,
+    pub attribution: Option<String>,
+    pub rental_id: Option<Uuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -92,15 +107,40 @@ impl Resource for Violation {
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
     }
+
+    fn effects(&self) -> Effects {
+        Effects {
+            look_ups: unattached(self.customer_id, self.attribution.as_deref()),
+            identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
+            charge: Some(Charge { customer: self.customer_id, amount: self.amount_due }),
+            ..Effects::default()
+        }
+    }
+}
+
+/// What a list of the same issuer repeats.
+#[must_use]
+pub fn identity(issuer: &str, summons_number: &str) -> String {
+    format!("{}\n#{summons_number}", issuer.to_lowercase())
 }
 
 impl Create for Violation {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+        self.attribution = chosen(None, None, self.customer_id);
+        if self.issued_on.is_none() {
+            self.issued_on = self.issued_at.map(|time| facts.organization.time_zone.local(time).date());
+        }
         Ok(attached(EventType::ViolationAttached, None, self.customer_id))
     }
 }
 
 impl Update for Violation {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
+        self.attribution = chosen(self.attribution.take(), before.customer_id, self.customer_id);
+        self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
+        Ok(())
+    }
+
     fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
         attached(EventType::ViolationAttached, before.customer_id, self.customer_id)
     }

@@ -13,6 +13,8 @@
 //! d endpoint class millis delivery    a delivery that is due   -> org
 //! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
+//! u org object hash                   an identity              -> id of the one object that has it
+//! b org source                        what an invoice bills    -> id of the invoice
 //! ```
 //! Ids are UUIDv7, so the end of a record's or an index entry's key is also its place in time: newest first is the
 //! reverse of byte order, and a cursor is an id.
@@ -225,6 +227,18 @@ pub fn secrets(endpoint: Uuid) -> Key {
 #[must_use]
 pub fn counter(organization: Uuid, name: &str) -> Key {
     key(b'n', &[organization.as_bytes(), name.as_bytes()])
+}
+
+/// Where half the hash of what there can be only one of leads to the object that it is.
+#[must_use]
+pub fn identity(organization: Uuid, spec: &ResourceSpec, sha256: &[u8; 32]) -> Key {
+    key(b'u', &[organization.as_bytes(), &[spec.tag], &sha256[..16]])
+}
+
+/// The mark of a toll or violation that an invoice bills.
+#[must_use]
+pub fn billed(organization: Uuid, source: Uuid) -> Key {
+    key(b'b', &[organization.as_bytes(), source.as_bytes()])
 }
 
 /// In which direction a span is read.

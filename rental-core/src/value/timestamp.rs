@@ -29,6 +29,13 @@ impl Timestamp {
         self.millis() / 1000
     }
 
+    /// The day in UTC, as a number like those of dates.
+    #[must_use]
+    pub fn day_number(self) -> u32 {
+        // 1970-01-01 is day 719162 since 0001-01-01.
+        719_162 + u32::try_from(self.seconds() / 86_400).unwrap_or(0)
+    }
+
     /// This time moved by `millis`, within 1970..=9999.
     #[must_use]
     pub fn plus_millis(self, millis: i64) -> Self {

@@ -1,6 +1,7 @@
 //! One call: the head of a request, and its body when somebody asks for it.
 
 use crate::{
+    audit::Acting,
     edge::{Moment, RequestId},
     http::reply::Problem,
 };
@@ -36,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) reading: AtomicBool,
     /// Whether the body was read to its end.
     pub(crate) read: AtomicBool,
+    /// The operator's operation, for the audit log.
+    pub(crate) acting: Acting,
 }
 
 impl Call {

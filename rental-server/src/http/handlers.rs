@@ -118,6 +118,9 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
         return Err(Problem::NotAdmin);
     }
     let collection = collection(found)?;
+    if found.endpoint.method != Method::GET {
+        call.acting.set(crate::openapi::operation_id(found.endpoint, collection.spec));
+    }
     let system = Organization::system();
     match (found.endpoint.action, collection.spec.object) {
         (Action::List, "event" | "delivery") => {

@@ -5,6 +5,7 @@
 
 use crate::{
     app::App,
+    audit::Acting,
     edge::{Moment, RequestId},
     http::{
         call::{BodyStream, Call, Head},
@@ -39,7 +40,8 @@ pub(crate) fn filter(
         let (app, head) = (Arc::clone(&app), Arc::clone(&head));
         async move {
             let (reading, read) = (AtomicBool::new(false), AtomicBool::new(false));
-            let call = Call { method, head, request_id: RequestId::new(), moment: Moment::new(), reading, read };
+            let (request_id, moment, acting) = (RequestId::new(), Moment::new(), Acting::default());
+            let call = Call { method, head, request_id, moment, reading, read, acting };
             serve(&app, call, body).await
         }
     })

@@ -2,6 +2,7 @@
 
 use crate::{
     app::App,
+    audit::Audited,
     http::{
         call::Call,
         reply::{Problem, Reply, etag, render},
@@ -29,8 +30,9 @@ pub(crate) async fn write(
         let (status, body) = render(&Problem::Core(error.clone()), call.request_id.as_str());
         (status.as_u16(), body)
     };
+    let audited = Audited { intent, organization: organization.id, call, body };
     let outcome =
-        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), &audited, (200, &rendered)).await;
     drop(running);
     let Written { status, body, revision, replayed, committed } = outcome?;
     if committed {

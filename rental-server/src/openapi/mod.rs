@@ -92,7 +92,8 @@ fn operation(endpoint: &Endpoint) -> Value {
     operation
 }
 
-fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
+/// The name of an operation in the document, and in the audit log.
+pub(crate) fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
     let (one, many) = (camel(spec.object), camel(spec.plural));
     let recorded = endpoint.path.contains("{organization}");
     match endpoint.action {

@@ -182,6 +182,7 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Time => json!({"type": "string", "format": "date-time"}),
         Kind::Word(words) => json!({"type": "string", "enum": words}),
         Kind::Json(_) => json!({"type": "object"}),
+        Kind::TimeZone => json!({"type": "string", "pattern": "^[A-Za-z0-9_+/-]{1,64}$"}),
         Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
         Kind::EventTypes => {
             let names: Vec<&str> = event::EVENT_TYPES.iter().map(|row| row.1).collect();
@@ -211,12 +212,30 @@ fn line() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
-        "required": ["description", "amount"],
+        "anyOf": [
+            {"required": ["description", "amount"]},
+            {"required": ["rental_id"]},
+            {"required": ["toll_id"]},
+            {"required": ["violation_id"]},
+        ],
         "properties": {
-            "description": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": FILLED},
-            "amount": {"type": "number", "minimum": 0, "maximum": max},
+            "description": {
+                "type": ["string", "null"], "minLength": 1, "maxLength": 255, "pattern": FILLED,
+                "description": "What is billed; made from what the line bills when it is left out.",
+            },
+            "amount": {
+                "type": ["number", "null"], "minimum": 0, "maximum": max,
+                "description": "How much; that of what the line bills when it is left out.",
+            },
+            "rental_id": source("A rental of the customer; its price, unless there is an amount."),
+            "toll_id": source("A toll attached to the customer, which no other invoice bills."),
+            "violation_id": source("A violation attached to the customer, which no other invoice bills."),
         },
     })
+}
+
+fn source(doc: &str) -> Value {
+    json!({"type": ["string", "null"], "format": "uuid", "description": doc})
 }
 
 fn parse(text: &str) -> Value {

@@ -12,6 +12,8 @@ pub(crate) struct Field {
     good: Vec<(String, String)>,
     /// What is answered with `parameter_invalid`.
     bad: Vec<String>,
+    /// Other fields that change with it.
+    follows: &'static [&'static str],
     /// What stands there when it is left out of a POST.
     unset: &'static str,
     /// Whether POST and PATCH take it.
@@ -29,7 +31,7 @@ pub(crate) struct Table {
 fn field(name: &'static str, good: &[(&str, &str)], bad: &[&str]) -> Field {
     let good = good.iter().map(|(sent, stored)| (sent.to_string(), stored.to_string())).collect();
     let bad = bad.iter().map(|text| (*text).to_owned()).collect();
-    Field { name, good, bad, unset: "null", post: true, patch: true }
+    Field { name, good, bad, follows: &[], unset: "null", post: true, patch: true }
 }
 
 fn same<'a>(values: &[&'a str]) -> Vec<(&'a str, &'a str)> {
@@ -120,6 +122,22 @@ pub(crate) fn word(name: &'static str, words: &[&str]) -> Field {
 }
 
 /// A calendar date.
+pub(crate) fn time(name: &'static str) -> Field {
+    let midnight = "\"2026-05-05T00:00:00.000Z\"";
+    let good = [
+        (midnight, midnight),
+        ("\"2026-05-05T02:00:00+02:00\"", midnight),
+        ("\"9999-12-31T23:59:59.999Z\"", "\"9999-12-31T23:59:59.999Z\""),
+    ];
+    let mut table = field(
+        name,
+        &good,
+        &["\"2026-05-05\"", "\"2026-05-05T00:00:00\"", "\"now\"", "\"\"", "\"1969-12-31T23:59:59Z\""],
+    );
+    table.bad.extend(NO_STRING.map(str::to_owned));
+    table
+}
+
 pub(crate) fn date(name: &'static str) -> Field {
     let mut table = field(
         name,
@@ -229,6 +247,12 @@ impl Field {
     }
 
     /// Taken by PATCH alone.
+    /// These fields change with it.
+    pub(crate) fn followed_by(mut self, names: &'static [&'static str]) -> Self {
+        self.follows = names;
+        self
+    }
+
     pub(crate) fn patch_only(mut self) -> Self {
         self.post = false;
         self
@@ -361,6 +385,7 @@ impl Table {
                 let after = reply.ok();
                 before[field.name] = value(stored);
                 before["updated_at"] = after["updated_at"].clone();
+                field.follows.iter().for_each(|name| before[*name] = after[*name].clone());
                 assert_eq!(after, before, "{} {sent}", field.name);
                 assert_eq!(organization.get(&path).body, reply.body);
             }

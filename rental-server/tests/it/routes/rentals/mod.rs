@@ -7,7 +7,7 @@ mod update;
 
 use crate::support::{
     Organization,
-    fields::{Table, boolean, date, money, text, word},
+    fields::{Table, boolean, date, money, text, time, word},
 };
 use serde_json::json;
 
@@ -23,8 +23,10 @@ fn table(organization: &Organization<'_>) -> Table {
         word("pickup_type", &["pickup", "delivery"]),
         text("delivery_location", 1000),
         money("final_price"),
-        word("status", &STATUSES).starts_as("\"NEW\""),
+        word("status", &STATUSES).starts_as("\"NEW\"").followed_by(&["activated_at", "completed_at"]),
         boolean("damage_at_return").starts_as("false").patch_only(),
+        time("activated_at"),
+        time("completed_at"),
     ];
     Table { plural: "rentals", base, fields }
 }

@@ -17,6 +17,7 @@ fn table() -> Table {
         integer("year", 1900, 2100),
         text("color", 255),
         text("plate", 255),
+        text("plate_state", 255),
         text("transponder_number", 255),
         text("turo_listing_id", 255),
         money("daily_rate"),

@@ -1,0 +1,78 @@
+//! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
+
+use super::{Members, did_you_mean, members, one_value, shorten};
+use crate::spec::Kind;
+use serde_json::value::RawValue;
+
+/// Most lines of an invoice.
+const MOST: usize = 200;
+
+/// What a line can bill: the member that names it, and its resource.
+const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];
+
+/// The canonical text of a list of lines, or where in it which rule is broken.
+pub(super) fn check(raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
+    let whole = |rule: &str| (String::new(), rule.to_owned());
+    let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
+    if given.is_empty() || given.len() > MOST {
+        return Err(whole(&format!("must hold 1 to {MOST} lines")));
+    }
+    let written: Result<Vec<String>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
+    Ok(format!("[{}]", written?.join(",")))
+}
+
+fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
+    let here = |rule: &str| (format!("[{at}]"), rule.to_owned());
+    let sent = members(raw.get().as_bytes()).map_err(|_| here("must be an object, such as {\"toll_id\": \"...\"}"))?;
+    check_names(&sent).map_err(|rule| here(&rule))?;
+    let find = |name: &str| {
+        let found = sent.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
+        found.filter(|text| *text != "null")
+    };
+    let value = |name: &str, kind: Kind| -> Result<String, (String, String)> {
+        let Some(text) = find(name) else { return Ok("null".to_owned()) };
+        one_value(kind, text, digits).map_err(|rule| (format!("[{at}].{name}"), rule))
+    };
+    let sources = SOURCES.iter().filter(|(name, _)| find(name).is_some()).count();
+    if sources > 1 {
+        return Err(here("must bill one thing: a rental, a toll or a violation"));
+    }
+    if sources == 0 && (find("description").is_none() || find("amount").is_none()) {
+        return Err(here("must have `description` and `amount`, or name a rental, toll or violation to bill"));
+    }
+    let mut written = format!(
+        "{{\"description\":{},\"amount\":{}",
+        value("description", Kind::Name(255))?,
+        value("amount", Kind::Money)?
+    );
+    for (name, object) in SOURCES {
+        written.push_str(&format!(",\"{name}\":{}", value(name, Kind::Reference(object))?));
+    }
+    written.push('}');
+    Ok(written)
+}
+
+fn check_names(sent: &Members<'_>) -> Result<(), String> {
+    let known = || ["description", "amount"].into_iter().chain(SOURCES.iter().map(|(name, _)| *name));
+    for (at, (name, _)) in sent.0.iter().enumerate() {
+        if !known().any(|known| known == name) {
+            return Err(format!("has no `{}`{}", shorten(name), did_you_mean(name, known())));
+        }
+        if sent.0[..at].iter().any(|(earlier, _)| earlier == name) {
+            return Err(format!("has `{name}` more than once"));
+        }
+    }
+    Ok(())
+}
+
+/// What the lines of a canonical text bill: where (`lines[0].toll_id`), resource and id as sent.
+pub(super) fn references(field: &str, text: &str) -> Vec<(String, &'static str, String)> {
+    let lines: Vec<serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
+    let named = |(at, line): (usize, &serde_json::Value)| {
+        let of = |(name, object): &(&str, &'static str)| {
+            Some((format!("{field}[{at}].{name}"), *object, line[name].as_str()?.to_owned()))
+        };
+        SOURCES.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    lines.iter().enumerate().flat_map(named).collect()
+}

@@ -1,0 +1,145 @@
+//! What an object means for keys beside its own: the nights that it holds, the look-ups that find it, what it bills.
+//!
+//! A resource says it once, as a value; here the difference between before and after becomes writes and checks of the
+//! same batch.
+
+use crate::{
+    error::Error,
+    holds::{self, Hold},
+    resources::organization::Organization,
+    spec::ResourceSpec,
+    store::{Batch, Check, Key, Store, key},
+    value::Money,
+};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// A way to find an object by something that is no filter of its list: an index entry of its own.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LookUp {
+    /// Which one of the resource; together with the values it makes the prefix of the entry. From 128.
+    pub kind: u8,
+    /// What is looked up.
+    pub values: Vec<Vec<u8>>,
+}
+
+impl LookUp {
+    /// A look-up of the `number`th kind of its resource.
+    #[must_use]
+    pub fn new(number: u8, values: Vec<Vec<u8>>) -> Self {
+        // Filters have the masks 1 to 7, so nothing meets.
+        Self { kind: 128 | number, values }
+    }
+
+    /// The prefix of its entries; a scan over it yields the objects.
+    #[must_use]
+    pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
+        key::index(organization, spec, self.kind, &self.values)
+    }
+}
+
+/// Who pays for something and how much: fixed as soon as an invoice bills it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Charge {
+    /// Who it is attached to.
+    pub customer: Option<Uuid>,
+    /// How much.
+    pub amount: Money,
+}
+
+/// Everything that an object means beside itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// The nights for which it holds a vehicle.
+    pub hold: Option<Hold>,
+    /// How else it is found.
+    pub look_ups: Vec<LookUp>,
+    /// What there can be only one of, in words; looked at when the object is made.
+    pub identity: Option<String>,
+    /// The tolls and violations that it bills.
+    pub bills: Vec<Uuid>,
+    /// What an invoice can bill of it.
+    pub charge: Option<Charge>,
+}
+
+/// The key under which the one object with this identity is known.
+#[must_use]
+pub fn identity_key(organization: Uuid, spec: &ResourceSpec, identity: &str) -> Key {
+    let hash: [u8; 32] = Sha256::digest(identity.as_bytes()).into();
+    key::identity(organization, spec, &hash)
+}
+
+/// Adds to `batch` what turns `before` into `after`, with the checks that make it safe.
+///
+/// # Errors
+/// [`Error::Conflict`] when the object exists already, bills what another invoice bills, or is billed and would change
+/// its charge; [`Error::VehicleUnavailable`] for a hold that clashes.
+pub(crate) async fn change(
+    store: &dyn Store,
+    organization: &Organization,
+    (spec, id): (&'static ResourceSpec, Uuid),
+    before: Option<Effects>,
+    after: Effects,
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let is_new = before.is_none();
+    let before = before.unwrap_or_default();
+    let entries = |effects: &Effects| -> Vec<Key> {
+        effects.look_ups.iter().map(|one| key::entry(&one.prefix(organization.id, spec), id)).collect()
+    };
+    let (old, new) = (entries(&before), entries(&after));
+    old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
+    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
+    if is_new && let Some(identity) = &after.identity {
+        claim(store, identity_key(organization.id, spec, identity), id, batch, |other| {
+            format!("This {} is already recorded as {other}.", spec.object)
+        })
+        .await?;
+    }
+    for source in before.bills.iter().filter(|source| !after.bills.contains(source)) {
+        batch.delete(key::billed(organization.id, *source));
+    }
+    for source in after.bills.iter().filter(|source| !before.bills.contains(source)) {
+        claim(store, key::billed(organization.id, *source), id, batch, |other| {
+            format!("{source} is already billed on invoice {other}. Void that invoice first, or leave it out.")
+        })
+        .await?;
+    }
+    if !is_new && before.charge != after.charge {
+        let billed = key::billed(organization.id, id);
+        if let Some(invoice) = holder(store, &billed).await? {
+            return Err(Error::Conflict(format!(
+                "This {} is billed on invoice {invoice}. Void that invoice before you change who pays or how much.",
+                spec.object
+            )));
+        }
+        batch.checks.push(Check::Absent(billed));
+    }
+    holds::change(store, organization.id, organization.booking_policy, before.hold, after.hold, batch).await
+}
+
+/// Takes a key that only one object can have.
+async fn claim(
+    store: &dyn Store,
+    place: Key,
+    id: Uuid,
+    batch: &mut Batch,
+    taken: impl FnOnce(Uuid) -> String,
+) -> Result<(), Error> {
+    if let Some(other) = holder(store, &place).await? {
+        return Err(Error::Conflict(taken(other)));
+    }
+    batch.insert(place, Bytes::copy_from_slice(id.as_bytes()));
+    Ok(())
+}
+
+/// The object that has a key which only one can have.
+///
+/// # Errors
+/// The store cannot serve, or holds something else there.
+pub async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
+    let found = store.get(std::slice::from_ref(place)).await?.pop().flatten();
+    let id = |value: &[u8]| Uuid::from_slice(value).map_err(|_| Error::Internal("a claim holds no id".into()));
+    found.map(|record| id(&record.value)).transpose()
+}

@@ -1,0 +1,104 @@
+//! Audit entries: what an operator changed, written in the transaction of the change. They are never changed or removed.
+
+use crate::{
+    resources::Resource,
+    spec::{CREATED_AT, Kind, ResourceSpec, field, filter, id, object},
+    value::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// Longest body that an entry repeats; of a longer one it says only how long it was.
+pub const MOST_DETAILS: usize = 4096;
+
+/// What an audit entry is.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "audit_entry",
+    plural: "audit_entries",
+    tag: 13,
+    doc: "An action of the operator that changed something. Entries are added and never changed.",
+    fields: &[
+        id("\"0190d0f2-7c3a-7cc0-8000-00000000000d\""),
+        object("\"audit_entry\""),
+        field("action", Kind::Text(255), "The operation, as this document names it.", "\"revokeApiKey\""),
+        field(
+            "organization_id",
+            Kind::Id,
+            "Whose objects it was about, if one organization's.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000000\"",
+        )
+        .or_null(),
+        field("resource_id", Kind::Id, "The object that it changed.", "\"0190d0f2-7c3a-7cc0-8000-000000000008\"")
+            .or_null(),
+        field(
+            "path",
+            Kind::Text(1000),
+            "The path of the request.",
+            "\"/admin/v1/api_keys/0190d0f2-7c3a-7cc0-8000-000000000008/revoke\"",
+        ),
+        field("details", Kind::Json(MOST_DETAILS), "The body of the request, or what came of it.", "{}"),
+        field("request_id", Kind::Text(255), "The `Request-Id` of the answer.", "\"req_01HX3V9K\""),
+        CREATED_AT,
+    ],
+    filters: &[filter("organization", "organization_id"), filter("action", "action")],
+    usual_changes: &[],
+};
+
+/// An audit entry.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+pub struct AuditEntry {
+    pub id: Uuid,
+    pub object: String,
+    pub action: String,
+    pub organization_id: Option<Uuid>,
+    pub resource_id: Option<Uuid>,
+    pub path: String,
+    pub details: Box<RawValue>,
+    pub request_id: String,
+    pub created_at: Timestamp,
+}
+
+impl Resource for AuditEntry {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn touch(&mut self, _: Timestamp) {}
+}
+
+impl AuditEntry {
+    /// The body of a request as the details of an entry: itself when it is a JSON object and not long.
+    #[must_use]
+    pub fn details(body: &[u8]) -> Box<RawValue> {
+        let text = std::str::from_utf8(body).unwrap_or_default().trim();
+        let plain = text.starts_with('{') && text.len() <= MOST_DETAILS;
+        let kept = if plain { RawValue::from_string(text.to_owned()).ok() } else { None };
+        let length = || RawValue::from_string(format!("{{\"body_bytes\":{}}}", body.len())).unwrap_or_default();
+        match kept {
+            Some(kept) => kept,
+            None if body.is_empty() => RawValue::from_string("{}".to_owned()).unwrap_or_default(),
+            None => length(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_are_an_object_whatever_the_body_is() {
+        for (body, expected) in [
+            (&b""[..], "{}"),
+            (b" {\"plan\":\"free\"} ", "{\"plan\":\"free\"}"),
+            (b"[1]", "{\"body_bytes\":3}"),
+            (b"{broken", "{\"body_bytes\":7}"),
+            (b"{\"a\":1}x", "{\"body_bytes\":8}"),
+            (b"\xff", "{\"body_bytes\":1}"),
+        ] {
+            assert_eq!(AuditEntry::details(body).get(), expected);
+        }
+        let long = format!("{{\"name\":\"{}\"}}", "x".repeat(MOST_DETAILS));
+        assert_eq!(AuditEntry::details(long.as_bytes()).get(), format!("{{\"body_bytes\":{}}}", long.len()));
+    }
+}

@@ -1,0 +1,110 @@
+//! The audit log: whatever the operator changes leaves an entry in the same transaction.
+
+use crate::{app::App, http::call::Call};
+use rental_core::{
+    error::Error,
+    operation::{Edge, Intent, Prepared, Preparing},
+    page,
+    resources::{
+        audit_entry::{self, AuditEntry},
+        organization::{self, SYSTEM},
+    },
+    store::{Batch, Store, key},
+};
+use serde_json::{Value, value::RawValue};
+use std::sync::OnceLock;
+use uuid::Uuid;
+
+/// Which operation of the operator a call is; empty for calls with an API key.
+#[derive(Debug, Default)]
+pub(crate) struct Acting(OnceLock<String>);
+
+impl Acting {
+    /// Notes that this is the operator's operation of this name.
+    pub(crate) fn set(&self, operation: String) {
+        // Set once for each call, by the handler that checks the admin token.
+        let _ = self.0.set(operation);
+    }
+
+    fn operation(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+}
+
+/// An intent that also writes what the operator did, when it changes anything.
+pub(crate) struct Audited<'a> {
+    pub(crate) intent: &'a dyn Intent,
+    pub(crate) organization: Uuid,
+    pub(crate) call: &'a Call,
+    pub(crate) body: &'a [u8],
+}
+
+impl Intent for Audited<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let mut prepared = self.intent.prepare(store, edge).await?;
+            if let Some(action) = self.call.acting.operation().filter(|_| !prepared.batch.is_empty()) {
+                let (organization, resource) = self.about(&prepared);
+                let entry = entry(self.call, edge, action, organization, resource, AuditEntry::details(self.body));
+                add(&mut prepared.batch, &entry)?;
+            }
+            Ok(prepared)
+        })
+    }
+}
+
+impl Audited<'_> {
+    /// The organization and the object that the answer speaks of.
+    fn about(&self, prepared: &Prepared) -> (Option<Uuid>, Option<Uuid>) {
+        let object: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
+        let id = |name: &str| object[name].as_str().and_then(page::id);
+        let own = if object["object"] == organization::SPEC.object { id("id") } else { None };
+        let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(own).or_else(|| id("organization_id"));
+        (organization, id("id"))
+    }
+}
+
+fn entry(
+    call: &Call,
+    edge: &dyn Edge,
+    action: &str,
+    organization_id: Option<Uuid>,
+    resource_id: Option<Uuid>,
+    details: Box<RawValue>,
+) -> AuditEntry {
+    let id = edge.new_id();
+    AuditEntry {
+        id,
+        object: "audit_entry".into(),
+        action: action.to_owned(),
+        organization_id,
+        resource_id,
+        path: call.path().chars().take(1000).collect(),
+        details,
+        request_id: call.request_id.as_str().to_owned(),
+        created_at: edge.now(),
+    }
+}
+
+fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(entry).map_err(|error| Error::Internal(error.to_string()))?;
+    batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), bytes.into());
+    let value = |field: &str| match field {
+        "organization_id" => entry.organization_id.map(|id| id.to_string()),
+        _ => Some(entry.action.clone()),
+    };
+    let entries = page::index_entries(SYSTEM, &audit_entry::SPEC, entry.id, value);
+    entries.into_iter().for_each(|place| batch.mark(place));
+    Ok(())
+}
+
+/// Notes an action that is no single write, such as an import, with what came of it.
+pub(crate) async fn note(app: &App, call: &Call, organization: Option<Uuid>, details: &Value) -> Result<(), Error> {
+    let action = call.acting.operation().unwrap_or("unknown");
+    let details = AuditEntry::details(details.to_string().as_bytes());
+    let mut batch = Batch::default();
+    let entry = entry(call, &call.moment, action, organization, None, details);
+    add(&mut batch, &entry)?;
+    app.store().commit(batch).await?;
+    Ok(())
+}
