@@ -7,6 +7,8 @@ pub mod cursor;
 pub mod deliveries;
 pub mod holds;
 pub mod idempotency_header;
+pub mod import_tolls;
+pub mod import_violations;
 pub mod key_order;
 pub mod money;
 pub mod query;

@@ -23,4 +23,17 @@ macro_rules! targets {
     )*};
 }
 
-targets!(body, cursor, deliveries, holds, idempotency_header, key_order, money, query, signature, webhook_url);
+targets!(
+    body,
+    cursor,
+    deliveries,
+    holds,
+    idempotency_header,
+    import_tolls,
+    import_violations,
+    key_order,
+    money,
+    query,
+    signature,
+    webhook_url
+);

@@ -16,6 +16,7 @@ pub mod error;
 pub mod event;
 pub mod holds;
 pub mod idempotency;
+pub mod import;
 pub mod operation;
 pub mod page;
 pub mod resources;

@@ -1,0 +1,59 @@
+//! Statements of toll agencies: any bytes, read in any format, at once and in pieces.
+
+use rental_core::import::{Failed, Mapping, Row, Settings, TOLL_FORMATS, TollRow, tolls};
+use std::io::Read;
+
+/// A mapping that uses every member.
+const MAPPING: &str = r#"{"agency": {"column": "agency"}, "time_zone": "America/Chicago", "date_order": "dmy",
+    "charges": "positive", "skip": {"column": "type", "values": ["payment"]}, "columns": {"date": "date", "time": "time",
+    "tag_or_plate": "tag", "plate_state": "state", "plaza": ["exit", "entry"], "amount": "amount"}}"#;
+
+/// The first byte chooses the format (or the mapping) and how much is read at once; the rest is the file.
+pub fn check(data: &[u8]) {
+    let Some((first, file)) = data.split_first() else { return };
+    let mapping = Mapping::parse(MAPPING).expect("it is a mapping");
+    let which = usize::from(*first) % (TOLL_FORMATS.len() + 1);
+    let format = TOLL_FORMATS.get(which).map(|(name, _)| *name);
+    let mapping = format.is_none().then_some(&mapping);
+    let settings = Settings { digits: u32::from(*first) % 5, zone: None };
+    let whole = all(tolls(file, format, mapping, &settings));
+    let pieces = all(tolls(Pieces(file, usize::from(*first)), format, mapping, &settings));
+    assert_eq!(whole, pieces, "read at once and in pieces");
+    let Ok(rows) = whole else { return };
+    let mut before = 1;
+    for (line, row) in rows {
+        assert!(line > before, "row {line} after {before}");
+        before = line;
+        match row {
+            Row::Record(toll) => bounded(&toll),
+            Row::Skipped(why) => assert!(!why.is_empty()),
+            Row::Invalid(why) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
+        }
+    }
+}
+
+/// Every row, or the sentence of the failure.
+pub(crate) fn all<T>(
+    rows: Result<impl Iterator<Item = Result<(u64, Row<T>), Failed>>, Failed>,
+) -> Result<Vec<(u64, Row<T>)>, String> {
+    rows.and_then(Iterator::collect).map_err(|failed: Failed| failed.to_string())
+}
+
+fn bounded(toll: &TollRow) {
+    assert!(!toll.amount.is_zero() && !toll.agency.trim().is_empty());
+    assert!(toll.occurred_at.is_none() || toll.occurred_on.is_some(), "an instant lies on a day");
+    let texts = [&toll.transaction_id, &toll.plaza, &toll.plate, &toll.plate_state, &toll.transponder_number];
+    for text in texts.into_iter().flatten().chain([&toll.agency]) {
+        assert!(text.chars().count() <= 255 && !text.chars().any(char::is_control), "{text:?}");
+    }
+}
+
+/// Gives a few bytes at a time.
+pub(crate) struct Pieces<'a>(pub(crate) &'a [u8], pub(crate) usize);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let most = (self.1 % 13 + 1).min(into.len());
+        self.0.read(&mut into[..most])
+    }
+}

@@ -1,0 +1,35 @@
+//! Lists of violations, CSV and JSON: any bytes, read in any format, at once and in pieces.
+
+use crate::import_tolls::{Pieces, all};
+use rental_core::import::{Row, Settings, VIOLATION_FORMATS, ViolationRow, violations};
+
+/// The first byte chooses the format and how much is read at once; the rest is the file.
+pub fn check(data: &[u8]) {
+    let Some((first, file)) = data.split_first() else { return };
+    let (format, _) = VIOLATION_FORMATS[usize::from(*first) % VIOLATION_FORMATS.len()];
+    let settings = Settings { digits: u32::from(*first) % 5, zone: None };
+    let whole = all(violations(file, Some(format), &settings));
+    let pieces = all(violations(Pieces(file, usize::from(*first)), Some(format), &settings));
+    assert_eq!(whole, pieces, "read at once and in pieces");
+    let Ok(rows) = whole else { return };
+    let mut before = 0;
+    for (number, row) in rows {
+        assert!(number > before, "row {number} after {before}");
+        before = number;
+        match row {
+            Row::Record(violation) => bounded(&violation),
+            Row::Skipped(why) => panic!("a violation is never skipped: {why}"),
+            Row::Invalid(why) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
+        }
+    }
+}
+
+fn bounded(violation: &ViolationRow) {
+    assert!(!violation.summons_number.trim().is_empty());
+    assert!(violation.issued_at.is_none() || violation.issued_on.is_some(), "an instant lies on a day");
+    let texts = [&violation.plate, &violation.state, &violation.issue_date, &violation.violation_time];
+    let more = [&violation.violation, &violation.issuing_agency];
+    for text in texts.into_iter().chain(more).flatten().chain([&violation.summons_number]) {
+        assert!(text.chars().count() <= 255 && !text.chars().any(char::is_control), "{text:?}");
+    }
+}
