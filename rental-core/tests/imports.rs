@@ -1,5 +1,7 @@
 //! Statements and lists in the shapes of real ones, field by field; what is refused; and what holds for any bytes.
 
+#[path = "imports/page.rs"]
+mod page;
 #[path = "imports/properties.rs"]
 mod properties;
 #[path = "imports/refusals.rs"]

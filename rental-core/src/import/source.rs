@@ -13,15 +13,16 @@ pub(super) struct Source<R> {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The line that the next byte lies in, from 1.
+    /// The line that the next byte lies in, from 1. Lines end with LF, CR LF or CR, as records do.
     line: u64,
+    after_return: bool,
 }
 
 impl<R: Read> Source<R> {
     /// Looks at the head of the file and leaves out its byte order mark.
     pub(super) fn open(input: R) -> Result<Self, Failed> {
         let buffer = vec![0; MAX_RECORD].into_boxed_slice();
-        let mut source = Self { input, buffer, start: 0, end: 0, line: 1 };
+        let mut source = Self { input, buffer, start: 0, end: 0, line: 1, after_return: false };
         while source.end < HEAD && source.read_more()? {}
         if let Some(reason) = foreign(source.head()) {
             return Err(Refused(reason).into());
@@ -52,7 +53,10 @@ impl<R: Read> Source<R> {
 
     pub(super) fn consume(&mut self, count: usize) {
         let taken = &self.buffer[self.start..self.end.min(self.start + count)];
-        self.line += taken.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+        for byte in taken {
+            self.line += u64::from(*byte == b'\r' || *byte == b'\n' && !self.after_return);
+            self.after_return = *byte == b'\r';
+        }
         self.start += taken.len();
     }
 

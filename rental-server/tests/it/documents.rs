@@ -13,12 +13,13 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/api.md",
+    "docs/imports.md",
     "docs/operating.md",
     "docs/spec.md",
     "docs/decisions.md",
