@@ -39,13 +39,13 @@ impl LookUp {
     }
 }
 
-/// Who pays for something and how much: fixed as soon as an invoice bills it.
+/// Who pays for something and how much: fixed while an invoice bills it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Charge {
     /// Who it is attached to.
     pub customer: Option<Uuid>,
-    /// How much.
-    pub amount: Money,
+    /// How much, if that is fixed too: what is due to a city changes when somebody pays it.
+    pub amount: Option<Money>,
 }
 
 /// Everything that an object means beside itself.
@@ -92,7 +92,8 @@ pub(crate) async fn change(
     old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
     new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
     if is_new && let Some(identity) = &after.identity {
-        claim(store, identity_key(organization.id, spec, identity), id, batch, |other| {
+        let value = claim_value(id, after.charge.and_then(|charge| charge.amount));
+        claim(store, identity_key(organization.id, spec, identity), value, batch, |other| {
             format!("This {} is already recorded as {other}.", spec.object)
         })
         .await?;
@@ -101,7 +102,7 @@ pub(crate) async fn change(
         batch.delete(key::billed(organization.id, *source));
     }
     for source in after.bills.iter().filter(|source| !before.bills.contains(source)) {
-        claim(store, key::billed(organization.id, *source), id, batch, |other| {
+        claim(store, key::billed(organization.id, *source), claim_value(id, None), batch, |other| {
             format!("{source} is already billed on invoice {other}. Void that invoice first, or leave it out.")
         })
         .await?;
@@ -123,14 +124,14 @@ pub(crate) async fn change(
 async fn claim(
     store: &dyn Store,
     place: Key,
-    id: Uuid,
+    value: Bytes,
     batch: &mut Batch,
     taken: impl FnOnce(Uuid) -> String,
 ) -> Result<(), Error> {
     if let Some(other) = holder(store, &place).await? {
         return Err(Error::Conflict(taken(other)));
     }
-    batch.insert(place, Bytes::copy_from_slice(id.as_bytes()));
+    batch.insert(place, value);
     Ok(())
 }
 
@@ -140,6 +141,26 @@ async fn claim(
 /// The store cannot serve, or holds something else there.
 pub async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
     let found = store.get(std::slice::from_ref(place)).await?.pop().flatten();
-    let id = |value: &[u8]| Uuid::from_slice(value).map_err(|_| Error::Internal("a claim holds no id".into()));
-    found.map(|record| id(&record.value)).transpose()
+    found.map(|record| read_claim(&record.value).map(|(id, _)| id)).transpose()
+}
+
+/// The value of a claim: the id of who has it and, for what has one, the amount that came with it.
+#[must_use]
+pub fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
+    let mut value = id.as_bytes().to_vec();
+    value.extend(amount.map(|amount| amount.to_string()).unwrap_or_default().into_bytes());
+    value.into()
+}
+
+/// The id and the amount in a claim.
+///
+/// # Errors
+/// The store holds something else there.
+pub fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
+    let wrong = || Error::Internal("a claim holds neither an id nor an amount".into());
+    let (id, amount) = value.split_at_checked(16).ok_or_else(wrong)?;
+    let id = Uuid::from_slice(id).map_err(|_| wrong())?;
+    let text = std::str::from_utf8(amount).map_err(|_| wrong())?;
+    let amount = if text.is_empty() { None } else { Some(Money::parse(text, 4).map_err(|_| wrong())?) };
+    Ok((id, amount))
 }

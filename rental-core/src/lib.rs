@@ -3,12 +3,15 @@
 //! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
 //! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (what an object means beside itself),
-//! [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`], [`webhook`] (what deliveries look like and what follows an attempt).
+//! [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
+//! [`attribution`] (who had the car), [`webhook`] (what deliveries look like and what follows an attempt), [`import`] (files of
+//! other systems as checked rows), [`intake`] (these rows as objects).
 //!
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod attribution;
 pub mod body;
 pub mod edge;
 pub mod effects;
@@ -17,6 +20,7 @@ pub mod event;
 pub mod holds;
 pub mod idempotency;
 pub mod import;
+pub mod intake;
 pub mod operation;
 pub mod page;
 pub mod resources;

@@ -276,6 +276,26 @@ pub async fn edit<T: Resource>(
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
 
+/// Adds a new object, which nobody else has under this id, to a batch with all that goes with it. It fires no event.
+///
+/// # Errors
+/// What there can be only one of is there already, or the store cannot serve.
+pub async fn insert<T: Resource>(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    id: Uuid,
+    object: &T,
+    mut batch: Batch,
+) -> Result<Batch, Error> {
+    let bytes = serde_json::to_vec(object).map_err(|error| Error::Internal(error.to_string()))?;
+    let place = key::record(organization.id, T::SPEC, id);
+    batch.insert(place.clone(), bytes.clone().into());
+    let outcome =
+        Outcome { changed: true, object: bytes, events: Vec::new(), effects_before: None, effects: object.effects() };
+    finish(store, edge, organization, T::SPEC, (place, None), outcome, batch).await.map(|(batch, _)| batch)
+}
+
 /// Turns the decision about an object that exists into a batch: nothing changed and nothing to tell means nothing to write.
 ///
 /// # Errors
@@ -423,7 +443,7 @@ async fn next_number(store: &dyn Store, organization: Uuid, name: &str, batch: &
 }
 
 /// An object's `created_at` is the time in its id, so that a range of times is a range of ids.
-fn created_at(id: Uuid) -> Timestamp {
+pub(crate) fn created_at(id: Uuid) -> Timestamp {
     Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or(0))
 }
 

@@ -179,6 +179,25 @@ pub fn no_parameters(raw: &str) -> Result<(), Error> {
     if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
 }
 
+/// The parameters of a request that takes these and no others, decoded.
+///
+/// # Errors
+/// [`Error::Invalid`] that names each one that is unknown, sent twice or garbled.
+pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Error> {
+    let mut errors = Vec::new();
+    let pairs = pairs(raw, &mut errors);
+    for (name, _) in pairs.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
+        let rule = format!("is not a parameter of this request{}", did_you_mean(name, known.iter().copied()));
+        errors.push(FieldError::new(&shorten(name), FieldCode::Unknown, &rule));
+    }
+    if errors.is_empty() { Ok(pairs) } else { Err(Error::Invalid(errors)) }
+}
+
+/// `; did you mean X?` for the nearest of `known`, if one is near.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    did_you_mean(name, known)
+}
+
 /// Splits a raw query into decoded pairs; what cannot be decoded or comes twice is added to `errors`.
 ///
 /// `+` is a plus sign: no value here has spaces, while e-mail addresses and UTC offsets are often sent unescaped.

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// Bounds of every request; all of them are flags.
@@ -36,6 +37,8 @@ pub(crate) struct App {
     pub(crate) draining: AtomicBool,
     pub(crate) openapi: Bytes,
     pub(crate) docs: Bytes,
+    /// Lets so many imports run at once.
+    pub(crate) imports: Arc<Semaphore>,
     admin_token: [u8; 32],
     /// Idempotency keys whose first request still runs in this process.
     running: Mutex<HashSet<(Uuid, String)>>,
@@ -57,6 +60,7 @@ impl App {
             started: Instant::now(),
             draining: AtomicBool::new(false),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
+            imports: Arc::new(Semaphore::new(crate::imports::MOST_AT_ONCE)),
             running: Mutex::default(),
         }
     }

@@ -43,6 +43,19 @@ impl Edge for Moment {
     }
 }
 
+/// The time as it passes, for work that takes longer than a request.
+pub(crate) struct Clock;
+
+impl Edge for Clock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+
+    fn new_id(&self) -> Uuid {
+        Moment::new().new_id()
+    }
+}
+
 /// 32 random bytes for a secret, from the operating system.
 #[expect(clippy::disallowed_methods, reason = "this is the edge")]
 pub(crate) fn secret_bytes() -> [u8; 32] {

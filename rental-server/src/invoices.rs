@@ -1,12 +1,32 @@
 //! The operator settles invoices.
 
-use crate::routes;
+use crate::{
+    app::App,
+    http::{
+        call::Call,
+        reply::{Problem, Reply},
+    },
+    invoice_page, routes,
+};
 use rental_core::{
     error::Error,
     operation::{self, Edge, Intent, Preparing},
-    resources::{invoice::Invoice, organization::Organization},
+    page,
+    resources::{customer, customer::Customer, invoice, invoice::Invoice, organization::Organization, parse},
     store::Store,
 };
+
+/// GET /admin/v1/invoices/{id}/print: a page to print or to save.
+pub(crate) async fn print(app: &App, call: &Call, id: &str) -> Result<Reply, Problem> {
+    page::no_parameters(call.query())?;
+    let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
+    let record = operation::get(app.store(), organization.id, &invoice::SPEC, id).await?;
+    let invoice: Invoice = parse(&record.key, &record.value)?;
+    let billed = invoice.customer_id.to_string();
+    let record = operation::get(app.store(), organization.id, &customer::SPEC, &billed).await?;
+    let customer: Customer = parse(&record.key, &record.value)?;
+    Ok(Reply::page(invoice_page::page(&organization, &customer, &invoice).into(), invoice_page::POLICY))
+}
 
 /// An operator marks an invoice as paid or void.
 pub(crate) struct Settle<'a> {

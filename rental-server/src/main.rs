@@ -8,6 +8,8 @@ mod docs_page;
 mod edge;
 mod gate;
 mod http;
+mod imports;
+mod invoice_page;
 mod invoices;
 mod keys;
 mod limiter;
@@ -15,6 +17,7 @@ mod metrics;
 mod openapi;
 mod routes;
 mod secrets;
+mod suggestions;
 mod webhook;
 
 use crate::{

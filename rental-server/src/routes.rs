@@ -43,12 +43,23 @@ pub(crate) enum Action {
     Resend,
     PayInvoice,
     VoidInvoice,
+    PrintInvoice,
+    Import,
+    Suggest,
+    Attach,
     Health,
     Ready,
     Metrics,
     OpenApi,
     Docs,
     DocsStyle,
+}
+
+impl Action {
+    /// Whether it may take longer than the request time-out: it limits by itself how long it waits for its client.
+    pub(crate) fn takes_its_time(self) -> bool {
+        self == Self::Import
+    }
 }
 
 /// One row: a method on a path.
@@ -133,6 +144,13 @@ fn endpoints() -> Vec<Endpoint> {
     let invoices = Some(&RECORDED[0]);
     add(Method::POST, "/admin/v1/invoices/{id}/pay".into(), Action::PayInvoice, Guard::Admin, invoices);
     add(Method::POST, "/admin/v1/invoices/{id}/void".into(), Action::VoidInvoice, Guard::Admin, invoices);
+    add(Method::GET, "/admin/v1/invoices/{id}/print".into(), Action::PrintInvoice, Guard::Admin, invoices);
+    for row in &RECORDED[1..] {
+        let path = |word: &str| format!("/admin/v1/organizations/{{organization}}/{}/{word}", row.spec.plural);
+        add(Method::POST, path("import"), Action::Import, Guard::Admin, Some(row));
+        add(Method::GET, path("suggestions"), Action::Suggest, Guard::Admin, Some(row));
+        add(Method::POST, path("suggestions"), Action::Attach, Guard::Admin, Some(row));
+    }
     for (path, action) in [
         ("/healthz", Action::Health),
         ("/readyz", Action::Ready),
@@ -152,7 +170,8 @@ static API_TABLE: [Collection; 7] = API;
 #[derive(Default)]
 struct Node(Vec<usize>);
 
-/// The table with its look-up: a path is tried whole, then as `PARENT/{id}`, then as `PARENT/{id}/WORD`.
+/// The table with its look-up: a path is tried whole, then as `PARENT/{id}`, then as `PARENT/{id}/WORD` and
+/// `PARENT/{id}/WORD/WORD`.
 pub(crate) struct Routes {
     pub(crate) endpoints: Vec<Endpoint>,
     whole: HashMap<String, Node>,
@@ -216,9 +235,16 @@ impl Routes {
         if let Some(node) = self.object.get(parent) {
             return Some((node, last));
         }
-        let (parent, id) = parent.rsplit_once('/')?;
-        let words = self.under_object.get(parent).filter(|_| !id.is_empty())?;
-        words.iter().find(|(word, _)| word == last).map(|(_, node)| (node, id))
+        let (mut parent, mut id) = parent.rsplit_once('/')?;
+        for _ in 0..2 {
+            let words = self.under_object.get(parent).filter(|_| !id.is_empty());
+            let rest = path.get(parent.len() + id.len() + 2..)?;
+            if let Some((_, node)) = words.and_then(|words| words.iter().find(|(word, _)| word == rest)) {
+                return Some((node, id));
+            }
+            (parent, id) = parent.rsplit_once('/')?;
+        }
+        None
     }
 
     fn allowed(&self, node: &Node) -> String {

@@ -2,7 +2,7 @@
 
 use crate::{
     body::Fields,
-    effects::{Charge, Effects},
+    effects::{Charge, Effects, LookUp},
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update, attached, chosen, unattached},
@@ -10,6 +10,7 @@ use crate::{
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// What a toll is. Over the API only `customer_id` changes (spec, Tolls); the rest comes with the import.
@@ -92,9 +93,12 @@ impl Resource for Toll {
 
     fn effects(&self) -> Effects {
         Effects {
-            look_ups: unattached(self.customer_id, self.attribution.as_deref()),
+            look_ups: unattached(self.customer_id, self.attribution.as_deref())
+                .into_iter()
+                .chain(self.passage())
+                .collect(),
             identity: self.identity(),
-            charge: Some(Charge { customer: self.customer_id, amount: self.amount }),
+            charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
             ..Effects::default()
         }
     }
@@ -102,11 +106,20 @@ impl Resource for Toll {
 
 impl Toll {
     /// What the agency's statement would repeat: its number for the passage, else everything that it says about it.
-    fn identity(&self) -> Option<String> {
+    pub(crate) fn identity(&self) -> Option<String> {
+        let number = self.transaction_id.as_ref().map(|number| format!("{}\n#{number}", self.agency.to_lowercase()));
+        number.or_else(|| self.content())
+    }
+
+    /// Where tolls of the same passage and amount are found, for credits that have numbers of their own.
+    pub(crate) fn passage(&self) -> Option<LookUp> {
+        let hash: [u8; 32] = Sha256::digest(self.content()?).into();
+        Some(LookUp::new(1, vec![hash[..16].to_vec()]))
+    }
+
+    /// Who passed where and when, for how much.
+    fn content(&self) -> Option<String> {
         let agency = self.agency.to_lowercase();
-        if let Some(number) = &self.transaction_id {
-            return Some(format!("{agency}\n#{number}"));
-        }
         let tag = self.transponder_number.as_deref().map(|tag| tag_digits(tag).unwrap_or_else(|| tag.to_owned()));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| format!("{} {}", plate.state.unwrap_or_default(), plate.number));

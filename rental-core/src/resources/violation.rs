@@ -112,7 +112,7 @@ impl Resource for Violation {
         Effects {
             look_ups: unattached(self.customer_id, self.attribution.as_deref()),
             identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
-            charge: Some(Charge { customer: self.customer_id, amount: self.amount_due }),
+            charge: Some(Charge { customer: self.customer_id, amount: None }),
             ..Effects::default()
         }
     }

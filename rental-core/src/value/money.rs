@@ -68,6 +68,16 @@ impl Money {
     }
 }
 
+impl Money {
+    /// With exactly so many decimals, as people read it: `89.50`. More are shown where the amount has them.
+    #[must_use]
+    pub fn with_digits(self, digits: u32) -> String {
+        let (whole, fraction) = (self.0 / UNIT, format!("{:04}", self.0 % UNIT));
+        let needed = fraction.trim_end_matches('0').len().max(digits.min(UNIT_DIGITS) as usize);
+        if needed == 0 { whole.to_string() } else { format!("{whole}.{}", &fraction[..needed]) }
+    }
+}
+
 impl std::fmt::Display for Money {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (whole, fraction) = (self.0 / UNIT, self.0 % UNIT);
@@ -176,6 +186,14 @@ mod tests {
         assert_eq!(large.minus(small).unwrap().to_string(), "89.4");
         assert_eq!(small.minus(large), None);
         assert!(small.minus(small).is_some_and(Money::is_zero) && !small.is_zero());
+    }
+
+    #[test]
+    fn people_read_all_decimals_of_the_currency() {
+        for (text, digits, shown) in [("89.5", 2, "89.50"), ("358", 0, "358"), ("0.125", 2, "0.125"), ("7", 3, "7.000")]
+        {
+            assert_eq!(Money::parse(text, 4).unwrap().with_digits(digits), shown);
+        }
     }
 
     #[test]

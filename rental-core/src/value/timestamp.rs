@@ -11,6 +11,9 @@ pub struct Timestamp(i64);
 const LAST: i64 = 253_402_300_799_999;
 
 impl Timestamp {
+    /// The last millisecond of year 9999.
+    pub const LAST: Self = Self(LAST);
+
     /// Takes milliseconds since the epoch; what lies outside 1970..=9999 is moved to the nearest end.
     #[must_use]
     pub fn from_millis(millis: i64) -> Self {

@@ -7,13 +7,14 @@ use crate::{
 };
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
+use rental_core::error::Error;
 use std::{
     pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 use warp::http::{HeaderMap, Method, Uri, header};
 
@@ -126,6 +127,37 @@ pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize)
         ));
     }
     Ok(bytes.freeze())
+}
+
+/// Copies a body of any type and of at most `limit` bytes into a file. Each part of it must arrive within `patience`; the
+/// whole may take as long as it needs.
+pub(crate) async fn copy_body<B: BodyStream>(
+    call: &Call,
+    body: B,
+    limit: u64,
+    patience: Duration,
+    file: &mut impl std::io::Write,
+) -> Result<(), Problem> {
+    if call.headers().get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+        return Err(Problem::UnsupportedMediaType("Compressed files are not taken. Send the file as it is."));
+    }
+    let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
+    let (mut body, mut copied) = (pin!(body), 0);
+    while let Some(chunk) = tokio::time::timeout(patience, body.next()).await.map_err(|_| Problem::BodyTimeout)? {
+        let mut chunk = chunk.map_err(|_| Problem::BodyBroken)?;
+        copied += chunk.remaining() as u64;
+        if copied > limit {
+            return Err(Problem::TooLarge { limit: usize::try_from(limit).unwrap_or(usize::MAX) });
+        }
+        while chunk.has_remaining() {
+            let part = chunk.chunk();
+            file.write_all(part).map_err(failed)?;
+            let read = part.len();
+            chunk.advance(read);
+        }
+    }
+    call.read.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 /// `application/json` or `application/SOMETHING+json`, in UTF-8. A body without any type is taken for JSON.

@@ -8,10 +8,12 @@ use crate::{
         reply::{Problem, Reply, etag, lists},
         write::write,
     },
-    invoices::Settle,
+    imports::{self, Kind},
+    invoices::{self, Settle},
     keys,
     limiter::Verdict,
     routes::{Action, Found, Guard},
+    suggestions,
     webhook::endpoints,
 };
 use bytes::Bytes;
@@ -60,11 +62,7 @@ async fn open_page(app: &App, action: Action) -> Handled {
             )
         }
         Action::OpenApi => Ok(Reply::json(app.openapi.clone())),
-        Action::Docs => Ok(Reply::json(app.docs.clone())
-            .with(header::CONTENT_TYPE, "text/html; charset=utf-8")
-            .with(header::CONTENT_SECURITY_POLICY, crate::docs_page::POLICY)
-            .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
-            .with(header::REFERRER_POLICY, "no-referrer")),
+        Action::Docs => Ok(Reply::page(app.docs.clone(), crate::docs_page::POLICY)),
         Action::DocsStyle => page(Bytes::from_static(crate::docs_page::STYLE.as_bytes()), "text/css; charset=utf-8"),
         _ => Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ok\"}"))),
     }
@@ -137,6 +135,21 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
         _ => {}
     }
     match found.endpoint.action {
+        Action::Import => {
+            let organization = gate::organization(app.store(), found.id).await?;
+            let kind = if collection.spec.object == "toll" { Kind::Tolls } else { Kind::Violations };
+            imports::run(app, call, organization, kind, body).await
+        }
+        Action::Suggest => {
+            let organization = gate::organization(app.store(), found.id).await?;
+            suggestions::list(app, call, &organization, collection.spec).await
+        }
+        Action::Attach => {
+            let bytes = read(app, call, body).await?;
+            let organization = gate::organization(app.store(), found.id).await?;
+            suggestions::attach(app, call, &organization, collection.spec, &bytes).await
+        }
+        Action::PrintInvoice => invoices::print(app, call, found.id).await,
         Action::List => list(app, system.id, collection, call).await,
         Action::Get => get(app, system.id, collection, found.id, call).await,
         Action::Create if found.endpoint.path.contains("{organization}") => {

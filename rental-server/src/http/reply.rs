@@ -34,6 +34,8 @@ pub(crate) enum Problem {
     },
     BodyTimeout,
     BodyBroken,
+    /// An uploaded file is not what it claims.
+    FileRefused(String),
 }
 
 impl From<Error> for Problem {
@@ -56,6 +58,7 @@ const API: &str = "api_error";
 /// Every way in which a request can be refused, for the error catalogue of the documentation.
 pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
     (400, REQUEST, "body_invalid_json", "The body is not one JSON object. The message says the line and column."),
+    (400, REQUEST, "file_refused", "The file is not what its format says. Nothing of it was recorded."),
     (400, REQUEST, "parameter_invalid", "A field or parameter has a value that it does not take."),
     (400, REQUEST, "parameter_missing", "A required field is missing."),
     (400, REQUEST, "parameter_unknown", "There is no such field or parameter, or only the server sets it."),
@@ -110,6 +113,7 @@ fn class(problem: &Problem) -> Class {
         Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
+        Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
     }
 }
 
@@ -157,6 +161,7 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::FileRefused(why) => format!("This file was refused, and nothing of it recorded: {why}."),
         Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
     }
 }
@@ -264,6 +269,21 @@ impl Reply {
     /// 200 with JSON.
     pub(crate) fn json(body: Bytes) -> Self {
         Self { status: StatusCode::OK, body, headers: HeaderMap::with_capacity(6) }
+    }
+
+    /// 200 with a page that may do no more than `policy` says.
+    pub(crate) fn page(body: Bytes, policy: &str) -> Self {
+        Self::json(body)
+            .with(header::CONTENT_TYPE, "text/html; charset=utf-8")
+            .with(header::CONTENT_SECURITY_POLICY, policy)
+            .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
+            .with(header::REFERRER_POLICY, "no-referrer")
+    }
+
+    /// For an answer that is no object.
+    pub(crate) fn without_revision(mut self) -> Self {
+        self.headers.remove(header::ETAG);
+        self
     }
 
     /// An object with its ETag.

@@ -93,6 +93,7 @@ async fn guarded<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, b
     let at_once = std::future::poll_fn(|context| Poll::Ready(handling.as_mut().poll(context))).await;
     let outcome = match at_once {
         Poll::Ready(outcome) => Ok(outcome),
+        Poll::Pending if found.endpoint.action.takes_its_time() => Ok(handling.await),
         Poll::Pending => tokio::time::timeout_at((call.head.at + app.limits.request_timeout).into(), handling).await,
     };
     match outcome {

@@ -1,5 +1,6 @@
 //! The OpenAPI 3.1 document, made from the rows that the server runs on and the descriptions that it checks with.
 
+mod files;
 mod parts;
 mod schema;
 
@@ -113,6 +114,10 @@ pub(crate) fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Resend => "resendEvent".into(),
         Action::PayInvoice => "payInvoice".into(),
         Action::VoidInvoice => "voidInvoice".into(),
+        Action::PrintInvoice => "printInvoice".into(),
+        Action::Import => format!("import{many}"),
+        Action::Suggest => format!("suggestCustomersOf{many}"),
+        Action::Attach => format!("attach{many}"),
         Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
             String::new()
         }
@@ -140,6 +145,10 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Resend => "Resend event".into(),
         Action::PayInvoice => "Mark invoice as paid".into(),
         Action::VoidInvoice => "Void invoice".into(),
+        Action::PrintInvoice => "Print invoice".into(),
+        Action::Import => format!("Import {many}"),
+        Action::Suggest => format!("Suggest who pays for {many}"),
+        Action::Attach => format!("Attach {many} to who clearly pays"),
         Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
             String::new()
         }
@@ -181,6 +190,16 @@ fn description(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         (Action::Resend, _) => {
             "Makes new deliveries of the event: to one endpoint, or to all of its organization that want it."
         }
+        (Action::PrintInvoice, _) => "A page that prints well and loads nothing from elsewhere.",
+        (Action::Import, _) => {
+            "Records each row once, however often it is imported: a repeated import creates nothing. A row that cannot be used is reported and stops no other; a file that is not what it claims is refused whole."
+        }
+        (Action::Suggest, _) => {
+            "Those without a customer, newest first, each with the rental that had the vehicle at that time, as far as that is clear, and why."
+        }
+        (Action::Attach, _) => {
+            "Attaches what is clear on one page, and says what is not. What somebody decided is never changed."
+        }
         (Action::RevokeKey, _) => "The key is refused from the next request on.",
         (Action::Update, _) => "Absent fields stay as they are; `null` clears a field that can be empty.",
         _ => "",
@@ -202,7 +221,9 @@ fn parameters(endpoint: &Endpoint, spec: &ResourceSpec) -> Value {
             list.extend(["Limit", "StartingAfter", "CreatedGte", "CreatedLt"].map(shared));
             list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
         }
-        Action::TestEndpoint => {}
+        Action::TestEndpoint | Action::PrintInvoice => {}
+        Action::Import => list.extend(files::import_parameters(spec)),
+        Action::Suggest => list.extend(["Limit", "StartingAfter"].map(shared)),
         Action::Get => list.push(shared("IfNoneMatch")),
         Action::Update => list.extend([shared("IdempotencyKey"), shared("IfMatch")]),
         _ => list.push(shared("IdempotencyKey")),
@@ -214,6 +235,8 @@ fn request_body(endpoint: &Endpoint, spec: &ResourceSpec) -> Option<Value> {
     let body = |required: bool, schema: Value, example: Value| json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}});
     let named = |suffix: &str| json!({"$ref": format!("#/components/schemas/{}{suffix}", camel(spec.object))});
     match endpoint.action {
+        Action::Import => Some(files::import_body(spec)),
+        Action::Attach => Some(files::attach_body()),
         Action::Create => {
             let required = spec.fields.iter().any(|field| field.create == Presence::Required);
             Some(body(required, named("Create"), schema::example_body(spec, true)))
@@ -259,6 +282,8 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
         Action::TestEndpoint => "WebhookTest".into(),
         Action::Recover => "Recovery".into(),
         Action::Resend => "DeliveryList".into(),
+        Action::Import => "Import".into(),
+        Action::Suggest | Action::Attach => "SuggestionList".into(),
         _ if shows_secret => "NewWebhookEndpoint".into(),
         _ if shows_key => "NewApiKey".into(),
         _ => camel(spec.object),
@@ -268,14 +293,23 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
         "200".into(),
         parts::success(
             &name,
-            endpoint.action != Action::List,
-            writes,
+            !matches!(endpoint.action, Action::List | Action::Import | Action::Suggest | Action::Attach),
+            writes && endpoint.action != Action::Import,
             match endpoint.action {
-                Action::Delete | Action::TestEndpoint | Action::Recover | Action::Resend => Value::Null,
+                Action::Delete
+                | Action::TestEndpoint
+                | Action::Recover
+                | Action::Resend
+                | Action::Import
+                | Action::Suggest
+                | Action::Attach => Value::Null,
                 action => schema::example_reply(spec, action == Action::List, shows_key),
             },
         ),
     );
+    if endpoint.action == Action::PrintInvoice {
+        responses["200"]["content"] = json!({"text/html": {"schema": {"type": "string"}}});
+    }
     if endpoint.action == Action::Get {
         responses.insert("304".into(), json!({"$ref": "#/components/responses/NotModified"}));
     }

@@ -1,6 +1,6 @@
 //! JSON Schemas of the resources, from their descriptions.
 
-use crate::openapi::{camel, is_amount};
+use crate::openapi::{camel, files, is_amount};
 use rental_core::{
     event,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
@@ -33,7 +33,10 @@ pub(super) fn all() -> Value {
     }
     schemas.insert("NewApiKey".into(), new_key());
     schemas.insert("NewWebhookEndpoint".into(), new_endpoint());
-    schemas.insert("Deleted".into(), outcome(&[("id", "string"), ("object", "string"), ("deleted", "boolean")]));
+    schemas.insert(
+        "Deleted".into(),
+        outcome(&[("id", "string"), ("object", "string"), ("organization_id", "string"), ("deleted", "boolean")]),
+    );
     let test = [
         ("object", "string"),
         ("endpoint_id", "string"),
@@ -44,6 +47,8 @@ pub(super) fn all() -> Value {
     schemas.insert("WebhookTest".into(), outcome(&test));
     let recovery = [("object", "string"), ("examined", "integer"), ("resent", "integer"), ("has_more", "boolean")];
     schemas.insert("Recovery".into(), outcome(&recovery));
+    schemas.insert("Import".into(), files::import_schema());
+    schemas.insert("SuggestionList".into(), files::suggestions_schema());
     schemas.insert("Error".into(), error());
     Value::Object(schemas)
 }

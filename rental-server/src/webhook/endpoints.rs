@@ -365,7 +365,9 @@ impl Intent for Delete<'_> {
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);
             batch.delete(key::secrets(endpoint.id));
-            let body = json!({"id": endpoint.id, "object": "webhook_endpoint", "deleted": true}).to_string();
+            let (id, whose) = (endpoint.id, endpoint.organization_id);
+            let body =
+                json!({"id": id, "object": "webhook_endpoint", "organization_id": whose, "deleted": true}).to_string();
             Ok(Prepared { batch, body: body.into(), revision: record.revision })
         })
     }

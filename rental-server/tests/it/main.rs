@@ -16,6 +16,7 @@ mod holds;
 mod idempotency;
 mod lists;
 mod observability;
+mod operator;
 mod process;
 mod routes;
 mod tenants;

@@ -209,10 +209,14 @@ fn ask(demo: &Program, document: &Value, (path, verb, operation): (&String, &Str
     };
     let bearer = secret.map(|variable| format!("Bearer {}", demo.variables[variable]));
     let mut headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("Authorization", value.as_str())).collect();
-    let example = &operation["requestBody"]["content"]["application/json"]["example"];
-    let sent = if example.is_null() { String::new() } else { example.to_string() };
+    let content = &operation["requestBody"]["content"];
+    let (kind, sent) = match (&content["text/csv"]["example"], &content["application/json"]["example"]) {
+        (Value::String(file), _) => ("text/csv", file.clone()),
+        (_, Value::Null) => ("", String::new()),
+        (_, example) => ("application/json", example.to_string()),
+    };
     if !sent.is_empty() {
-        headers.push(("Content-Type", "application/json"));
+        headers.push(("Content-Type", kind));
     }
     Connection::open(demo.address()).send(&verb.to_uppercase(), &path, &headers, sent.as_bytes())
 }

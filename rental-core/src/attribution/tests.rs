@@ -1,0 +1,207 @@
+use super::*;
+use crate::value::{Currency, Money};
+
+const CUSTOMER: Uuid = Uuid::from_u128(7);
+
+fn date(text: &str) -> Date {
+    Date::parse(text).unwrap()
+}
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+/// A rental of these days: `STATUS start..end`, with the times of handover and return where they are recorded.
+fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, completed: Option<&str>) -> Rental {
+    Rental {
+        id: Uuid::from_u128(n),
+        object: "rental".into(),
+        booking_id: None,
+        customer_id: CUSTOMER,
+        vehicle_id: Uuid::from_u128(99),
+        start_date: Some(date(days.0)),
+        end_date: (!days.1.is_empty()).then(|| date(days.1)),
+        rental_days: None,
+        pickup_type: None,
+        delivery_location: None,
+        final_price: Some(Money::default()),
+        currency: Currency::parse("USD").unwrap(),
+        status: status.into(),
+        damage_at_return: false,
+        activated_at: activated.map(at),
+        completed_at: completed.map(at),
+        created_at: Timestamp::default(),
+        updated_at: Timestamp::default(),
+    }
+}
+
+/// The rental that clearly had it, or `unclear`/`nobody`.
+fn judged(rentals: &[Rental], when: &str, occasion: Occasion) -> String {
+    let moment = match Date::parse(when) {
+        Some(day) => Moment::new(None, Some(day), Zone::NEW_YORK),
+        None => Moment::new(Some(at(when)), None, Zone::NEW_YORK),
+    };
+    match decide(rentals, moment.unwrap(), occasion, Zone::NEW_YORK) {
+        Verdict::Clear(candidate) => candidate.rental.as_u128().to_string(),
+        Verdict::Unclear(..) => "unclear".into(),
+        Verdict::Nobody(..) => "nobody".into(),
+    }
+}
+
+#[track_caller]
+fn check(rentals: &[Rental], when: &str, expected: &str) {
+    assert_eq!(judged(rentals, when, Occasion::Toll), expected, "{when}");
+}
+
+#[test]
+fn days_begin_and_end_where_the_organization_is() {
+    let june = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, None)];
+    check(&june, "2026-06-01T03:59:59Z", "nobody");
+    check(&june, "2026-06-01T04:00:00Z", "1");
+    check(&june, "2026-06-06T03:59:59Z", "1");
+    check(&june, "2026-06-06T04:00:00Z", "nobody");
+    check(&june, "2026-06-05", "1");
+    check(&june, "2026-06-06", "nobody");
+}
+
+#[test]
+fn requests_and_cancelled_rentals_had_nothing() {
+    for status in ["NEW", "CANCELLED"] {
+        check(&[rental(1, status, ("2026-06-01", "2026-06-05"), None, None)], "2026-06-02", "nobody");
+    }
+}
+
+#[test]
+fn an_approved_rental_that_was_never_handed_over_is_only_shown() {
+    check(&[rental(1, "APPROVED", ("2026-06-01", "2026-06-05"), None, None)], "2026-06-02", "unclear");
+}
+
+#[test]
+fn a_return_and_a_pickup_on_one_day_are_told_apart_by_what_was_recorded() {
+    let back = "2026-06-05T15:00:00Z";
+    let out = "2026-06-05T19:30:00Z";
+    let both = [
+        rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), Some(back)),
+        rental(2, "ACTIVE", ("2026-06-05", "2026-06-09"), Some(out), None),
+    ];
+    check(&both, "2026-06-05T14:59:59Z", "1");
+    check(&both, back, "nobody");
+    check(&both, "2026-06-05T16:00:00Z", "nobody");
+    check(&both, out, "2");
+    check(&both, "2026-06-05", "unclear");
+    check(&both, "2026-06-04", "1");
+    check(&both, "2026-06-06", "2");
+}
+
+#[test]
+fn a_return_and_a_pickup_on_one_day_without_times_are_unclear() {
+    let both = [
+        rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, None),
+        rental(2, "COMPLETED", ("2026-06-05", "2026-06-09"), None, None),
+    ];
+    check(&both, "2026-06-05T14:00:00Z", "unclear");
+    check(&both, "2026-06-04T14:00:00Z", "1");
+}
+
+#[test]
+fn a_recorded_fact_rules_out_whatever_was_planned() {
+    let late = [rental(1, "ACTIVE", ("2026-06-01", "2026-06-05"), Some("2026-06-02T12:00:00Z"), None)];
+    check(&late, "2026-06-02T11:59:59Z", "nobody");
+    check(&late, "2026-06-02T12:00:00Z", "1");
+    check(&late, "2026-06-01", "nobody");
+    let early = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, Some("2026-06-03T12:00:00Z"))];
+    check(&early, "2026-06-03T12:00:00Z", "nobody");
+    check(&early, "2026-06-03", "unclear");
+    check(&early, "2026-06-04", "nobody");
+}
+
+#[test]
+fn outside_of_the_planned_days_nothing_is_clear() {
+    let overdue = [rental(1, "ACTIVE", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), None)];
+    check(&overdue, "2026-06-08T12:00:00Z", "unclear");
+    let late = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, Some("2026-06-07T12:00:00Z"))];
+    check(&late, "2026-06-06T12:00:00Z", "unclear");
+    check(&late, "2026-06-07T12:00:00Z", "nobody");
+    let early = [rental(1, "ACTIVE", ("2026-06-02", "2026-06-05"), Some("2026-06-01T20:00:00Z"), None)];
+    check(&early, "2026-06-01T20:00:00Z", "unclear");
+    check(&early, "2026-06-01T19:00:00Z", "nobody");
+}
+
+#[test]
+fn an_overdue_rental_makes_the_next_one_unclear() {
+    let both = [
+        rental(1, "ACTIVE", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), None),
+        rental(2, "ACTIVE", ("2026-06-06", "2026-06-09"), None, None),
+    ];
+    check(&both, "2026-06-07T12:00:00Z", "unclear");
+}
+
+#[test]
+fn who_was_only_planned_for_the_day_does_not_make_a_recorded_rental_unclear() {
+    for status in ["APPROVED", "ACTIVE", "COMPLETED"] {
+        let both = [
+            rental(
+                1,
+                "COMPLETED",
+                ("2026-06-01", "2026-06-05"),
+                Some("2026-06-01T14:00:00Z"),
+                Some("2026-06-05T15:00:00Z"),
+            ),
+            rental(2, status, ("2026-06-05", "2026-06-09"), None, None),
+        ];
+        check(&both, "2026-06-05T14:00:00Z", "1");
+    }
+}
+
+#[test]
+fn a_violation_within_a_day_after_the_return_is_shown_and_a_toll_is_not() {
+    let back = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, None)];
+    assert_eq!(judged(&back, "2026-06-06T12:00:00Z", Occasion::Violation), "unclear");
+    assert_eq!(judged(&back, "2026-06-07T12:00:00Z", Occasion::Violation), "nobody");
+    assert_eq!(judged(&back, "2026-06-06T12:00:00Z", Occasion::Toll), "nobody");
+}
+
+/// Clocks went back on 2026-11-01 at 02:00: 01:30 came at 05:30 and at 06:30 UTC.
+#[test]
+fn in_the_hour_that_comes_twice_only_what_holds_for_both_is_clear() {
+    let back = |time| [rental(1, "COMPLETED", ("2026-10-30", "2026-11-01"), Some("2026-10-30T14:00:00Z"), Some(time))];
+    for reported in ["2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z"] {
+        check(&back("2026-11-01T06:00:00Z"), reported, "unclear");
+        check(&back("2026-11-01T07:00:00Z"), reported, "1");
+        check(&back("2026-11-01T05:15:00Z"), reported, "nobody");
+    }
+}
+
+/// Clocks went forward on 2026-03-08 at 02:00: the day has 23 hours.
+#[test]
+fn a_day_of_23_hours_ends_at_its_own_midnight() {
+    let day = [rental(1, "COMPLETED", ("2026-03-08", "2026-03-08"), None, None)];
+    check(&day, "2026-03-08T05:00:00Z", "1");
+    check(&day, "2026-03-09T03:59:59Z", "1");
+    check(&day, "2026-03-09T04:00:00Z", "nobody");
+}
+
+#[test]
+fn a_rental_without_an_end_is_open() {
+    let open = [rental(1, "ACTIVE", ("2026-06-01", ""), None, None)];
+    check(&open, "2027-06-01T12:00:00Z", "1");
+    check(&open, "2026-05-31T12:00:00Z", "nobody");
+}
+
+#[test]
+fn a_tag_and_a_plate_must_agree() {
+    let [a, b] = [1, 2].map(Uuid::from_u128);
+    for (tag, plate, expected) in [
+        (&[][..], &[][..], Whose::None),
+        (&[a], &[], Whose::One(a)),
+        (&[], &[b], Whose::One(b)),
+        (&[a], &[a], Whose::One(a)),
+        (&[a], &[a, b], Whose::One(a)),
+        (&[a, b], &[b], Whose::One(b)),
+    ] {
+        assert_eq!(agreed(tag, plate), expected);
+    }
+    for (tag, plate) in [(&[a][..], &[b][..]), (&[a, b], &[]), (&[], &[a, b]), (&[a, b], &[a, b])] {
+        assert!(matches!(agreed(tag, plate), Whose::Unclear(_)), "{tag:?} {plate:?}");
+    }
+}

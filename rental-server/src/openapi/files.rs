@@ -1,0 +1,153 @@
+//! Imports and suggestions in the document: requests that carry files, and answers that are no objects.
+
+use rental_core::{import, spec::ResourceSpec};
+use serde_json::{Value, json};
+
+/// The query parameters of an import.
+pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
+    let tolls = spec.object == "toll";
+    let formats = if tolls { import::TOLL_FORMATS } else { import::VIOLATION_FORMATS };
+    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
+    let about: Vec<String> = formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
+    let query = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
+    let mut parameters = vec![
+        query(
+            "format",
+            &format!("What the file is; the first when it is left out. {}.", about.join("; ")),
+            json!({"type": "string", "enum": names}),
+        ),
+        query(
+            "time_zone",
+            "The zone of its local times, when it is not the format's own.",
+            json!({"type": "string", "maxLength": 64}),
+        ),
+        query(
+            "dry_run",
+            "With `true`, everything is checked and counted and nothing recorded.",
+            json!({"type": "string", "enum": ["true", "false"], "default": "false"}),
+        ),
+    ];
+    parameters.push(if tolls {
+        query(
+            "mapping",
+            "JSON that says which columns of another agency's file are what; instead of `format`.",
+            json!({"type": "string", "maxLength": 8192}),
+        )
+    } else {
+        query(
+            "issuer",
+            "Whose summons numbers they are.",
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": "NYC"}),
+        )
+    });
+    parameters
+}
+
+/// The file itself.
+pub(super) fn import_body(spec: &ResourceSpec) -> Value {
+    let csv = json!({"schema": {"type": "string"}, "example": import_example(spec)});
+    let mut content = json!({"text/csv": csv});
+    if spec.object == "violation" {
+        content["application/json"] = json!({"schema": {"type": "array", "items": {"type": "object"}}});
+    }
+    json!({"required": true, "description": "The file as it is, at most 2 GiB.", "content": content})
+}
+
+/// A file with one row.
+fn import_example(spec: &ResourceSpec) -> &'static str {
+    match spec.object {
+        "toll" => {
+            "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n"
+        }
+        _ => {
+            "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n"
+        }
+    }
+}
+
+/// What comes of an import.
+pub(super) fn import_schema() -> Value {
+    let counts = [
+        ("received", "Rows of the file: the sum of the next five."),
+        ("created", "New objects."),
+        ("updated", "Objects that changed: corrections, credits, another amount due."),
+        ("duplicates", "Rows that say what is known already."),
+        ("skipped", "Rows that are nothing to record, such as payments and fees."),
+        ("invalid", "Rows that cannot be used."),
+        ("matched", "New objects whose vehicle was found."),
+        ("errors_omitted", "Rows that cannot be used and are not in `errors`, which lists a thousand."),
+    ];
+    let mut properties = json!({
+        "object": {"type": "string", "const": "import"},
+        "format": {"type": "string", "description": "The format that was asked for."},
+        "dry_run": {"type": "boolean", "description": "Whether nothing was recorded."},
+    });
+    for (name, description) in counts {
+        properties[name] = json!({"type": "integer", "minimum": 0, "description": description});
+    }
+    properties["errors"] = json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["row", "message"],
+            "properties": {
+                "row": {"type": "integer", "description": "The line of the file where the row begins."},
+                "message": {"type": "string", "description": "Why it cannot be used."},
+            },
+        },
+    });
+    let names: Vec<String> = properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    json!({"type": "object", "description": "What came of the rows of a file.", "required": names, "properties": properties})
+}
+
+/// The body that attaches a page of suggestions.
+pub(super) fn attach_body() -> Value {
+    let schema = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 100, "description": "How many to look at."},
+            "starting_after": {"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."},
+        },
+    });
+    json!({"required": false, "content": {"application/json": {"schema": schema, "example": {}}}})
+}
+
+/// A page of suggestions.
+pub(super) fn suggestions_schema() -> Value {
+    let id = |description: &str| json!({"type": ["string", "null"], "format": "uuid", "description": description});
+    let candidate = json!({
+        "type": "object",
+        "required": ["rental_id", "customer_id", "reason"],
+        "properties": {
+            "rental_id": id("The rental."), "customer_id": id("Its customer."),
+            "reason": {"type": "string", "description": "What speaks for and against it."},
+        },
+    });
+    let suggestion = json!({
+        "type": "object",
+        "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
+        "properties": {
+            "object": {"type": "string", "const": "suggestion"},
+            "resource": {"type": "string", "enum": ["toll", "violation"]},
+            "id": id("The toll or violation."),
+            "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
+            "reason": {"type": "string", "description": "Why."},
+            "vehicle_id": id("The vehicle that it is about, when it is known."),
+            "rental_id": id("The rental that answers for it, when that is clear."),
+            "customer_id": id("The customer of that rental."),
+            "attached": {"type": "boolean", "description": "Whether this request attached it."},
+            "candidates": {"type": "array", "items": candidate},
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["object", "has_more", "next_cursor", "data"],
+        "properties": {
+            "object": {"type": "string", "const": "list"},
+            "has_more": {"type": "boolean"},
+            "next_cursor": id("Pass it as `starting_after` for the next page."),
+            "data": {"type": "array", "items": suggestion},
+        },
+    })
+}

@@ -1,0 +1,39 @@
+//! What operators do for an organization: imports, who pays, invoices that bill once, and the log of all of it.
+
+mod audit;
+mod billing;
+mod imports;
+mod suggestions;
+
+use crate::support::{Connection, Organization, Reply};
+use serde_json::Value;
+
+/// Sends a file; `query` begins with `?` or is empty.
+fn import(organization: &Organization, plural: &str, query: &str, file: &str) -> Reply {
+    let path = format!("/admin/v1/organizations/{}/{plural}/import{query}", organization.id);
+    let token = format!("Bearer {}", organization.server.admin_token);
+    let headers = [("Authorization", token.as_str()), ("Content-Type", "text/csv")];
+    Connection::open(&organization.server.address).send("POST", &path, &headers, file.as_bytes())
+}
+
+/// `created`, `updated`, `duplicates`, `skipped`, `invalid`; that they add up is checked on the way.
+#[track_caller]
+fn counts(answer: &Value) -> [u64; 5] {
+    let counts = ["created", "updated", "duplicates", "skipped", "invalid"].map(|name| answer[name].as_u64().unwrap());
+    assert_eq!(answer["received"].as_u64(), Some(counts.iter().sum()), "{answer}");
+    let listed = answer["errors"].as_array().unwrap().len() as u64 + answer["errors_omitted"].as_u64().unwrap();
+    assert_eq!(listed, counts[4], "{answer}");
+    counts
+}
+
+/// Every object of a list, newest first.
+#[track_caller]
+fn all(organization: &Organization, plural: &str) -> Vec<Value> {
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = organization.get(&format!("/v1/{plural}?limit=100{cursor}")).ok();
+        found.extend(page["data"].as_array().unwrap().iter().cloned());
+        let Some(next) = page["next_cursor"].as_str() else { return found };
+        cursor = format!("&starting_after={next}");
+    }
+}

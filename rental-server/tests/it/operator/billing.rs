@@ -1,0 +1,204 @@
+//! Lines of invoices that bill a rental, a toll or a violation: right amounts, the right customer, and each once.
+
+use crate::support::{Organization, Reply, Server};
+use serde_json::{Value, json};
+
+fn bill(organization: &Organization, customer: &str, lines: &Value) -> Reply {
+    let path = format!("/admin/v1/organizations/{}/invoices", organization.id);
+    organization.server.admin("POST", &path, &json!({"customer_id": customer, "lines": lines}))
+}
+
+fn toll(organization: &Organization, customer: &Value, amount: f64) -> String {
+    let fields = json!({"amount": amount, "agency": "MTAB&T", "plaza": "RKB", "occurred_on": "2026-06-02", "customer_id": customer});
+    organization.recorded("tolls", &fields)
+}
+
+fn settle(organization: &Organization, invoice: &str, word: &str) -> Reply {
+    organization.server.admin("POST", &format!("/admin/v1/invoices/{invoice}/{word}"), &Value::Null)
+}
+
+#[test]
+fn a_line_takes_text_and_amount_from_what_it_bills() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"daily_rate": 89.5}));
+    let rental = organization.rental(&vehicle, json!({"start_date": "2026-06-01", "end_date": "2026-06-05"}));
+    let customer = organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].as_str().unwrap().to_owned();
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let fields =
+        json!({"summons_number": "4631234567", "amount_due": 50, "violation": "SPEED", "customer_id": customer});
+    let violation = organization.recorded("violations", &fields);
+    let lines = json!([
+        {"rental_id": rental}, {"toll_id": toll}, {"violation_id": violation, "description": "Camera"},
+        {"description": "Handling fee", "amount": 0.1}, {"description": "Extra", "amount": 0.2, "toll_id": null},
+    ]);
+    let invoice = bill(&organization, &customer, &lines).ok();
+    let line = |text: &str, amount: f64, source: &str, id: Option<&str>| {
+        let mut line =
+            json!({"description": text, "amount": amount, "rental_id": null, "toll_id": null, "violation_id": null});
+        if let Some(id) = id {
+            line[source] = json!(id);
+        }
+        line
+    };
+    let mut rental_line = line("Rental 2026-06-01 to 2026-06-05", 0.0, "rental_id", Some(&rental));
+    rental_line["amount"] = json!(358);
+    let mut violation_line = line("Camera", 0.0, "violation_id", Some(&violation));
+    violation_line["amount"] = json!(50);
+    let expected = json!([
+        rental_line,
+        line("Toll MTAB&T RKB 2026-06-02", 6.94, "toll_id", Some(&toll)),
+        violation_line,
+        line("Handling fee", 0.1, "", None),
+        line("Extra", 0.2, "", None),
+    ]);
+    assert_eq!(invoice["lines"], expected);
+    assert_eq!(invoice["total"], json!(415.24));
+    let id = invoice["id"].as_str().unwrap();
+    assert_eq!(organization.get(&format!("/v1/invoices/{id}")).ok(), invoice);
+}
+
+#[test]
+fn a_toll_is_billed_once_unless_its_invoice_was_voided() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let lines = json!([{"toll_id": toll}]);
+    let first = bill(&organization, &customer, &lines).id();
+    let refused = bill(&organization, &customer, &lines).error(409, "invalid_request_error", "state_conflict");
+    assert!(refused["message"].as_str().unwrap().contains(&first), "{refused}");
+    settle(&organization, &first, "void").ok();
+    let second = bill(&organization, &customer, &lines).ok();
+    assert_eq!(second["invoice_number"], "INV-000002", "a refused invoice takes no number");
+    settle(&organization, second["id"].as_str().unwrap(), "pay").ok();
+    bill(&organization, &customer, &lines).error(409, "invalid_request_error", "state_conflict");
+}
+
+#[test]
+fn many_invoices_at_once_bill_a_toll_once() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let one = || bill(&organization, &customer, &json!([{"toll_id": toll}])).status;
+        let running: Vec<_> = (0..12).map(|_| scope.spawn(one)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 11, "{statuses:?}");
+}
+
+#[test]
+fn who_pays_for_a_billed_toll_cannot_change_before_the_invoice_is_void() {
+    let organization = Server::shared().organization();
+    let [customer, other] = [(); 2].map(|()| organization.customer(json!({})));
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let invoice = bill(&organization, &customer, &json!([{"toll_id": toll}])).id();
+    let path = format!("/v1/tolls/{toll}");
+    for change in [json!({"customer_id": other}), json!({"customer_id": null})] {
+        let error = organization.patch(&path, &change).error(409, "invalid_request_error", "state_conflict");
+        assert!(error["message"].as_str().unwrap().contains(&invoice), "{error}");
+    }
+    organization.patch(&path, &json!({"customer_id": customer})).ok();
+    settle(&organization, &invoice, "void").ok();
+    organization.patch(&path, &json!({"customer_id": other})).ok();
+}
+
+#[test]
+fn a_billed_toll_is_not_corrected_and_a_billed_violation_follows_its_city() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let header = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
+    let file = |amount: &str| format!("{header}T1,2026-06-02T14:00:00Z,A,,X1,,,{amount}\n");
+    super::import(&organization, "tolls", "", &file("5")).ok();
+    let toll = super::all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
+    organization.patch(&format!("/v1/tolls/{toll}"), &json!({"customer_id": customer})).ok();
+    let invoice = bill(&organization, &customer, &json!([{"toll_id": toll}])).id();
+    let answer = super::import(&organization, "tolls", "", &file("7")).ok();
+    assert_eq!(super::counts(&answer), [0, 0, 0, 0, 1]);
+    assert!(answer["errors"][0]["message"].as_str().unwrap().contains(&invoice), "{answer}");
+    settle(&organization, &invoice, "void").ok();
+    assert_eq!(super::counts(&super::import(&organization, "tolls", "", &file("7")).ok()), [0, 1, 0, 0, 0]);
+
+    let list = |due: u32| format!("plate,state,summons_number,amount_due\nX1,,1,{due}\n");
+    super::import(&organization, "violations", "", &list(50)).ok();
+    let violation = super::all(&organization, "violations")[0]["id"].as_str().unwrap().to_owned();
+    organization.patch(&format!("/v1/violations/{violation}"), &json!({"customer_id": customer})).ok();
+    bill(&organization, &customer, &json!([{"violation_id": violation}])).ok();
+    assert_eq!(super::counts(&super::import(&organization, "violations", "", &list(0)).ok()), [0, 1, 0, 0, 0]);
+}
+
+#[test]
+fn wrong_lines_are_named_by_their_place() {
+    let organization = Server::shared().organization();
+    let [customer, other] = [(); 2].map(|()| organization.customer(json!({})));
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let loose = self::toll(&organization, &Value::Null, 1.0);
+    let foreign = self::toll(&Server::shared().organization(), &Value::Null, 1.0);
+    let vehicle = organization.vehicle(json!({}));
+    let rental = organization.rental(&vehicle, json!({}));
+    for (lines, param, code) in [
+        (json!([{}]), "lines[0]", "parameter_invalid"),
+        (json!([{"description": "x"}]), "lines[0]", "parameter_invalid"),
+        (json!([{"amount": 1}]), "lines[0]", "parameter_invalid"),
+        (json!([{"toll_id": toll, "violation_id": toll}]), "lines[0]", "parameter_invalid"),
+        (json!([{"tol_id": toll}]), "lines[0]", "parameter_invalid"),
+        (json!([{"description": "x", "amount": 1}, {"toll_id": 7}]), "lines[1].toll_id", "parameter_invalid"),
+        (json!([{"toll_id": toll}, {"toll_id": toll}]), "lines[0]", "parameter_duplicate"),
+        (json!([{"toll_id": foreign}]), "lines[0].toll_id", "resource_missing"),
+        (json!([{"toll_id": "x"}]), "lines[0].toll_id", "resource_missing"),
+        (json!([{"toll_id": loose}]), "lines[0].toll_id", "parameter_invalid"),
+        (json!([{"toll_id": toll, "amount": 7}]), "lines[0].amount", "parameter_invalid"),
+        (json!([{"rental_id": rental, "amount": 7}]), "lines[0].rental_id", "parameter_invalid"),
+    ] {
+        let bad = bill(&organization, &customer, &lines).bad_fields();
+        assert_eq!(bad[0], (param.to_owned(), code.to_owned()), "{lines}");
+    }
+    let bad = bill(&organization, &other, &json!([{"toll_id": toll}])).bad_fields();
+    assert_eq!(bad[0].0, "lines[0].toll_id", "another customer's toll");
+    let whose = organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].as_str().unwrap().to_owned();
+    let bad = bill(&organization, &whose, &json!([{"rental_id": rental}])).bad_fields();
+    assert_eq!(bad[0].0, "lines[0].amount", "a rental without a price");
+    bill(&organization, &whose, &json!([{"rental_id": rental, "amount": 7}])).ok();
+}
+
+#[test]
+fn the_same_toll_recorded_twice_by_hand_is_refused() {
+    let organization = Server::shared().organization();
+    let path = format!("/admin/v1/organizations/{}/tolls", organization.id);
+    let fields = json!({"amount": 5, "agency": "MTAB&T", "transaction_id": "T1"});
+    let first = organization.server.admin("POST", &path, &fields).id();
+    let error = organization.server.admin("POST", &path, &fields).error(409, "invalid_request_error", "state_conflict");
+    assert!(error["message"].as_str().unwrap().contains(&first), "{error}");
+}
+
+#[test]
+fn an_invoice_prints_as_a_page_without_scripts_or_anything_from_elsewhere() {
+    let organization = Server::shared().organization_with(&json!({"name": "Sun & <b>Rise</b>"}));
+    let customer =
+        organization.post("/v1/customers", &json!({"full_name": "Ada \"O'Neill\"", "email": "ada@example.com"})).id();
+    let lines =
+        json!([{"description": "<script>alert(1)</script>", "amount": 1234.5}, {"description": "Fee", "amount": 5}]);
+    let invoice = bill(&organization, &customer, &lines).id();
+    let print = || organization.server.admin("GET", &format!("/admin/v1/invoices/{invoice}/print"), &Value::Null);
+    let page = print();
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert!(page.header("content-security-policy").unwrap().contains("default-src 'none'"));
+    let text = page.text();
+    for shown in [
+        "Sun &amp; &lt;b&gt;Rise&lt;/b&gt;",
+        "Ada &quot;O&#39;Neill&quot;",
+        "ada@example.com",
+        "INV-000001",
+        "1234.50 USD",
+        "1239.50 USD",
+        "&lt;script&gt;",
+        "Open",
+    ] {
+        assert!(text.contains(shown), "{shown} in {text}");
+    }
+    assert!(!text.contains("<script") && !text.contains("http") && !text.contains("src="), "{text}");
+    settle(&organization, &invoice, "pay").ok();
+    assert!(print().text().contains("Paid on 20"));
+    let unknown = "/admin/v1/invoices/01900000-0000-7000-8000-000000000000/print";
+    organization.server.admin("GET", unknown, &Value::Null).error(404, "invalid_request_error", "resource_missing");
+}

@@ -1,0 +1,319 @@
+//! Files of agencies and cities: each row once, counts that add up, and nothing of a file that is not what it claims.
+
+use super::{all, counts, import};
+use crate::support::{Server, percent_encode};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const HEADER: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
+
+fn toll(n: u32, amount: &str) -> String {
+    format!("T{n},2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,00412345678,{amount}\n")
+}
+
+#[test]
+fn a_toll_has_what_the_file_says_and_the_vehicle_with_its_tag() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"transponder_number": "004 12345678"}));
+    let answer = import(&organization, "tolls", "", &format!("{HEADER}{}", toll(1, "6.94"))).ok();
+    assert_eq!(counts(&answer), [1, 0, 0, 0, 0]);
+    assert_eq!(
+        (&answer["object"], &answer["dry_run"], &answer["matched"]),
+        (&json!("import"), &json!(false), &json!(1))
+    );
+    let found = all(&organization, "tolls");
+    let expected = json!({
+        "id": found[0]["id"], "object": "toll", "amount": 6.94, "currency": "USD", "agency": "MTAB&T",
+        "vehicle_id": vehicle, "customer_id": null, "transaction_id": "T1", "occurred_at": "2026-06-02T14:03:00.000Z",
+        "occurred_on": "2026-06-02", "plaza": "RKB", "plate": "ABC1234", "plate_state": "NY",
+        "transponder_number": "00412345678", "attribution": null, "rental_id": null,
+        "created_at": found[0]["created_at"], "updated_at": found[0]["created_at"],
+    });
+    assert_eq!(found, [expected.clone()]);
+    let by_vehicle = organization.get(&format!("/v1/tolls?vehicle={vehicle}")).ok();
+    assert_eq!(by_vehicle["data"], json!([expected]));
+}
+
+#[test]
+fn a_file_imported_twice_creates_nothing_the_second_time() {
+    let organization = Server::shared().organization();
+    let file = (0..450).fold(HEADER.to_owned(), |file, n| file + &toll(n, "1.5"));
+    assert_eq!(counts(&import(&organization, "tolls", "", &file).ok()), [450, 0, 0, 0, 0]);
+    assert_eq!(counts(&import(&organization, "tolls", "", &file).ok()), [0, 0, 450, 0, 0]);
+    let overlapping = (400..500).fold(HEADER.to_owned(), |file, n| file + &toll(n, "1.50"));
+    assert_eq!(counts(&import(&organization, "tolls", "", &overlapping).ok()), [50, 0, 50, 0, 0]);
+    assert_eq!(all(&organization, "tolls").len(), 500);
+}
+
+#[test]
+fn two_imports_of_one_file_at_the_same_moment_create_each_toll_once() {
+    let organization = Server::shared().organization();
+    let file = (0..600).fold(HEADER.to_owned(), |file, n| file + &toll(n, "1.5"));
+    let answers: Vec<[u64; 5]> = std::thread::scope(|scope| {
+        let run = || counts(&import(&organization, "tolls", "", &file).ok());
+        let running: Vec<_> = (0..2).map(|_| scope.spawn(run)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!((answers[0][0] + answers[1][0], answers[0][2] + answers[1][2]), (600, 600), "{answers:?}");
+    assert_eq!(all(&organization, "tolls").len(), 600);
+}
+
+#[test]
+fn without_a_number_a_toll_is_known_by_who_passed_where_and_when_for_how_much() {
+    let organization = Server::shared().organization();
+    let row = |time: &str, plaza: &str, amount: &str| format!(",{time},PANYNJ,{plaza},abc 1234,ny,,{amount}\n");
+    let first = row("2026-06-02T10:03:00-04:00", "GWB", "14.75");
+    let file = [
+        HEADER,
+        &first,
+        &first,
+        &row("2026-06-02T14:03:00Z", "gwb", "14.75").replace("abc 1234,ny", "NY ABC-1234,"),
+        &row("2026-06-02T10:03:01-04:00", "GWB", "14.75"),
+        &row("2026-06-02T10:03:00-04:00", "LT", "14.75"),
+        &row("2026-06-02T10:03:00-04:00", "GWB", "12.75"),
+    ];
+    assert_eq!(counts(&import(&organization, "tolls", "", &file.concat()).ok()), [4, 0, 2, 0, 0]);
+    assert_eq!(counts(&import(&organization, "tolls", "", &file.concat()).ok()), [0, 0, 6, 0, 0]);
+}
+
+#[test]
+fn a_bad_row_is_reported_with_its_line_and_stops_no_other() {
+    let organization = Server::shared().organization();
+    let file = [HEADER, &toll(1, "1"), &toll(2, "a lot"), &toll(3, "1.005"), "x,y\n", &toll(4, "2")].concat();
+    let answer = import(&organization, "tolls", "", &file).ok();
+    assert_eq!(counts(&answer), [2, 0, 0, 0, 3]);
+    let rows: Vec<&Value> = answer["errors"].as_array().unwrap().iter().map(|error| &error["row"]).collect();
+    assert_eq!(rows, [3, 4, 5]);
+    assert_eq!(all(&organization, "tolls").len(), 2);
+}
+
+#[test]
+fn a_dry_run_counts_the_same_and_records_nothing() {
+    let organization = Server::shared().organization();
+    let known = [HEADER, &toll(1, "1"), &toll(2, "1")].concat();
+    import(&organization, "tolls", "", &known).ok();
+    let mut file = [HEADER, &toll(1, "1"), &toll(2, "3"), &toll(3, "1"), &toll(3, "1"), "bad\n"].concat();
+    (10..700).for_each(|n| file.push_str(&toll(n % 400 + 10, "1")));
+    let before = all(&organization, "tolls");
+    let mut trial = import(&organization, "tolls", "?dry_run=true", &file).ok();
+    assert_eq!(all(&organization, "tolls"), before);
+    let real = import(&organization, "tolls", "?dry_run=false", &file).ok();
+    assert_eq!(trial["dry_run"], true);
+    trial["dry_run"] = json!(false);
+    assert_eq!(trial, real);
+    assert_eq!(counts(&real), [401, 1, 292, 0, 1]);
+}
+
+#[test]
+fn another_amount_under_the_same_number_corrects_the_toll() {
+    let organization = Server::shared().organization();
+    import(&organization, "tolls", "", &[HEADER, &toll(1, "6.94")].concat()).ok();
+    let corrected = [HEADER, &toll(1, "11.19")].concat();
+    assert_eq!(counts(&import(&organization, "tolls", "", &corrected).ok()), [0, 1, 0, 0, 0]);
+    assert_eq!(counts(&import(&organization, "tolls", "", &corrected).ok()), [0, 0, 1, 0, 0]);
+    let found = all(&organization, "tolls");
+    assert_eq!((found.len(), &found[0]["amount"]), (1, &json!(11.19)));
+    let twice = [HEADER, &toll(2, "1"), &toll(2, "2")].concat();
+    assert_eq!(counts(&import(&organization, "tolls", "", &twice).ok()), [1, 1, 0, 0, 0]);
+    assert_eq!(all(&organization, "tolls")[0]["amount"], 2);
+}
+
+/// A statement of E-ZPass New York: a charge is below 0, money back above.
+fn ezpass(rows: &[(&str, &str, &str)]) -> String {
+    let mut file = "Lane Txn ID,Tag/Plate #,Agency,Entry Plaza,Exit Plaza,Class,Date,Exit Time,Amount\n".to_owned();
+    for (number, time, amount) in rows {
+        writeln!(file, "{number},\" 00412345678\",MTAB&T,,RKB,1,06/02/2026,{time},{amount}").unwrap();
+    }
+    file
+}
+
+#[test]
+fn money_back_makes_its_toll_smaller_once_even_when_it_comes_first() {
+    let organization = Server::shared().organization();
+    let query = "?format=ezpass-ny";
+    let file = ezpass(&[("2", "10:03:32 AM", "$2.94"), ("1", "10:03:32 AM", "$-2.94"), ("3", "11:00:00 AM", "$-4.00")]);
+    let trial = import(&organization, "tolls", &format!("{query}&dry_run=true"), &file).ok();
+    assert_eq!(counts(&trial), [2, 1, 0, 0, 0]);
+    assert_eq!(counts(&import(&organization, "tolls", query, &file).ok()), [2, 1, 0, 0, 0]);
+    assert_eq!(counts(&import(&organization, "tolls", query, &file).ok()), [0, 0, 3, 0, 0]);
+    let amounts: Vec<Value> = all(&organization, "tolls").iter().map(|toll| toll["amount"].clone()).collect();
+    assert_eq!(amounts, [json!(4), json!(0)]);
+    let unknown = import(&organization, "tolls", query, &ezpass(&[("9", "09:00:00 AM", "$1.00")])).ok();
+    assert_eq!(counts(&unknown), [0, 0, 0, 0, 1]);
+    assert!(unknown["errors"][0]["message"].as_str().unwrap().contains("no toll that is known"), "{unknown}");
+}
+
+#[test]
+fn local_times_are_those_of_the_agency_or_of_the_zone_that_is_given() {
+    let organization = Server::shared().organization();
+    let file = ezpass(&[("1", "10:03:32 PM", "$-2.94")]);
+    import(&organization, "tolls", "?format=ezpass-ny", &file).ok();
+    let found = all(&organization, "tolls").remove(0);
+    assert_eq!(
+        (&found["occurred_at"], &found["occurred_on"]),
+        (&json!("2026-06-03T02:03:32.000Z"), &json!("2026-06-02"))
+    );
+    let other = ezpass(&[("2", "10:03:32 PM", "$-2.94")]);
+    import(&organization, "tolls", "?format=ezpass-ny&time_zone=America/Chicago", &other).ok();
+    assert_eq!(all(&organization, "tolls")[0]["occurred_at"], "2026-06-03T03:03:32.000Z");
+}
+
+#[test]
+fn a_file_of_another_agency_is_read_by_a_mapping() {
+    let organization = Server::shared().organization();
+    let mapping = json!({
+        "agency": "TxTag", "time_zone": "America/Chicago", "date_order": "mdy", "charges": "positive",
+        "columns": {"transaction_id": "Trans ID", "date": "Date", "time": "Time", "plate": "Plate", "amount": "Toll"},
+    });
+    let query = format!("?mapping={}", percent_encode(&mapping.to_string()));
+    let file = "Trans ID,Date,Time,Plate,Toll\n77,06/02/2026,22:03:32,TX ABC1234,$2.10\n";
+    assert_eq!(counts(&import(&organization, "tolls", &query, file).ok()), [1, 0, 0, 0, 0]);
+    let found = all(&organization, "tolls").remove(0);
+    assert_eq!((&found["agency"], &found["occurred_at"]), (&json!("TxTag"), &json!("2026-06-03T03:03:32.000Z")));
+}
+
+#[test]
+fn a_file_that_is_not_what_it_claims_is_refused_whole() {
+    let organization = Server::shared().organization();
+    let endless = format!("{HEADER}{}T2,\"{}", toll(1, "1"), "x".repeat(70_000));
+    for (query, file, says) in [
+        ("", "<html><body>Sign in</body></html>", "HTML"),
+        ("", "PK\u{3}\u{4}garbage", "xlsx"),
+        ("", "", "empty"),
+        ("", "plate,amount\nABC,1\n", "agency"),
+        ("?format=ezpass-nj", &ezpass(&[("1", "10:03:32 AM", "$-2.94")]), "ezpass-ny"),
+        ("", &endless, "64 KiB"),
+    ] {
+        let error = import(&organization, "tolls", query, file).error(400, "invalid_request_error", "file_refused");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.to_lowercase().contains(&says.to_lowercase()), "{says}: {message}");
+        assert!(all(&organization, "tolls").is_empty(), "{message}");
+    }
+}
+
+#[test]
+fn wrong_parameters_are_named() {
+    let organization = Server::shared().organization();
+    for (query, expected) in [
+        ("?format=ezpas-ny", vec![("format", "parameter_invalid")]),
+        ("?time_zone=Mars", vec![("time_zone", "parameter_invalid")]),
+        ("?dry_run=yes", vec![("dry_run", "parameter_invalid")]),
+        ("?dryrun=true", vec![("dryrun", "parameter_unknown")]),
+        ("?mapping=%7B%7D", vec![("mapping", "parameter_invalid")]),
+        ("?issuer=NYC", vec![("issuer", "parameter_unknown")]),
+    ] {
+        let reply = import(&organization, "tolls", query, HEADER);
+        let expected: Vec<_> = expected.iter().map(|(name, code)| ((*name).to_owned(), (*code).to_owned())).collect();
+        assert_eq!(reply.bad_fields(), expected, "{query}");
+    }
+    let unknown = "/admin/v1/organizations/01900000-0000-7000-8000-000000000000/tolls/import";
+    organization.server.admin("POST", unknown, &Value::Null).error(404, "invalid_request_error", "resource_missing");
+}
+
+#[test]
+fn organizations_do_not_share_what_is_known() {
+    let [one, other] = [(); 2].map(|()| Server::shared().organization());
+    other.vehicle(json!({"transponder_number": "00412345678", "plate": "ABC1234"}));
+    let file = [HEADER, &toll(1, "1")].concat();
+    for organization in [&one, &other] {
+        assert_eq!(counts(&import(organization, "tolls", "", &file).ok()), [1, 0, 0, 0, 0]);
+    }
+    assert_eq!(all(&one, "tolls")[0]["vehicle_id"], Value::Null);
+}
+
+#[test]
+fn a_vehicle_is_found_by_tag_else_by_plate_and_state_and_never_guessed() {
+    let organization = Server::shared().organization();
+    let tagged = organization.vehicle(json!({"transponder_number": "00412345678", "plate": "NJ TAG-1"}));
+    let new_york = organization.vehicle(json!({"plate": "LZA 7293", "plate_state": "NY"}));
+    let jersey = organization.vehicle(json!({"plate": "NJ LZA7293"}));
+    let bare = organization.vehicle(json!({"plate": "bare-1"}));
+    let twins = [(); 2].map(|()| organization.vehicle(json!({"plate": "TWIN"})));
+    let rows = [
+        ("004-12345678", "", "", Some(&tagged)),
+        ("12345678", "", "", Some(&tagged)),
+        ("", "NJ TAG1", "", Some(&tagged)),
+        ("00412345678", "LZA7293", "NY", None),
+        ("00499999999", "LZA7293", "NY", Some(&new_york)),
+        ("", "lza7293", "ny", Some(&new_york)),
+        ("", "LZA7293", "NJ", Some(&jersey)),
+        ("", "LZA7293", "", None),
+        ("", "LZA7293", "CT", None),
+        ("", "BARE 1", "CT", Some(&bare)),
+        ("", "TWIN", "NY", None),
+        ("", "nobody", "", None),
+    ];
+    let mut file = HEADER.to_owned();
+    for (n, (tag, plate, state, _)) in rows.iter().enumerate() {
+        writeln!(file, "{n},2026-06-02T10:03:00Z,A,P,{plate},{state},{tag},1").unwrap();
+    }
+    assert_eq!(counts(&import(&organization, "tolls", "", &file).ok()), [12, 0, 0, 0, 0]);
+    for found in all(&organization, "tolls") {
+        let (tag, plate, state, expected) = rows[found["transaction_id"].as_str().unwrap().parse::<usize>().unwrap()];
+        assert_eq!(found["vehicle_id"].as_str(), expected.map(String::as_str), "{tag} {plate} {state}");
+    }
+    assert_ne!(twins[0], twins[1]);
+}
+
+const VIOLATIONS: &str = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount,penalty_amount,interest_amount,reduction_amount,payment_amount,amount_due,issuing_agency\n";
+
+#[test]
+fn a_violation_follows_the_list_and_keeps_its_customer() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "GBJ3345", "plate_state": "NY"}));
+    let row = |rest: &str| format!("{VIOLATIONS}GBJ3345,NY,7000233801,01/11/2016,02:47P,NO STANDING,{rest},TRAFFIC\n");
+    let first = import(&organization, "violations", "", &row("115,60,59.49,0,0,234.49")).ok();
+    assert_eq!((counts(&first), &first["matched"]), ([1, 0, 0, 0, 0], &json!(1)));
+    let made = all(&organization, "violations").remove(0);
+    for (field, value) in [
+        ("summons_number", json!("7000233801")),
+        ("issuer", json!("NYC")),
+        ("amount_due", json!(234.49)),
+        ("vehicle_id", json!(vehicle)),
+        ("issue_date", json!("01/11/2016")),
+        ("issued_on", json!("2016-01-11")),
+        ("issued_at", json!("2016-01-11T19:47:00.000Z")),
+        ("interest_amount", json!(59.49)),
+    ] {
+        assert_eq!(made[field], value, "{field}");
+    }
+    let customer = organization.customer(json!({}));
+    let path = format!("/v1/violations/{}", made["id"].as_str().unwrap());
+    organization.patch(&path, &json!({"customer_id": customer})).ok();
+    let paid = row("115,60,59.49,0,234.49,0");
+    assert_eq!(counts(&import(&organization, "violations", "", &paid).ok()), [0, 1, 0, 0, 0]);
+    assert_eq!(counts(&import(&organization, "violations", "", &paid).ok()), [0, 0, 1, 0, 0]);
+    let now = organization.get(&path).ok();
+    assert_eq!(
+        (&now["amount_due"], &now["payment_amount"], &now["customer_id"]),
+        (&json!(0), &json!(234.49), &json!(customer))
+    );
+    let elsewhere = import(&organization, "violations", "?issuer=Chicago", &paid).ok();
+    assert_eq!(counts(&elsewhere), [1, 0, 0, 0, 0], "another issuer has numbers of its own");
+}
+
+#[test]
+fn violations_come_as_json_too_and_impossible_dates_stay_as_they_are() {
+    let organization = Server::shared().organization();
+    let list = json!([
+        {"plate": "DN9F942", "state": "TX", "summons_number": "7000233503", "issue_date": "51/71/2004", "amount_due": "161.64",
+         "summons_image": {"url": "http://example.com", "description": "View Summons"}, "unknown": [1]},
+        {"plate": "DN9F942", "state": "TX", "summons_number": "7000233504", "issue_date": "2016-01-11T00:00:00.000", "amount_due": 10},
+        {"plate": "DN9F942"},
+    ]);
+    let answer = import(&organization, "violations", "", &list.to_string()).ok();
+    assert_eq!(counts(&answer), [2, 0, 0, 0, 1]);
+    let found = all(&organization, "violations");
+    assert_eq!((&found[1]["issue_date"], &found[1]["issued_on"]), (&json!("51/71/2004"), &Value::Null));
+    assert_eq!(found[0]["issued_on"], "2016-01-11");
+}
+
+#[test]
+fn a_compressed_file_is_refused_with_what_to_do() {
+    let organization = Server::shared().organization();
+    let path = format!("/admin/v1/organizations/{}/tolls/import", organization.id);
+    let token = format!("Bearer {}", organization.server.admin_token);
+    let headers = [("Authorization", token.as_str()), ("Content-Encoding", "gzip")];
+    let reply = crate::support::Connection::open(&organization.server.address).send("POST", &path, &headers, b"x");
+    reply.error(415, "invalid_request_error", "unsupported_media_type");
+}

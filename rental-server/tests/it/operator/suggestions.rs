@@ -1,0 +1,221 @@
+//! Who had the car: suggestions for tolls and violations, and attaching what is clear.
+
+use super::{all, counts, import};
+use crate::support::{Organization, Server};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const HEADER: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
+
+/// Tolls of a plate at these times.
+fn tolls(organization: &Organization, plate: &str, times: &[&str]) {
+    let mut file = HEADER.to_owned();
+    for time in times {
+        writeln!(file, "{plate} {time},{time},MTAB&T,RKB,{plate},,,1").unwrap();
+    }
+    assert_eq!(counts(&import(organization, "tolls", "", &file).ok())[0], times.len() as u64);
+}
+
+fn path(organization: &Organization, plural: &str) -> String {
+    format!("/admin/v1/organizations/{}/{plural}/suggestions", organization.id)
+}
+
+#[track_caller]
+fn suggested(organization: &Organization, plural: &str) -> Vec<Value> {
+    let page =
+        organization.server.admin("GET", &format!("{}?limit=100", path(organization, plural)), &Value::Null).ok();
+    assert_eq!((&page["object"], &page["has_more"]), (&json!("list"), &json!(false)));
+    page["data"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn attached(organization: &Organization, plural: &str) -> Vec<Value> {
+    organization.server.admin("POST", &path(organization, plural), &json!({})).ok()["data"].as_array().unwrap().clone()
+}
+
+fn stay(organization: &Organization, vehicle: &str, days: [&str; 2], status: &str) -> String {
+    organization.rental(vehicle, json!({"start_date": days[0], "end_date": days[1], "status": status}))
+}
+
+#[track_caller]
+fn customer_of(organization: &Organization, rental: &str) -> Value {
+    organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].clone()
+}
+
+#[test]
+fn what_one_rental_answers_for_is_attached_with_an_event_and_the_rest_is_listed() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "CAR1"}));
+    let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let customer = customer_of(&organization, &rental);
+    tolls(&organization, "CAR1", &["2026-06-02T14:00:00Z", "2026-07-02T14:00:00Z"]);
+    tolls(&organization, "STRANGER", &["2026-06-02T14:00:00Z"]);
+    let shown = suggested(&organization, "tolls");
+    let verdicts: Vec<&str> = shown.iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["nobody", "nobody", "clear"]);
+    assert_eq!(
+        (&shown[2]["customer_id"], &shown[2]["rental_id"], &shown[2]["attached"]),
+        (&customer, &json!(rental), &json!(false))
+    );
+    assert!(all(&organization, "tolls").iter().all(|toll| toll["customer_id"].is_null()), "looking changes nothing");
+    assert_eq!(attached(&organization, "tolls").iter().filter(|one| one["attached"] == true).count(), 1);
+    let mine = organization.get(&format!("/v1/tolls?customer={}", customer.as_str().unwrap())).ok()["data"].clone();
+    assert_eq!(mine.as_array().unwrap().len(), 1);
+    assert_eq!((&mine[0]["attribution"], &mine[0]["rental_id"]), (&json!("automatic"), &json!(rental)));
+    let events = format!("/admin/v1/organizations/{}/events?type=toll.attached", organization.id);
+    let events = organization.server.admin("GET", &events, &Value::Null).ok()["data"].clone();
+    assert_eq!((events.as_array().unwrap().len(), &events[0]["data"]), (1, &mine[0]));
+    assert_eq!(suggested(&organization, "tolls").len(), 2, "what is attached is not asked about again");
+    assert!(attached(&organization, "tolls").iter().all(|one| one["attached"] == false));
+}
+
+#[test]
+fn a_return_and_a_pickup_on_one_day_are_told_apart_by_what_was_recorded() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "CAR2"}));
+    let first = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let second = stay(&organization, &vehicle, ["2026-06-05", "2026-06-09"], "COMPLETED");
+    tolls(&organization, "CAR2", &["2026-06-05T13:00:00Z", "2026-06-05T20:00:00Z", "2026-06-05T17:00:00Z"]);
+    let verdicts = |shown: &[Value]| shown.iter().map(|one| one["verdict"].clone()).collect::<Vec<_>>();
+    assert_eq!(verdicts(&suggested(&organization, "tolls")), ["unclear"; 3]);
+    assert!(attached(&organization, "tolls").iter().all(|one| one["attached"] == false), "never guessed");
+    let times = json!({"activated_at": "2026-06-01T14:00:00Z", "completed_at": "2026-06-05T15:00:00Z"});
+    organization.patch(&format!("/v1/rentals/{first}"), &times).ok();
+    organization.patch(&format!("/v1/rentals/{second}"), &json!({"activated_at": "2026-06-05T19:00:00Z"})).ok();
+    let shown = attached(&organization, "tolls");
+    let whose: Vec<(Value, Value)> =
+        shown.iter().map(|one| (one["verdict"].clone(), one["rental_id"].clone())).collect();
+    assert_eq!(whose[0], (json!("nobody"), Value::Null), "between return and pickup");
+    assert_eq!(whose[1], (json!("clear"), json!(second)));
+    assert_eq!(whose[2], (json!("clear"), json!(first)));
+    assert_eq!(shown[0]["candidates"].as_array().unwrap().len(), 2, "with what rules them out: {}", shown[0]);
+}
+
+#[test]
+fn what_somebody_decided_is_never_overwritten() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "CAR3"}));
+    stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    tolls(&organization, "CAR3", &["2026-06-02T14:00:00Z", "2026-06-03T14:00:00Z"]);
+    let ids: Vec<String> =
+        all(&organization, "tolls").iter().map(|toll| toll["id"].as_str().unwrap().to_owned()).collect();
+    let other = organization.customer(json!({}));
+    for id in &ids {
+        organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": other})).ok();
+    }
+    organization.patch(&format!("/v1/tolls/{}", ids[1]), &json!({"customer_id": null})).ok();
+    assert!(suggested(&organization, "tolls").is_empty());
+    assert!(attached(&organization, "tolls").is_empty());
+    let now: Vec<Value> = all(&organization, "tolls").iter().map(|toll| toll["customer_id"].clone()).collect();
+    assert_eq!(now, [json!(other), Value::Null]);
+}
+
+#[test]
+fn a_vehicle_that_came_to_the_fleet_later_is_found_then() {
+    let organization = Server::shared().organization();
+    tolls(&organization, "LATER1", &["2026-06-02T14:00:00Z"]);
+    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "nobody");
+    let vehicle = organization.vehicle(json!({"plate": "later-1"}));
+    let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "ACTIVE");
+    assert_eq!(attached(&organization, "tolls")[0]["attached"], true);
+    let toll = &all(&organization, "tolls")[0];
+    assert_eq!((&toll["vehicle_id"], &toll["rental_id"]), (&json!(vehicle), &json!(rental)));
+    assert_eq!(organization.get(&format!("/v1/tolls?vehicle={vehicle}")).ok()["data"][0], *toll);
+}
+
+/// New York's clocks went back on 2026-11-01 at 02:00: 01:30 came twice.
+#[test]
+fn days_begin_and_end_at_the_organizations_midnight_and_the_hour_that_comes_twice_is_not_guessed() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "CAR4"}));
+    let rental = stay(&organization, &vehicle, ["2026-10-30", "2026-11-01"], "COMPLETED");
+    let back = json!({"activated_at": "2026-10-30T14:00:00Z", "completed_at": "2026-11-01T06:00:00Z"});
+    organization.patch(&format!("/v1/rentals/{rental}"), &back).ok();
+    let times = [
+        "2026-10-30T03:59:59Z",
+        "2026-10-30T14:00:00Z",
+        "2026-11-01T04:59:59Z",
+        "2026-11-01T05:30:00Z",
+        "2026-11-01T06:30:00Z",
+    ];
+    tolls(&organization, "CAR4", &times);
+    let mut verdicts: Vec<Value> = suggested(&organization, "tolls").iter().map(|one| one["verdict"].clone()).collect();
+    verdicts.reverse();
+    assert_eq!(verdicts, ["nobody", "clear", "clear", "unclear", "unclear"]);
+}
+
+#[test]
+fn plates_of_two_states_are_two_vehicles() {
+    let organization = Server::shared().organization();
+    let [ri, ma] = ["RI", "MA"].map(|state| organization.vehicle(json!({"plate": "AB 12", "plate_state": state})));
+    let rentals = [&ri, &ma].map(|vehicle| stay(&organization, vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED"));
+    let file = format!("{HEADER}1,2026-06-02T14:00:00Z,A,,AB12,MA,,1\n2,2026-06-02T14:00:00Z,A,,AB12,,,1\n");
+    import(&organization, "tolls", "", &file).ok();
+    let shown = attached(&organization, "tolls");
+    assert_eq!((&shown[0]["verdict"], &shown[1]["rental_id"]), (&json!("unclear"), &json!(rentals[1])));
+}
+
+#[test]
+fn a_violation_is_attached_by_its_local_time_and_one_a_day_after_the_return_is_only_shown() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "GBJ3345", "plate_state": "NY"}));
+    let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let header = "plate,state,summons_number,issue_date,violation_time,amount_due\n";
+    let rows = "GBJ3345,NY,1,06/05/2026,11:59P,50\nGBJ3345,NY,2,06/06/2026,10:00A,50\nGBJ3345,NY,3,51/71/2004,,50\nGBJ3345,NY,4,06/03/2026,,50\n";
+    assert_eq!(counts(&import(&organization, "violations", "", &format!("{header}{rows}")).ok())[0], 4);
+    let shown = attached(&organization, "violations");
+    let verdicts: Vec<&str> = shown.iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["clear", "nobody", "unclear", "clear"]);
+    assert_eq!(shown[3]["rental_id"], json!(rental));
+    assert!(shown[1]["reason"].as_str().unwrap().contains("not known when"), "{}", shown[1]);
+}
+
+#[test]
+fn a_walk_over_all_pages_sees_each_once_while_it_attaches() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "CAR5"}));
+    stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let mut file = HEADER.to_owned();
+    for n in 0..250 {
+        let day = if n % 3 == 0 { "2026-07-02" } else { "2026-06-02" };
+        writeln!(file, "{n},{day}T14:00:00Z,A,,CAR5,,,1").unwrap();
+    }
+    import(&organization, "tolls", "", &file).ok();
+    let (mut seen, mut cursor) = (Vec::new(), Value::Null);
+    loop {
+        let body = json!({"limit": 40, "starting_after": cursor});
+        let page = organization.server.admin("POST", &path(&organization, "tolls"), &body).ok();
+        seen.extend(
+            page["data"].as_array().unwrap().iter().map(|one| (one["id"].to_string(), one["attached"] == true)),
+        );
+        cursor = page["next_cursor"].clone();
+        assert_eq!(page["has_more"].as_bool().unwrap(), !cursor.is_null());
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!((seen.len(), seen.iter().filter(|row| row.1).count()), (250, 166));
+    seen.sort();
+    seen.dedup_by(|a, b| a.0 == b.0);
+    assert_eq!(seen.len(), 250);
+    assert_eq!(suggested(&organization, "tolls").len(), 84);
+}
+
+#[test]
+fn an_organization_sees_only_its_own_and_bad_requests_are_named() {
+    let [one, other] = [(); 2].map(|()| Server::shared().organization());
+    tolls(&other, "CAR6", &["2026-06-02T14:00:00Z"]);
+    assert!(suggested(&one, "tolls").is_empty());
+    let server = one.server;
+    for query in ["?limit=0", "?starting_after=x", "?created[gte]=2026-01-01T00:00:00Z"] {
+        assert_eq!(server.admin("GET", &format!("{}{query}", path(&one, "tolls")), &Value::Null).bad_fields().len(), 1);
+    }
+    for body in [json!({"limit": 0}), json!({"limit": 101}), json!({"starting_after": "x"})] {
+        assert_eq!(server.admin("POST", &path(&one, "tolls"), &body).bad_fields().len(), 1, "{body}");
+    }
+    server.admin("POST", &path(&one, "tolls"), &json!({"all": true})).error(
+        400,
+        "invalid_request_error",
+        "body_invalid_json",
+    );
+}
