@@ -146,6 +146,36 @@ fn a_row_that_is_not_utf_8_is_reported_and_does_not_stop_the_others() {
     assert!(matches!((&rows[0].1, &rows[1].1), (Row::Invalid(_), Row::Record(_))));
 }
 
+#[test]
+fn a_first_row_of_the_generic_format_with_another_number_of_fields_is_only_bad_itself() {
+    let rows = read_tolls(b"agency,amount,plate\nA,1\nA,1,P\n", None, None, &SETTINGS).unwrap();
+    assert!(matches!((&rows[0].1, &rows[1].1), (Row::Invalid(_), Row::Record(_))), "{rows:?}");
+}
+
+#[test]
+fn quotes_and_braces_within_json_texts_end_nothing() {
+    let file = br#"[{"summons_number":"1","plate":"P","amount_due":"1","violation":"a \" } ] , [ { \\"},
+        {"summons_number":"2","plate":"P","amount_due":"1"}]"#;
+    let rows = read_violations(file, None).unwrap();
+    assert_eq!(rows.len(), 2);
+    assert!(
+        matches!(&rows[0].1, Row::Record(row) if row.violation.as_deref() == Some("a \" } ] , [ { \\")),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn a_member_that_is_there_twice_is_invalid_and_of_two_names_the_first_counts() {
+    let file = br#"{"summons_number":"1","plate":"P","plate":"Q","amount_due":"1"}
+        {"summons_number":"1","plate_id":"Q","plate":"P","amount_due":"1"}
+        {"summons_number":"1","plate":"P","plate_id":"Q","amount_due":"1"}"#;
+    let rows = read_violations(file, None).unwrap();
+    assert!(matches!(&rows[0].1, Row::Invalid(why) if why.contains("twice")), "{rows:?}");
+    for (_, row) in &rows[1..] {
+        assert!(matches!(row, Row::Record(row) if row.plate.as_deref() == Some("P")), "{rows:?}");
+    }
+}
+
 /// A head, then one byte without end; counts what was taken of it.
 struct Endless<'a> {
     head: &'a [u8],

@@ -90,6 +90,13 @@ fn a_missing_column_is_named_with_what_is_near() {
 }
 
 #[test]
+fn a_column_that_marks_a_format_must_be_there() {
+    // Without it, `Date` could be the day of the posting.
+    let file = String::from_utf8(fixture("ezpass-ny-fleet.csv")).unwrap().replace("Posted Date", "Something");
+    refused(file.as_bytes(), Some("ezpass-ny-fleet"), &["no column `Posted Date`"]);
+}
+
+#[test]
 fn the_generic_format_has_no_other_columns_and_none_twice() {
     refused(b"agency,amount,plate,plate_stat\nA,1,P,NY\n", None, &["`plate_stat` is none of them", "`plate_state`"]);
     refused(b"agency,amount,plate,Plate\nA,1,P,P\n", None, &["two columns `plate`"]);

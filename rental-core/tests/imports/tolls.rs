@@ -2,7 +2,7 @@
 
 use crate::{SETTINGS, compare, fixture, line, read_tolls};
 use rental_core::{
-    import::{Mapping, Settings, TollRow},
+    import::{Mapping, Row, Settings, TollRow},
     value::Zone,
 };
 
@@ -217,4 +217,26 @@ fn a_mapping_may_name_a_column_for_the_agency_and_several_for_a_field() {
     let rows = read_tolls(file, None, Some(&mapping), &settings).unwrap();
     let expected = "2|toll 4|TxTag|-|2026-06-03|2026-06-04T01:20:00.000Z|North|NB123|TX|-";
     compare(&rows.iter().map(|row| line(row, fields)).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn rows_that_call_themselves_payments_or_fees_are_skipped() {
+    let file = String::from_utf8(fixture("ezpass-nj.csv")).unwrap();
+    for kind in [
+        "Prepaid Toll Payment",
+        "PREPAID PAYMENT",
+        "Replenishment",
+        "Monthly Service Fee",
+        "MONTHLY FEE",
+        "Statement Fee",
+        "Account Fee",
+        "Lease Tag-INT",
+        "Tag Lease",
+        "Lost Tag Fee",
+        "Tag Deposit",
+        "Transponder Purchase",
+    ] {
+        let rows = read_tolls(file.replace("TOLL", kind).as_bytes(), Some("ezpass-nj"), None, &SETTINGS).unwrap();
+        assert!(matches!(rows[0].1, Row::Skipped(_)), "{kind}: {:?}", rows[0]);
+    }
 }
