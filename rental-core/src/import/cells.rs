@@ -39,8 +39,8 @@ pub(super) fn is_spoilt(text: &str) -> bool {
 pub(super) fn spoilt(text: &str, column: &str) -> String {
     let text = shorten(text);
     format!(
-        "`{column}` is {text}: a spreadsheet has rounded it and its digits are lost; download the file again and import it \
-         without opening it in a spreadsheet, or keep this column as text there"
+        "`{column}` is {text}: a spreadsheet has rounded it and its digits are lost; download the file again and \
+         import it without opening it in a spreadsheet, or keep this column as text there"
     )
 }
 

@@ -75,7 +75,8 @@ impl<R: Read> Csv<R> {
                 }
                 ReadRecordResult::OutputEndsFull => {
                     return Err(Refused(format!(
-                        "the record that begins in line {line} has more than {MAX_COLUMNS} fields; is it the right file?"
+                        "the record that begins in line {line} has more than {MAX_COLUMNS} fields; is it the right \
+                         file?"
                     ))
                     .into());
                 }

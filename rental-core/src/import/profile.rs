@@ -119,7 +119,8 @@ const EZPASS_NY_FLEET: Profile = Profile {
 
 const EZPASS_NJ: Profile = Profile {
     name: "ezpass-nj",
-    about: "E-ZPass New Jersey, and New York's older statements; with a PLAZA ID column charges are positive, else negative",
+    about: "E-ZPass New Jersey, and New York's older statements; with a PLAZA ID column charges are positive, \
+            else negative",
     columns: &[
         (Field::TagOrPlate, &["TAG/PLATE NUMBER"]),
         (Field::Agency, &["AGENCY"]),
@@ -211,7 +212,8 @@ pub(super) const VIOLATION_PROFILES: &[&ViolationProfile] = &[&NYC_OPEN, &NYC_FL
 
 pub(super) const NYC_OPEN: ViolationProfile = ViolationProfile {
     name: "nyc-open-data",
-    about: "New York's Open Parking and Camera Violations, as CSV or JSON; also with the names of the fiscal-year lists",
+    about: "New York's Open Parking and Camera Violations, as CSV or JSON; also with the names of the \
+            fiscal-year lists",
     columns: &[
         &["summons_number"],
         &["amount_due"],

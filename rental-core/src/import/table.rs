@@ -40,8 +40,8 @@ impl<R: Read> Table<R> {
         self.rows += 1;
         if found != expected && self.rows == 1 && !self.forgiving {
             return Err(Refused(format!(
-                "the header in line {} names {expected} columns, but the first record, in line {}, has {found} fields, so \
-                 no value can be told; export the file again, or correct its header",
+                "the header in line {} names {expected} columns, but the first record, in line {}, has {found} fields, \
+                 so no value can be told; export the file again, or correct its header",
                 self.header_line, record.line
             ))
             .into());

@@ -191,8 +191,8 @@ impl<R: Read> Rows<R> {
                     Err(error) => {
                         let why = format!("there is something else: {error}");
                         return Err(Refused(format!(
-                            "expected a JSON array of objects, or one object in each line, but at object {number} {why}; \
-                             download the file again"
+                            "expected a JSON array of objects, or one object in each line, but at object {number} \
+                             {why}; download the file again"
                         ))
                         .into());
                     }
@@ -201,8 +201,8 @@ impl<R: Read> Rows<R> {
                 let known = |name: &String| names.iter().flatten().any(|known| *known == normal(name));
                 if number == 1 && !members.0.iter().any(|(name, _)| known(name)) {
                     return Err(Refused(
-                        "expected objects with summons_number, plate, amount_due and so on, but the first one has none of \
-                         them; download the rows themselves, not a page or a description of them"
+                        "expected objects with summons_number, plate, amount_due and so on, but the first one has none \
+                         of them; download the rows themselves, not a page or a description of them"
                             .into(),
                     )
                     .into());
