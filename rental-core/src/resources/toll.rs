@@ -124,7 +124,8 @@ impl Toll {
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| format!("{} {}", plate.state.unwrap_or_default(), plate.number));
         let whose = tag.or(plate)?;
-        let when = self.occurred_at.map(|time| time.to_string()).or(self.occurred_on.map(|date| date.to_string()))?;
+        let day = || self.occurred_on.map(|date| date.to_string());
+        let when = self.occurred_at.map(|time| time.to_string()).or_else(day)?;
         let place = self.plaza.as_deref().unwrap_or_default().to_lowercase();
         Some(format!("{agency}\n{whose}\n{when}\n{place}\n{}", self.amount))
     }

@@ -29,7 +29,7 @@ fn a_toll_has_what_the_file_says_and_the_vehicle_with_its_tag() {
         "transponder_number": "00412345678", "attribution": null, "rental_id": null,
         "created_at": found[0]["created_at"], "updated_at": found[0]["created_at"],
     });
-    assert_eq!(found, [expected.clone()]);
+    assert_eq!(json!(found), json!([expected]));
     let by_vehicle = organization.get(&format!("/v1/tolls?vehicle={vehicle}")).ok();
     assert_eq!(by_vehicle["data"], json!([expected]));
 }
