@@ -15,6 +15,7 @@ mod edge;
 mod failure;
 mod flags;
 mod output;
+mod progress;
 mod record;
 mod refusal;
 mod retry;

@@ -2,6 +2,7 @@
 
 use crate::{
     failure::Failure,
+    progress,
     record::{Page, Record},
     table::{self, Row},
 };
@@ -10,9 +11,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 /// How wide a table may be when the terminal does not say.
 const USUAL_WIDTH: usize = 80;
-
-/// Room for the longest line of progress.
-const PROGRESS_WIDTH: usize = 60;
 
 /// The forms that the user chose.
 pub(crate) struct Output {
@@ -26,6 +24,9 @@ pub(crate) struct Output {
 impl Output {
     /// Looks at what stdout is.
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
+        if json || quiet {
+            progress::silence();
+        }
         let width = || terminal_size::terminal_size().map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
         Self { json, quiet, terminal: io::stdout().is_terminal().then(width) }
     }
@@ -41,15 +42,6 @@ impl Output {
     /// Prints names and values.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
         print(&table::fields(fields, self.terminal.is_some()))
-    }
-
-    /// Writes over the line that says how far a long command is; only a terminal shows it. An empty text ends it.
-    pub(crate) fn progress(&self, text: &str) {
-        let mut stderr = io::stderr().lock();
-        if !self.json && !self.quiet && stderr.is_terminal() {
-            // As with notes, nobody needs to read it.
-            let _ = write!(stderr, "\r{text:PROGRESS_WIDTH$}\r{text}").and_then(|()| stderr.flush());
-        }
     }
 
     /// Tells the user something that is not data.

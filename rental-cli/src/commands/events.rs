@@ -7,6 +7,7 @@ use crate::{
     cli::with_examples,
     edge,
     failure::Failure,
+    progress::Progress,
     record::Page,
     session::Session,
     value::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
@@ -112,12 +113,13 @@ fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         None => return Err(Failure::Usage("no --since given".into())),
     };
     let (mut examined, mut resent) = (0, 0);
+    let mut progress = Progress::count(None, "events examined");
     let ended = recover_pages(text(matches, "endpoint"), &since, session, |page| {
         examined += page.examined;
         resent += page.resent;
-        session.out.progress(&format!("{examined} events examined, {resent} resent"));
+        progress.add(page.examined);
     });
-    session.out.progress("");
+    progress.finish();
     if ended.is_err() && examined > 0 {
         session
             .out
