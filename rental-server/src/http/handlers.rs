@@ -12,6 +12,7 @@ use crate::{
     keys,
     limiter::Verdict,
     routes::{Action, Found, Guard},
+    status,
     webhook::endpoints,
 };
 use bytes::Bytes;
@@ -110,6 +111,10 @@ fn with_limits(reply: Reply, verdict: Option<(crate::limiter::Limit, Verdict)>) 
 async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
     if !app.is_admin(presented(call)?) {
         return Err(Problem::NotAdmin);
+    }
+    if found.endpoint.action == Action::Status {
+        page::no_parameters(call.query())?;
+        return Ok(Reply::json(status::body(app).await?.into()));
     }
     let collection = collection(found)?;
     let system = Organization::system();

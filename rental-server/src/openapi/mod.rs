@@ -44,7 +44,7 @@ pub(crate) fn value(routes: &Routes) -> Value {
 fn tags() -> Value {
     let mut tags: Vec<Value> =
         crate::routes::specs().map(|spec| json!({"name": tag(spec), "description": spec.doc})).collect();
-    tags.push(json!({"name": "Service", "description": "Health, metrics and this document. No key is needed."}));
+    tags.push(json!({"name": "Service", "description": "Health, status, metrics and this document."}));
     Value::Array(tags)
 }
 
@@ -72,7 +72,13 @@ fn paths(routes: &Routes) -> Value {
 }
 
 fn operation(endpoint: &Endpoint) -> Value {
-    let Some(collection) = endpoint.collection else { return parts::open_operation(endpoint) };
+    let Some(collection) = endpoint.collection else {
+        return if endpoint.guard == Guard::Admin {
+            parts::status_operation()
+        } else {
+            parts::open_operation(endpoint)
+        };
+    };
     let spec = collection.spec;
     let writes = endpoint.method != warp::http::Method::GET;
     let mut operation = json!({
@@ -112,9 +118,13 @@ fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Resend => "resendEvent".into(),
         Action::PayInvoice => "payInvoice".into(),
         Action::VoidInvoice => "voidInvoice".into(),
-        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
-            String::new()
-        }
+        Action::Status
+        | Action::Health
+        | Action::Ready
+        | Action::Metrics
+        | Action::OpenApi
+        | Action::Docs
+        | Action::DocsStyle => String::new(),
     }
 }
 
@@ -139,9 +149,13 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Resend => "Resend event".into(),
         Action::PayInvoice => "Mark invoice as paid".into(),
         Action::VoidInvoice => "Void invoice".into(),
-        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
-            String::new()
-        }
+        Action::Status
+        | Action::Health
+        | Action::Ready
+        | Action::Metrics
+        | Action::OpenApi
+        | Action::Docs
+        | Action::DocsStyle => String::new(),
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) fn all() -> Value {
     schemas.insert("WebhookTest".into(), outcome(&test));
     let recovery = [("object", "string"), ("examined", "integer"), ("resent", "integer"), ("has_more", "boolean")];
     schemas.insert("Recovery".into(), outcome(&recovery));
+    schemas.insert("Status".into(), status());
     schemas.insert("Error".into(), error());
     Value::Object(schemas)
 }
@@ -112,6 +113,16 @@ fn new_endpoint() -> Value {
 }
 
 /// The answer of an action, by member and type.
+fn status() -> Value {
+    let members = &crate::status::MEMBERS;
+    let properties: Map<String, Value> = members
+        .iter()
+        .map(|(name, kinds, doc)| ((*name).to_owned(), json!({"type": kinds, "description": doc})))
+        .collect();
+    let names: Vec<&str> = members.iter().map(|member| member.0).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
 fn outcome(members: &[(&str, &str)]) -> Value {
     let properties: Map<String, Value> =
         members.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();

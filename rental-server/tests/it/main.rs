@@ -18,5 +18,6 @@ mod lists;
 mod observability;
 mod process;
 mod routes;
+mod status;
 mod tenants;
 mod webhooks;
