@@ -4,6 +4,7 @@ use crate::{
     failure::Failure,
     progress,
     record::{Page, Record},
+    style::{ASIDE, Paint},
     table::{self, Row},
 };
 use rental_core::spec::ResourceSpec;
@@ -13,12 +14,15 @@ use std::io::{self, IsTerminal as _, Write as _};
 const USUAL_WIDTH: usize = 80;
 
 /// The forms that the user chose.
+#[derive(Clone)]
 pub(crate) struct Output {
     /// One JSON value on stdout, and no notes.
     pub(crate) json: bool,
     /// No notes.
     pub(crate) quiet: bool,
     terminal: Option<usize>,
+    /// Whether stdout is coloured.
+    pub(crate) paint: Paint,
 }
 
 impl Output {
@@ -28,7 +32,7 @@ impl Output {
             progress::silence();
         }
         let width = || terminal_size::terminal_size().map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
-        Self { json, quiet, terminal: io::stdout().is_terminal().then(width) }
+        Self { json, quiet, terminal: io::stdout().is_terminal().then(width), paint: Paint::stdout() }
     }
 
     /// Prints one object: as it came with `--json`, else field by field.
@@ -41,14 +45,24 @@ impl Output {
 
     /// Prints names and values.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
-        print(&table::fields(fields, self.terminal.is_some()))
+        print(&table::fields(fields, self.terminal.is_some(), self.paint))
+    }
+
+    /// Whether stdout is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// Prints rows of texts under names: aligned on a terminal, else with tabs.
+    pub(crate) fn rows(&self, names: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
+        print(&table::plain(names, rows, self.is_terminal(), self.paint))
     }
 
     /// Tells the user something that is not data.
     pub(crate) fn note(&self, text: &str) {
         if !self.json && !self.quiet {
             // A note that nobody reads is no failure.
-            let _ = writeln!(io::stderr().lock(), "{text}");
+            let _ = writeln!(anstream::stderr(), "{ASIDE}{text}{ASIDE:#}");
         }
     }
 
@@ -110,7 +124,7 @@ impl List<'_> {
             self.output.note(&format!("no {} found", self.spec.plural.replace('_', " ")));
             return Ok(());
         }
-        let (text, hidden) = table::aligned(&table::columns(self.spec), &self.rows, width);
+        let (text, hidden) = table::aligned(&table::columns(self.spec), &self.rows, width, self.output.paint);
         print(&text)?;
         match hidden {
             0 => {}

@@ -71,7 +71,7 @@ fn since() -> Arg {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
-        "list" => COLLECTION.list(matches, session, &["organizations", text(matches, "organization"), SPEC.plural]),
+        "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "resend" => resend(matches, session),
         "recover" => recover(matches, session),
         _ => COLLECTION.run(verb, matches, session),
