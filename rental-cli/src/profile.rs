@@ -77,7 +77,7 @@ impl Profiles {
     }
 
     fn parse(path: Option<PathBuf>, text: String) -> Result<Self, Failure> {
-        let shown = path.as_deref().unwrap_or(Path::new("")).display().to_string();
+        let shown = path.as_deref().unwrap_or_else(|| Path::new("")).display().to_string();
         let wrong = |at: usize, problem: &str| {
             let before = text.get(..at).unwrap_or(&text);
             Failure::Config(format!("{shown}, line {}: {problem}", before.matches('\n').count() + 1))
@@ -87,7 +87,7 @@ impl Profiles {
             let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
             wrong(error.span().map_or(0, |span| span.start), &message)
         })?;
-        let directory = path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let directory = path.as_deref().and_then(Path::parent).unwrap_or_else(|| Path::new(""));
         let (current, profiles) = check(document.as_table(), directory).map_err(|(at, problem)| wrong(at, &problem))?;
         if let Some(name) = current.as_ref().filter(|name| !profiles.contains_key(*name)) {
             let at = document.get("current").and_then(Item::span).map_or(0, |span| span.start);
@@ -181,14 +181,18 @@ fn check(top: &Table, directory: &Path) -> Result<(Option<String>, BTreeMap<Stri
     for (key, item) in top {
         let at = place(top, key, item);
         match key {
-            "current" => current = Some(string(item).ok_or((at, "current must be the name of a profile".into()))?),
+            "current" => {
+                current = Some(string(item).ok_or_else(|| (at, "current must be the name of a profile".into()))?)
+            }
             "profiles" => {
-                let table = item.as_table_like().ok_or((at, "profiles must be tables, [profiles.NAME]".into()))?;
+                let table =
+                    item.as_table_like().ok_or_else(|| (at, "profiles must be tables, [profiles.NAME]".into()))?;
                 for (key, item) in table.iter() {
                     let at = place(table, key, item);
                     let key = name(key).map_err(|problem| (at, format!("the name of a profile {problem}")))?;
-                    let body =
-                        item.as_table_like().ok_or((at, format!("profile {key} must be a table, [profiles.{key}]")))?;
+                    let body = item
+                        .as_table_like()
+                        .ok_or_else(|| (at, format!("profile {key} must be a table, [profiles.{key}]")))?;
                     profiles.insert(key, profile(body, directory)?);
                 }
             }
@@ -205,7 +209,7 @@ fn profile(table: &dyn TableLike, directory: &Path) -> Result<Profile, Wrong> {
         if !KEYS.contains(&key) {
             return Err((at, format!("unknown key {key}; there are {}", KEYS.join(", "))));
         }
-        let text = string(item).ok_or((at, format!("{key} must be a text in quotes")))?;
+        let text = string(item).ok_or_else(|| (at, format!("{key} must be a text in quotes")))?;
         let wrong = |problem: String| (at, format!("{key}: {problem}"));
         match key {
             "base_url" => profile.base_url = Some(value::base_url(&text).map_err(wrong)?),

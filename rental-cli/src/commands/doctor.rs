@@ -117,7 +117,7 @@ impl Findings<'_> {
             let checks: Vec<_> = self.checks.iter().map(check).collect();
             output::print(&format!("{}\n", json!({"object": "diagnosis", "ok": bad.is_empty(), "checks": checks})))?;
         }
-        match GRAVITY.into_iter().find(|code| bad.contains(code)).or(bad.first().copied()) {
+        match GRAVITY.into_iter().find(|code| bad.contains(code)).or_else(|| bad.first().copied()) {
             Some(exit_code) => Err(Failure::Checks { failed: bad.len(), exit_code }),
             None => Ok(()),
         }
