@@ -3,7 +3,7 @@
 use crate::{
     failure::Failure,
     progress,
-    record::{Page, Record},
+    record::{Page, Record, printable},
     style::{ASIDE, Paint},
     table::{self, Row},
 };
@@ -55,7 +55,8 @@ impl Output {
 
     /// Prints rows of texts under names: aligned on a terminal, else with tabs.
     pub(crate) fn rows(&self, names: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
-        print(&table::plain(names, rows, self.is_terminal(), self.paint))
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| printable(text)).collect()).collect();
+        print(&table::plain(names, &rows, self.is_terminal(), self.paint))
     }
 
     /// Tells the user something that is not data.

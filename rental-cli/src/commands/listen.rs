@@ -182,23 +182,28 @@ impl Listener {
         let since = self.since.as_ref();
         let mut feed = Feed::start(&self.api, &server, self.organization.clone(), self.kinds.clone(), since)?;
         self.announce();
-        let mut away = false;
         loop {
             match feed.look(&self.api, server.now(), |event| self.give(event, forward.as_ref())) {
                 Ok(()) => thread::sleep(INTERVAL),
                 Err(failure) if failure.passes() => {
-                    if !away {
-                        self.out.note(&format!("{}; trying again until it answers", failure.told().0));
-                    }
-                    away = true;
-                    thread::sleep(PATIENCE);
-                    if let Ok(again) = Server::ask(&self.api) {
-                        (server, away) = (again, false);
-                        feed.resume(server.now());
-                        self.out.note("connected again; nothing is lost");
-                    }
+                    server = self.wait_for_server(&failure)?;
+                    feed.resume(server.now());
+                    self.out.note("connected again; nothing is lost");
                 }
                 Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Asks until there is an answer, or one that will not change.
+    fn wait_for_server(&self, failure: &Failure) -> Result<Server, Failure> {
+        let problem = failure.told().0;
+        self.out.note(&format!("{}; trying again until it answers", problem.trim_end_matches('.')));
+        loop {
+            thread::sleep(PATIENCE);
+            match Server::ask(&self.api) {
+                Err(failure) if failure.passes() => {}
+                answered => return answered,
             }
         }
     }

@@ -13,6 +13,8 @@ mod fake_server;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod listen;
+#[cfg(test)]
 mod output;
 #[cfg(test)]
 mod requests;
