@@ -1,13 +1,14 @@
 //! Who speaks to the server, an organization or the operator, and the secret that shows it.
 //!
-//! Secrets come from the environment or from a file that it names, never from flags, and are printed nowhere.
+//! Secrets come from the environment or from a file that it or a profile names, never from flags, and are printed
+//! nowhere.
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    files,
+    settings::{Secret, Source},
+};
 use reqwest::header::HeaderValue;
-use std::{env, ffi::OsStr, fs::File, io::Read as _};
-
-/// Longest file that can hold a secret.
-const FILE_MAX_BYTES: u64 = 64 * 1024;
 
 /// Which half of the API a command speaks to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +28,8 @@ impl Access {
         }
     }
 
-    fn variable(self) -> &'static str {
+    /// The variable that holds its secret.
+    pub(crate) fn variable(self) -> &'static str {
         match self {
             Self::Organization => "RENTAL_API_KEY",
             Self::Operator => "RENTAL_ADMIN_TOKEN",
@@ -47,34 +49,22 @@ impl Access {
     }
 
     /// The `Authorization` header, marked as sensitive so that it is in no debug output.
-    pub(crate) fn authorization(self) -> Result<HeaderValue, Failure> {
+    pub(crate) fn authorization(self, secret: Option<&Secret>) -> Result<HeaderValue, Failure> {
         let missing = |problem: String| Failure::NoCredential { problem, hint: self.hint() };
         let variable = self.variable();
-        let file_variable = format!("{variable}_FILE");
-        let secret = match (set(variable), set(&file_variable)) {
-            (Some(secret), _) => secret.into_string().map_err(|_| missing(format!("{variable} is not text")))?,
-            (None, Some(path)) => read(&path).map_err(|error| {
-                missing(format!("cannot read {}, which {file_variable} names: {error}", path.to_string_lossy()))
-            })?,
-            (None, None) => return Err(missing(format!("{variable} is not set"))),
+        let Some(secret) = secret else { return Err(missing(format!("{variable} is not set"))) };
+        let origin = &secret.origin;
+        let text = match &secret.source {
+            Source::Text(text) => text.clone().into_string().map_err(|_| missing(format!("{origin} is not text")))?,
+            Source::File(path) => files::read(path)
+                .map_err(|error| missing(format!("cannot read {}, which {origin} names: {error}", path.display())))?,
         };
-        let secret = secret.trim();
-        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
+        let text = text.trim();
+        let mut header = HeaderValue::from_str(&format!("Bearer {text}"))
             .ok()
-            .filter(|_| !secret.is_empty())
-            .ok_or_else(|| missing(format!("{variable} does not hold a key: it is empty or has line breaks in it")))?;
+            .filter(|_| !text.is_empty())
+            .ok_or_else(|| missing(format!("{origin} does not hold a key: it is empty or has line breaks in it")))?;
         header.set_sensitive(true);
         Ok(header)
     }
-}
-
-/// A variable that is there and not empty.
-fn set(variable: &str) -> Option<std::ffi::OsString> {
-    env::var_os(variable).filter(|value| !value.is_empty())
-}
-
-fn read(path: &OsStr) -> std::io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(FILE_MAX_BYTES).read_to_string(&mut text)?;
-    Ok(text)
 }

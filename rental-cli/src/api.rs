@@ -6,14 +6,22 @@ use crate::{
     failure::Failure,
     refusal::Refusal,
     retry::{Try, pause_after},
+    settings::Secret,
 };
 use reqwest::{
     Method, Url,
     blocking::{Client, Response},
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
     redirect::Policy,
 };
-use std::{cell::OnceCell, error::Error as _, io::Read as _, thread, time::Duration};
+use std::{
+    cell::OnceCell,
+    error::Error as _,
+    io::Read as _,
+    thread,
+    time::{Duration, Instant},
+};
+use uuid::Uuid;
 
 /// Longest answer that is read.
 const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -21,10 +29,26 @@ const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server, and how long to wait for it.
+#[derive(Clone)]
 pub(crate) struct Api {
     base_url: Url,
     timeout: Duration,
+    secrets: Secrets,
     client: OnceCell<Client>,
+}
+
+/// What opens the two halves of the API.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets {
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) admin_token: Option<Secret>,
+}
+
+/// The head of an answer, good or bad.
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) took: Duration,
 }
 
 /// One request, before it has a secret.
@@ -35,6 +59,8 @@ pub(crate) struct Request {
     query: Vec<(String, String)>,
     body: Option<String>,
     idempotency_key: Option<HeaderValue>,
+    /// An id in the path that no server of this API can have made.
+    odd_id: Option<String>,
 }
 
 impl Request {
@@ -42,7 +68,9 @@ impl Request {
     pub(crate) fn get(access: Access, segments: &[&str]) -> Self {
         let path =
             segments.iter().fold(access.prefix().to_owned(), |path, segment| path + "/" + &percent_encode(segment));
-        Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None }
+        // Ids come second: `vehicles/ID`, `organizations/ID/events`.
+        let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
+        Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None, odd_id }
     }
 
     /// A POST, with a JSON body or an empty one.
@@ -75,13 +103,42 @@ impl Request {
 
 impl Api {
     /// A client of the server at `base_url`, which waits up to `timeout` for each try.
-    pub(crate) fn new(base_url: Url, timeout: Duration) -> Self {
-        Self { base_url, timeout, client: OnceCell::new() }
+    pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
+        Self { base_url, timeout, secrets, client: OnceCell::new() }
+    }
+
+    /// The same server, opened with another API key.
+    pub(crate) fn with_api_key(&self, key: Secret) -> Self {
+        let secrets = Secrets { api_key: Some(key), ..self.secrets.clone() };
+        Self::new(self.base_url.clone(), self.timeout, secrets)
+    }
+
+    /// The `Authorization` header for a half of the API.
+    pub(crate) fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
+        access.authorization(match access {
+            Access::Organization => self.secrets.api_key.as_ref(),
+            Access::Operator => self.secrets.admin_token.as_ref(),
+        })
+    }
+
+    /// Sends one request as it is, once, and tells the head of whatever came back. `path` begins with `/` and has no query.
+    pub(crate) fn tell(&self, method: Method, path: &str, headers: HeaderMap, body: &str) -> Result<Told, Failure> {
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
+        let mut request = self.client()?.request(method, url).headers(headers);
+        if !body.is_empty() {
+            request = request.body(body.to_owned());
+        }
+        let started = Instant::now();
+        let response = request.send().map_err(|error| self.unreachable(&error).into_failure())?;
+        let took = started.elapsed();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Told { status, headers, took })
     }
 
     /// Sends a request, again where that is safe and may help, and gives the body of the good answer.
     pub(crate) fn send(&self, request: &Request) -> Result<Vec<u8>, Failure> {
-        let authorization = request.access.authorization()?;
+        let authorization = self.authorization(request.access)?;
         let idempotency_key = match (&request.idempotency_key, &request.method) {
             (_, &Method::GET) => None,
             (Some(key), _) => Some(key.clone()),
@@ -100,7 +157,7 @@ impl Api {
                 attempt = attempt.header(CONTENT_TYPE, "application/json").body(body.clone());
             }
             let (failure, pause) = match attempt.send().map_err(|error| self.unreachable(&error)) {
-                Ok(response) => match self.read(response, request.access) {
+                Ok(response) => match self.read(response, request) {
                     Ok(body) => return Ok(body),
                     Err(failure) => failure,
                 },
@@ -150,7 +207,7 @@ impl Api {
         Ok(self.client.get_or_init(|| client))
     }
 
-    fn read(&self, response: Response, access: Access) -> Result<Vec<u8>, Stop> {
+    fn read(&self, response: Response, request: &Request) -> Result<Vec<u8>, Stop> {
         let status = response.status();
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
@@ -167,7 +224,9 @@ impl Api {
         }
         let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
         Err(Stop::Refused(Box::new(
-            Refusal::read(status.as_u16(), &body, access).with_headers(request_id, retry_after),
+            Refusal::read(status.as_u16(), &body, request.access)
+                .with_headers(request_id, retry_after)
+                .with_id(request.odd_id.as_deref()),
         )))
     }
 
@@ -185,7 +244,7 @@ impl Api {
     }
 
     /// The base URL as users write it.
-    fn shown_url(&self) -> &str {
+    pub(crate) fn shown_url(&self) -> &str {
         self.base_url.as_str().trim_end_matches('/')
     }
 
@@ -213,6 +272,13 @@ enum Stop {
 }
 
 impl Stop {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::Disconnected(failure) | Self::TimedOut(failure) | Self::Final(failure) => failure,
+            Self::Refused(refusal) => Failure::Refused(refusal),
+        }
+    }
+
     fn pause_after(self, retries_made: usize) -> (Failure, Option<Duration>) {
         match self {
             Self::Disconnected(failure) => (failure, pause_after(retries_made, Try::Disconnected)),
@@ -229,7 +295,7 @@ impl Stop {
 }
 
 /// The innermost error, which says what happened; the outer ones only say where.
-fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut source: &dyn std::error::Error = error;
     while let Some(inner) = source.source() {
         source = inner;
@@ -254,7 +320,7 @@ mod tests {
 
     #[track_caller]
     fn check(base: &str, request: &Request, expected: &str) {
-        let api = Api::new(base.parse().unwrap(), Duration::from_secs(1));
+        let api = Api::new(base.parse().unwrap(), Duration::from_secs(1), Secrets::default());
         assert_eq!(api.url(request).as_str(), expected);
     }
 

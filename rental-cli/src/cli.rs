@@ -1,22 +1,20 @@
 //! The command tree, and the way from a parsed command line to the group that carries it out.
 
 use crate::{
-    api::Api,
-    commands::{self, GROUPS},
+    api::{Api, Secrets},
+    commands::{self, GROUPS, LONE},
     failure::Failure,
     output::Output,
+    profile,
     session::Session,
-    value,
+    settings::{BASE_URL_VARIABLE, DEFAULT_BASE_URL, Settings},
+    style, value,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use reqwest::Url;
-use std::{env, time::Duration};
+use std::time::Duration;
 
 /// Examples before everything else (clig.dev).
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
-
-const BASE_URL_VARIABLE: &str = "RENTAL_BASE_URL";
-const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
 const ENVIRONMENT: &str = "\
 Environment:
@@ -24,6 +22,13 @@ Environment:
   RENTAL_API_KEY      an organization's key, for its own resources
   RENTAL_ADMIN_TOKEN  the operator's token, for what is marked (operator)
   RENTAL_API_KEY_FILE, RENTAL_ADMIN_TOKEN_FILE  files that hold them
+  RENTAL_ORGANIZATION the organization, where a command needs --organization
+  RENTAL_PROFILE      the profile, unless --profile says it
+  RENTAL_CONFIG_FILE  the file of profiles [default: ~/.config/rental/config.toml]
+  RENTAL_WEBHOOK_SECRET_FILE  the secret that `listen` signs with
+  NO_COLOR, CLICOLOR_FORCE    no colours; colours wherever there may be some
+
+A flag wins over the environment, that over the profile (`rental-cli config`), that over the default.
 
 Exit codes:
   0  done
@@ -49,7 +54,11 @@ pub(crate) fn command() -> Command {
         .subcommands(
             GROUPS.iter().map(|group| (group.command)().arg_required_else_help(true).subcommand_required(true)),
         )
+        .subcommands(LONE.iter().map(|command| (command.command)()))
+        .subcommand(commands::doctor::command())
+        .subcommand(commands::config::command().arg_required_else_help(true).subcommand_required(true))
         .subcommands(commands::shell::commands())
+        .styles(style::HELP)
         .after_help(ENVIRONMENT);
     let examples = [
         "rental-cli organizations create --name 'Sunrise Rentals'",
@@ -62,7 +71,8 @@ pub(crate) fn command() -> Command {
 
 /// Adds examples, which stand before the usage.
 pub(crate) fn with_examples(command: Command, examples: &[&str]) -> Command {
-    command.before_help(format!("Examples:\n  {}", examples.join("\n  ")))
+    let heading = style::HEADING;
+    command.before_help(format!("{heading}Examples:{heading:#}\n  {}", examples.join("\n  ")))
 }
 
 /// Carries out a parsed command line.
@@ -71,25 +81,28 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
         return Err(Failure::Usage("no command given".into()));
     };
     let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"));
-    let Some(group) = GROUPS.iter().find(|group| group.name == name) else {
-        return commands::shell::run(name, group_matches, &out);
+    let Some(group) = GROUPS.iter().chain(LONE).find(|group| group.name == name) else {
+        return match name {
+            "config" => commands::config::run(group_matches, &out),
+            "doctor" => commands::doctor::run(group_matches, &out),
+            _ => commands::shell::run(name, group_matches, &out),
+        };
     };
-    let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
-    (group.run)(group_matches, &Session { api: Api::new(base_url(matches)?, timeout), out })
-}
-
-/// The flag, else the environment, else a server on this machine. Not left to clap, whose usage lines would show a flag
-/// that nobody typed.
-fn base_url(matches: &ArgMatches) -> Result<Url, Failure> {
-    if let Some(url) = matches.get_one::<Url>("base_url") {
-        return Ok(url.clone());
+    let settings = Settings::read(matches, None)?;
+    if let Some(note) = settings.overridden() {
+        out.note(&format!("note: {note}"));
     }
-    let set = env::var(BASE_URL_VARIABLE).ok().filter(|text| !text.is_empty());
-    let url = value::base_url(set.as_deref().unwrap_or(DEFAULT_BASE_URL));
-    url.map_err(|problem| Failure::Usage(format!("{BASE_URL_VARIABLE} is not a base URL: {problem}")))
+    (group.run)(group_matches, &Session { api: api(&settings, matches), out, settings })
 }
 
-fn global_args() -> [Arg; 4] {
+/// A client of the server that the settings name.
+pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
+    let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
+    let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
+    Api::new(settings.base_url.value.clone(), timeout, secrets)
+}
+
+fn global_args() -> [Arg; 6] {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     [
         global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the answer of the API as JSON")),
@@ -99,6 +112,22 @@ fn global_args() -> [Arg; 4] {
                 .value_name("URL")
                 .value_parser(value::base_url)
                 .help(format!("Where the server is [env: {BASE_URL_VARIABLE}] [default: {DEFAULT_BASE_URL}]")),
+        ),
+        global(
+            Arg::new("profile")
+                .long("profile")
+                .value_name("NAME")
+                .value_parser(profile::name)
+                .help("A profile of `rental-cli config` [env: RENTAL_PROFILE]"),
+        ),
+        global(
+            Arg::new("color")
+                .long("color")
+                .value_name("WHEN")
+                .value_parser(style::CHOICES)
+                .default_value("auto")
+                .hide_possible_values(true)
+                .help("Colours on a terminal: auto, always or never"),
         ),
         global(
             Arg::new("timeout")
@@ -177,7 +206,9 @@ mod tests {
     #[test]
     fn no_flag_takes_a_secret() {
         fn check(command: &Command) {
-            for arg in command.get_arguments() {
+            // A file that holds one may be named, and a flag without a value holds nothing.
+            let takes = |arg: &&Arg| arg.get_action().takes_values() && arg.get_value_names() != Some(&["FILE".into()]);
+            for arg in command.get_arguments().filter(takes) {
                 let long = arg.get_long().unwrap_or_default();
                 let secret = ["secret", "token", "api-key", "password"].iter().any(|word| long.contains(word));
                 assert!(!secret, "{} --{long}", command.get_name());

@@ -1,6 +1,6 @@
 //! Everything that can end a command early, its exit code and what stderr says about it.
 
-use crate::{record::printable, refusal::Refusal};
+use crate::{record::printable, refusal::Refusal, style};
 use std::io::{self, Write as _};
 
 /// Why a command did not do what was asked.
@@ -10,6 +10,15 @@ pub(crate) enum Failure {
     Clap(Box<clap::Error>),
     /// The command line asks for something that makes no sense.
     Usage(String),
+    /// The configuration file is wrong, or names what is not there.
+    Config(String),
+    /// Some of the checks of `doctor` failed; they have said so themselves.
+    Checks {
+        /// How many.
+        failed: usize,
+        /// The exit code of the worst.
+        exit_code: u8,
+    },
     /// No secret to authenticate with.
     NoCredential {
         /// What is missing.
@@ -62,7 +71,8 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Clap(error) => u8::try_from(error.exit_code()).unwrap_or(2),
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Config(_) => 2,
+            Self::Checks { exit_code, .. } => *exit_code,
             Self::NoCredential { .. } => 4,
             Self::Unreachable { .. } => 7,
             Self::Refused(refusal) => refusal.exit_code(),
@@ -72,16 +82,45 @@ impl Failure {
         }
     }
 
+    /// Whether it may be gone when the same is tried again.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused(refusal) => matches!(refusal.status, 408 | 429 | 500..=599),
+            _ => false,
+        }
+    }
+
+    /// The problem and what may help, apart.
+    pub(crate) fn told(&self) -> (String, Option<String>) {
+        let text = self.text();
+        let mut lines = text.lines();
+        let problem = lines.next().unwrap_or_default();
+        let problem = problem.split_once("]: ").map_or(problem, |(_, problem)| problem).to_owned();
+        (problem, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
+    }
+
     /// Says it on stderr; help and version go to stdout. A reader that went away is no news.
     pub(crate) fn show(&self) {
-        let text = match self {
-            Self::Clap(error) => {
-                // Nobody is left to tell when this fails.
-                let _ = error.print();
-                return;
-            }
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => return,
+        // Nobody is left to tell when this fails.
+        let _ = match self {
+            Self::Clap(error) => error.print(),
+            Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            _ => anstream::stderr().write_all(style::report(&self.text()).as_bytes()),
+        };
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Clap(error) => error.to_string(),
             Self::Usage(problem) => report("usage", problem, Some("`--help` shows how")),
+            Self::Config(problem) => {
+                report("config", problem, Some("`rental-cli config path` shows where the file is"))
+            }
+            Self::Checks { failed, .. } => {
+                let (checks, hint) = (if *failed == 1 { "check" } else { "checks" }, "what to do stands beside each");
+                report("doctor", &format!("{failed} {checks} failed"), Some(hint))
+            }
             Self::NoCredential { problem, hint } => report("authentication_error", problem, Some(hint)),
             Self::Unreachable { problem, hint } => report("unreachable", problem, Some(hint)),
             Self::Unsuccessful { kind, problem, hint } => report(kind, problem, Some(hint)),
@@ -92,8 +131,7 @@ impl Failure {
                 Some("check that --base-url points at a rental-server, not at something else"),
             ),
             Self::Io { doing, error } => report("io", &format!("cannot {doing}: {error}"), None),
-        };
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        }
     }
 }
 

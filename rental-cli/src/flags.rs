@@ -2,6 +2,7 @@
 
 use crate::{
     failure::Failure,
+    session::Session,
     value::{self, JsonText},
 };
 use clap::{
@@ -9,6 +10,9 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+
+/// The field that operators' bodies name their organization with.
+const ORGANIZATION: &str = "organization_id";
 
 /// Which request the flags are for.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -59,14 +63,17 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
         _ => String::new(),
     };
     let several = several(field);
-    let required = verb.presence(field) == Presence::Required;
+    // The organization can come from elsewhere: `Body::set_organization`.
+    let elsewhere = field.name == ORGANIZATION;
+    let required = verb.presence(field) == Presence::Required && !elsewhere;
+    let help = format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" });
     named(field.name)
         .value_name(value::placeholder(field.kind))
         .value_parser(value::parser(field.kind, field.nullable))
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
         .action(if several { ArgAction::Append } else { ArgAction::Set })
         .required(required)
-        .help(format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" }))
+        .help(if elsewhere { crate::verbs::defaulted(&help) } else { help })
 }
 
 /// The flags of a list: its filters and those that every list has.
@@ -146,6 +153,14 @@ impl Body {
     /// Adds a field.
     pub(crate) fn set(&mut self, name: &'static str, value: JsonText) {
         self.0.push((name, value));
+    }
+
+    /// Names the organization of the environment or the profile, unless a flag has named one.
+    pub(crate) fn set_organization(&mut self, session: &Session) -> Result<(), Failure> {
+        if self.0.iter().all(|(name, _)| *name != ORGANIZATION) {
+            self.0.insert(0, (ORGANIZATION, JsonText::string(session.settings.organization()?)));
+        }
+        Ok(())
     }
 
     /// Whether no field was given.

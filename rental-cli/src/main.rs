@@ -2,7 +2,8 @@
 //!
 //! In reading order: [`cli`] (the command tree), [`commands`] (one file for each group), [`verbs`] (what all resources
 //! have in common), [`flags`] and [`value`] (resource descriptions become flags, flags become JSON), [`api`] and
-//! [`retry`] (requests), [`output`], [`table`] and [`record`] (answers), [`failure`] and [`refusal`] (what went wrong).
+//! [`retry`] (requests), [`settings`] and [`profile`] (where and as whom), [`output`], [`table`] and [`record`] (answers),
+//! [`failure`] and [`refusal`] (what went wrong).
 //!
 //! Data goes to stdout, everything else to stderr. Absent on purpose: the rules of the API (the server's error tells),
 //! secrets in flags, prompts, and a store.
@@ -13,12 +14,19 @@ mod cli;
 mod commands;
 mod edge;
 mod failure;
+mod feed;
+mod files;
 mod flags;
+mod forward;
 mod output;
+mod profile;
+mod progress;
 mod record;
 mod refusal;
 mod retry;
 mod session;
+mod settings;
+mod style;
 mod table;
 mod value;
 mod verbs;
@@ -37,6 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
+    style::obey_the_command_line();
     let matches = cli::command().try_get_matches()?;
     cli::dispatch(&matches)
 }

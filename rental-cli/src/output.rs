@@ -2,7 +2,9 @@
 
 use crate::{
     failure::Failure,
-    record::{Page, Record},
+    progress,
+    record::{Page, Record, printable},
+    style::{ASIDE, Paint},
     table::{self, Row},
 };
 use rental_core::spec::ResourceSpec;
@@ -11,23 +13,26 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// How wide a table may be when the terminal does not say.
 const USUAL_WIDTH: usize = 80;
 
-/// Room for the longest line of progress.
-const PROGRESS_WIDTH: usize = 60;
-
 /// The forms that the user chose.
+#[derive(Clone)]
 pub(crate) struct Output {
     /// One JSON value on stdout, and no notes.
     pub(crate) json: bool,
     /// No notes.
     pub(crate) quiet: bool,
     terminal: Option<usize>,
+    /// Whether stdout is coloured.
+    pub(crate) paint: Paint,
 }
 
 impl Output {
     /// Looks at what stdout is.
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
+        if json || quiet {
+            progress::silence();
+        }
         let width = || terminal_size::terminal_size().map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
-        Self { json, quiet, terminal: io::stdout().is_terminal().then(width) }
+        Self { json, quiet, terminal: io::stdout().is_terminal().then(width), paint: Paint::stdout() }
     }
 
     /// Prints one object: as it came with `--json`, else field by field.
@@ -40,23 +45,25 @@ impl Output {
 
     /// Prints names and values.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
-        print(&table::fields(fields, self.terminal.is_some()))
+        print(&table::fields(fields, self.terminal.is_some(), self.paint))
     }
 
-    /// Writes over the line that says how far a long command is; only a terminal shows it. An empty text ends it.
-    pub(crate) fn progress(&self, text: &str) {
-        let mut stderr = io::stderr().lock();
-        if !self.json && !self.quiet && stderr.is_terminal() {
-            // As with notes, nobody needs to read it.
-            let _ = write!(stderr, "\r{text:PROGRESS_WIDTH$}\r{text}").and_then(|()| stderr.flush());
-        }
+    /// Whether stdout is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// Prints rows of texts under names: aligned on a terminal, else with tabs.
+    pub(crate) fn rows(&self, names: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| printable(text)).collect()).collect();
+        print(&table::plain(names, &rows, self.is_terminal(), self.paint))
     }
 
     /// Tells the user something that is not data.
     pub(crate) fn note(&self, text: &str) {
         if !self.json && !self.quiet {
             // A note that nobody reads is no failure.
-            let _ = writeln!(io::stderr().lock(), "{text}");
+            let _ = writeln!(anstream::stderr(), "{ASIDE}{text}{ASIDE:#}");
         }
     }
 
@@ -118,7 +125,7 @@ impl List<'_> {
             self.output.note(&format!("no {} found", self.spec.plural.replace('_', " ")));
             return Ok(());
         }
-        let (text, hidden) = table::aligned(&table::columns(self.spec), &self.rows, width);
+        let (text, hidden) = table::aligned(&table::columns(self.spec), &self.rows, width, self.output.paint);
         print(&text)?;
         match hidden {
             0 => {}

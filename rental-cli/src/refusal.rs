@@ -17,6 +17,7 @@ pub(crate) struct Refusal {
     access: Option<Access>,
     request_id: Option<String>,
     error: Body,
+    odd_id: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -60,6 +61,12 @@ impl Refusal {
         self
     }
 
+    /// Adds the id of the path when it has a shape that no id has.
+    pub(crate) fn with_id(mut self, odd_id: Option<&str>) -> Self {
+        self.odd_id = odd_id.map(|id| id.chars().take(EXCERPT_CHARS).collect());
+        self
+    }
+
     /// The word for programs, such as `plan_required`.
     pub(crate) fn code(&self) -> &str {
         self.error.code.as_deref().unwrap_or("")
@@ -89,6 +96,13 @@ impl Refusal {
                 "the operator makes a key that can write with `rental-cli api-keys create --organization ID --scope read_write`"
             }
             (404, "route_unknown") => "check --base-url, and that the server is as new as this client",
+            (404, _) if self.odd_id.is_some() => {
+                let id = self.odd_id.as_deref().unwrap_or_default();
+                return Some(format!(
+                    "`{}` has not the shape of an id, which is like 0190d0f2-7c3a-7cc0-8000-000000000000; `list` shows the ids that exist",
+                    printable(id)
+                ));
+            }
             (404, _) => "`list` shows the ids that exist; an id of another organization counts as unknown",
             (409, "idempotency_key_in_use") => "wait a moment, then repeat the command with the same --idempotency-key",
             (422, "idempotency_key_reused") => "leave --idempotency-key out, or choose a new one",

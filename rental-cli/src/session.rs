@@ -1,12 +1,19 @@
 //! What every command has: a server to ask and a place for the answer.
 
 use crate::{
+    access::Access,
     api::{Api, Request},
     failure::Failure,
     output::Output,
     record::{self, Page},
+    settings::Settings,
 };
+use clap::ArgMatches;
 use rental_core::spec::ResourceSpec;
+use serde_json::value::RawValue;
+
+/// Pages of a list that are looked through in search of something.
+const MOST_PAGES: usize = 10;
 
 /// One run of the program.
 pub(crate) struct Session {
@@ -14,9 +21,19 @@ pub(crate) struct Session {
     pub(crate) api: Api,
     /// The answer's form.
     pub(crate) out: Output,
+    /// What else the run was told.
+    pub(crate) settings: Settings,
 }
 
 impl Session {
+    /// The organization that `--organization` names, else the environment, else the profile.
+    pub(crate) fn organization<'a>(&'a self, matches: &'a ArgMatches) -> Result<&'a str, Failure> {
+        match matches.get_one::<String>("organization") {
+            Some(id) => Ok(id),
+            None => self.settings.organization(),
+        }
+    }
+
     /// Sends a request and gives the JSON that comes back.
     pub(crate) fn ask(&self, request: &Request) -> Result<String, Failure> {
         record::json(self.api.send(request)?)
@@ -54,4 +71,31 @@ impl Session {
             cursor = answer.next_cursor;
         }
     }
+}
+
+/// Whether `is` says so of any object of an operator's list. It looks through the first pages only, newest first.
+pub(crate) fn any(
+    api: &Api,
+    path: &[&str],
+    query: Vec<(String, String)>,
+    mut is: impl FnMut(&RawValue) -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let mut query = query.clone();
+        query.push(("limit".into(), "100".into()));
+        query.extend(cursor.take().map(|cursor| ("starting_after".to_owned(), cursor)));
+        let request = Request::get(Access::Operator, path).with_query(query);
+        let page = Page::read(&record::json(api.send(&request)?)?)?;
+        for raw in &page.data {
+            if is(raw)? {
+                return Ok(true);
+            }
+        }
+        match page.next_cursor.filter(|_| page.has_more) {
+            Some(next) => cursor = Some(next),
+            None => break,
+        }
+    }
+    Ok(false)
 }

@@ -1,5 +1,6 @@
 //! Rows as text: aligned on a terminal, tab-separated in a pipe. No I/O.
 
+use crate::style::{self, Paint};
 use rental_core::{
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
     value::Timestamp,
@@ -41,7 +42,7 @@ pub(crate) fn tsv(columns: &[&FieldSpec], rows: &[Row], with_names: bool) -> Str
 }
 
 /// A table of at most `width` columns, and how many fields found no room in it.
-pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize) -> (String, usize) {
+pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize, paint: Paint) -> (String, usize) {
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
             rows.iter()
@@ -67,19 +68,44 @@ pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize
     }
     shown.sort_unstable();
     let mut text = String::new();
-    push_line(&mut text, shown.iter().map(|at| (heading(columns[*at]), widths[*at], right(columns[*at]))));
+    let heads = shown.iter().map(|at| (heading(columns[*at]), widths[*at], right(columns[*at])));
+    push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
     for row in rows {
-        push_line(&mut text, shown.iter().map(|at| (cell(columns[*at], row, *at), widths[*at], right(columns[*at]))));
+        let cells = shown.iter().map(|at| (cell(columns[*at], row, *at), widths[*at], right(columns[*at])));
+        push_line(&mut text, cells, |text| paint.status(text));
     }
     (text, hidden)
 }
 
+/// Rows of texts that no resource describes, under their names: aligned, or with tabs.
+pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], aligned: bool, paint: Paint) -> String {
+    if !aligned {
+        let lines = rows.iter().map(|row| row.join("\t"));
+        return [names.join("\t")].into_iter().chain(lines).map(|line| line + "\n").collect();
+    }
+    let cell = |row: &Vec<String>, at: usize| {
+        row.get(at).filter(|text| !text.is_empty()).map_or(NOTHING, |text| text).to_owned()
+    };
+    let width = |at: usize| rows.iter().map(|row| cell(row, at).width()).chain([names[at].width()]).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..names.len()).map(width).collect();
+    let mut text = String::new();
+    let heads = names.iter().zip(&widths).map(|(name, width)| (name.replace('_', " ").to_uppercase(), *width, false));
+    push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
+    for row in rows {
+        let cells = widths.iter().enumerate().map(|(at, width)| (cell(row, at), *width, false));
+        push_line(&mut text, cells, |text| paint.status(text));
+    }
+    text
+}
+
 /// Name and value of each field, one in a line.
-pub(crate) fn fields(fields: &[(String, Option<String>)], aligned: bool) -> String {
+pub(crate) fn fields(fields: &[(String, Option<String>)], aligned: bool, paint: Paint) -> String {
     let longest = fields.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let line = |(name, value): &(String, Option<String>)| {
         if aligned {
-            format!("{name}:{}{}\n", " ".repeat(longest - name.width() + 1), shown(name, value.as_deref()))
+            let padding = " ".repeat(longest - name.width() + 1);
+            let name_shown = paint.with(style::HEADING, &format!("{name}:"));
+            format!("{name_shown}{padding}{}\n", paint.status(&shown(name, value.as_deref())))
         } else {
             format!("{name}\t{}\n", value.as_deref().unwrap_or(""))
         }
@@ -144,19 +170,19 @@ fn cell(column: &FieldSpec, row: &Row, at: usize) -> String {
     kept.chain(['…']).collect()
 }
 
-fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool)>) {
-    let start = text.len();
-    for (cell, width, right) in cells {
-        let padding = " ".repeat(width.saturating_sub(cell.width()));
-        if text.len() > start {
-            text.push_str(GAP);
-        }
-        let (before, after) = if right { (padding.as_str(), "") } else { ("", padding.as_str()) };
-        text.push_str(before);
-        text.push_str(&cell);
-        text.push_str(after);
+/// Appends a line of cells as (text, width, whether it stands right); the last one is not padded.
+fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool)>, paint: impl Fn(&str) -> String) {
+    let (mut line, mut due) = (String::new(), 0);
+    for (at, (cell, width, right)) in cells.enumerate() {
+        let padding = width.saturating_sub(cell.width());
+        let (before, after) = if right { (padding, 0) } else { (0, padding) };
+        // What is due after a cell is written before the next one, so that no line ends in spaces.
+        let gap = if at > 0 { GAP.len() } else { 0 };
+        line.push_str(&" ".repeat(due + gap + before));
+        line.push_str(&paint(&cell));
+        due = after;
     }
-    text.truncate(text.trim_end_matches(' ').len());
+    text.push_str(&line);
     text.push('\n');
 }
 
@@ -181,7 +207,7 @@ mod tests {
             row(&columns, &[("id", "22"), ("name", "Bus"), ("daily_rate", "120"), ("status", "rented")]),
             row(&columns, &[("id", "3"), ("name", "Cart"), ("status", "rented")]),
         ];
-        let (text, hidden) = aligned(&columns, &rows, 80);
+        let (text, hidden) = aligned(&columns, &rows, 80, Paint::NONE);
         let expected = "ID  NAME      DAILY RATE  STATUS\n\
                         1   東京 Van         9.5  available\n\
                         22  Bus              120  rented\n\
@@ -200,11 +226,11 @@ mod tests {
             ("start_date", "2026-06-01"),
             ("status", "ACTIVE"),
         ];
-        let (text, hidden) = aligned(&columns, &[row(&columns, &values)], 60);
+        let (text, hidden) = aligned(&columns, &[row(&columns, &values)], 60, Paint::NONE);
         assert_eq!(text.lines().next(), Some("ID                                    START DATE  STATUS"));
         assert_eq!(hidden, 2, "customer and vehicle");
         assert!(text.lines().all(|line| line.width() <= 60));
-        let (text, _) = aligned(&columns, &[row(&columns, &values)], 10);
+        let (text, _) = aligned(&columns, &[row(&columns, &values)], 10, Paint::NONE);
         assert!(text.contains(long), "an id is never cut");
     }
 
@@ -222,7 +248,7 @@ mod tests {
             ("next_attempt_at", "2026-05-05T09:30:00.000Z"),
             ("last_response_status", "500"),
         ];
-        let (text, _) = aligned(&columns, &[row(&columns, &values)], 120);
+        let (text, _) = aligned(&columns, &[row(&columns, &values)], 120, Paint::NONE);
         let names = text.lines().next().unwrap_or_default().split("  ").filter(|name| !name.is_empty());
         let names: Vec<&str> = names.map(str::trim).collect();
         assert_eq!(names, ["ID", "EVENT TYPE", "STATUS", "ATTEMPTS", "NEXT ATTEMPT AT", "LAST STATUS"]);
@@ -231,7 +257,7 @@ mod tests {
     #[test]
     fn the_time_of_an_event_is_readable() {
         let columns = columns(&event::SPEC);
-        let (text, _) = aligned(&columns, &[row(&columns, &[("id", "1"), ("created", "1795294579")])], 80);
+        let (text, _) = aligned(&columns, &[row(&columns, &[("id", "1"), ("created", "1795294579")])], 80, Paint::NONE);
         assert_eq!(text, "ID  CREATED\n1   2026-11-21T20:56:19.000Z\n");
         assert_eq!(shown("created", Some("soon")), "soon");
         assert!(tsv(&columns, &[row(&columns, &[("created", "1795294579")])], false).contains("\t1795294579\t"));
@@ -241,9 +267,12 @@ mod tests {
     fn an_endpoint_without_a_choice_gets_all_events() {
         let columns = columns(&webhook_endpoint::SPEC);
         let rows = [row(&columns, &[("id", "1"), ("events", "[\"rental.created\"]")]), row(&columns, &[("id", "2")])];
-        let (text, _) = aligned(&columns, &rows, 80);
+        let (text, _) = aligned(&columns, &rows, 80, Paint::NONE);
         assert_eq!(text, "ID  EVENTS\n1   [\"rental.created\"]\n2   (all)\n");
-        assert_eq!(fields(&[("events".into(), None), ("url".into(), None)], true), "events: (all)\nurl:    -\n");
+        assert_eq!(
+            fields(&[("events".into(), None), ("url".into(), None)], true, Paint::NONE),
+            "events: (all)\nurl:    -\n"
+        );
     }
 
     #[test]

@@ -227,6 +227,18 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
+/// Where events are forwarded to: any `http` or `https` address.
+pub(crate) fn target_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:3000/hooks"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("must start with http:// or https://".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".into());
+    }
+    Ok(url)
+}
+
 /// Text that can be sent as an idempotency key.
 pub(crate) fn idempotency_key(text: &str) -> Result<HeaderValue, String> {
     let visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());

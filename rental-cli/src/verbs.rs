@@ -81,9 +81,14 @@ pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
     format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
 }
 
+/// Help of `--organization` where the environment or the profile can say it instead.
+pub(crate) fn defaulted(help: &str) -> String {
+    format!("{help} [env: RENTAL_ORGANIZATION] [default: that of the profile]")
+}
+
 /// `--organization`, for what the operator does below one.
 pub(crate) fn organization(help: &'static str) -> Arg {
-    Arg::new("organization").long("organization").value_name("ID").required(true).value_parser(value::id).help(help)
+    Arg::new("organization").long("organization").value_name("ID").value_parser(value::id).help(defaulted(help))
 }
 
 /// Adds what every command that writes takes.

@@ -9,6 +9,7 @@ use rental_core::{
 use sha2::{Digest, Sha256};
 use std::{
     collections::HashSet,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::{Duration, Instant},
 };
@@ -27,6 +28,7 @@ pub(crate) struct Limits {
 /// The server's state, shared by all connections.
 pub(crate) struct App {
     pub(crate) store: Arc<Redb>,
+    pub(crate) store_path: PathBuf,
     pub(crate) routes: Routes,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) gate: Gate,
@@ -45,11 +47,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(store: Arc<Redb>, hooks: Arc<Hooks>, admin_token: &str, limits: Limits) -> Self {
+    pub(crate) fn new(
+        store: Arc<Redb>,
+        store_path: PathBuf,
+        hooks: Arc<Hooks>,
+        admin_token: &str,
+        limits: Limits,
+    ) -> Self {
         let routes = Routes::new();
         let openapi = crate::openapi::document(&routes);
         Self {
             store,
+            store_path,
             metrics: Metrics::new(&routes, &hooks.metrics),
             hooks,
             docs: crate::docs_page::page(&routes).into(),

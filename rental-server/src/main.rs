@@ -17,6 +17,7 @@ mod metrics;
 mod openapi;
 mod routes;
 mod secrets;
+mod status;
 mod suggestions;
 mod webhook;
 
@@ -134,7 +135,7 @@ async fn run(config: &Config) -> Result<(), String> {
         brand: config.brand.clone(),
     };
     let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, &path)?)?;
-    let app = Arc::new(App::new(Arc::clone(&store), Arc::clone(&hooks), &token.text, limits));
+    let app = Arc::new(App::new(Arc::clone(&store), path.clone(), Arc::clone(&hooks), &token.text, limits));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
         None => announce(&address.to_string(), token.path.as_deref()),

@@ -47,6 +47,7 @@ pub(crate) enum Action {
     Import,
     Suggest,
     Attach,
+    Status,
     Health,
     Ready,
     Metrics,
@@ -151,6 +152,7 @@ fn endpoints() -> Vec<Endpoint> {
         add(Method::GET, path("suggestions"), Action::Suggest, Guard::Admin, Some(row));
         add(Method::POST, path("suggestions"), Action::Attach, Guard::Admin, Some(row));
     }
+    add(Method::GET, "/admin/v1/status".into(), Action::Status, Guard::Admin, None);
     for (path, action) in [
         ("/healthz", Action::Health),
         ("/readyz", Action::Ready),

@@ -66,6 +66,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+    body.set_organization(session)?;
     if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
         body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
     }

@@ -37,7 +37,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
-        "list" => COLLECTION.list(matches, session, &["organizations", text(matches, "organization"), SPEC.plural]),
+        "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "get" if !session.out.json => {
             let request = Request::get(Access::Operator, &[SPEC.plural, text(matches, "id")]);
             session.out.fields(&with_attempts(&Record::read(&session.ask(&request)?)?))

@@ -7,6 +7,7 @@ use crate::{
     cli::with_examples,
     edge,
     failure::Failure,
+    progress::Progress,
     record::Page,
     session::Session,
     value::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
@@ -70,7 +71,7 @@ fn since() -> Arg {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
-        "list" => COLLECTION.list(matches, session, &["organizations", text(matches, "organization"), SPEC.plural]),
+        "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "resend" => resend(matches, session),
         "recover" => recover(matches, session),
         _ => COLLECTION.run(verb, matches, session),
@@ -112,12 +113,13 @@ fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         None => return Err(Failure::Usage("no --since given".into())),
     };
     let (mut examined, mut resent) = (0, 0);
+    let mut progress = Progress::count(None, "events examined");
     let ended = recover_pages(text(matches, "endpoint"), &since, session, |page| {
         examined += page.examined;
         resent += page.resent;
-        session.out.progress(&format!("{examined} events examined, {resent} resent"));
+        progress.add(page.examined);
     });
-    session.out.progress("");
+    progress.finish();
     if ended.is_err() && examined > 0 {
         session
             .out

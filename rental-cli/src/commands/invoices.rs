@@ -41,7 +41,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let request = match verb {
         "create" => {
             let body = Body::read(matches, &SPEC, Verb::Create)?.into_json();
-            let path = ["organizations", text(matches, "organization"), SPEC.plural];
+            let path = ["organizations", session.organization(matches)?, SPEC.plural];
             Request::post(Access::Operator, &path, Some(body))
         }
         "pay" | "void" => Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), verb], None),

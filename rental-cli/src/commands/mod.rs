@@ -1,15 +1,19 @@
 //! The command groups: one file each, one row each in [`GROUPS`].
 
 mod api_keys;
+pub(crate) mod config;
 mod customers;
 mod deliveries;
+pub(crate) mod doctor;
 mod events;
 mod invoices;
 mod leads;
+mod listen;
 mod organizations;
 mod rentals;
 pub(crate) mod shell;
 mod tolls;
+mod trigger;
 mod vehicles;
 mod violations;
 mod webhook_endpoints;
@@ -18,7 +22,7 @@ use crate::{failure::Failure, session::Session};
 use clap::{ArgMatches, Command};
 use rental_core::{event, resources, spec::ResourceSpec};
 
-/// A word at the prompt with commands below it.
+/// A word at the prompt, mostly with commands below it.
 pub(crate) struct Group {
     /// The word.
     pub(crate) name: &'static str,
@@ -43,6 +47,9 @@ pub(crate) const GROUPS: &[Group] = &[
     violations::GROUP,
     leads::GROUP,
 ];
+
+/// Commands of one word.
+pub(crate) const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND];
 
 /// The resources behind the groups.
 pub(crate) const SPECS: &[&ResourceSpec] = &[

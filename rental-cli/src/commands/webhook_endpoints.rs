@@ -76,7 +76,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
         "create" => {
-            let answer = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
+            let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+            body.set_organization(session)?;
+            let answer = COLLECTION.create(matches, session, body)?;
             shown_once(&answer, session)
         }
         "rotate-secret" => {

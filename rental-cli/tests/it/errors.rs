@@ -14,10 +14,27 @@ const GET: &[&str] = &["vehicles", "get", "1"];
 fn an_unknown_id_exits_with_3() {
     check(
         error(404, "", "invalid_request_error", "resource_missing"),
-        GET,
+        &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"],
         3,
         "error[invalid_request_error]: No, because.\nhint: `list` shows the ids that exist; an id of another organization counts as unknown\nrequest id req_7\n",
     );
+}
+
+#[test]
+fn an_id_of_an_odd_shape_is_pointed_at_when_it_is_not_found() {
+    let missing = || error(404, "", "invalid_request_error", "resource_missing");
+    for args in [&["vehicles", "get", "White Tesla"][..], &["events", "list", "--organization", "White Tesla"]] {
+        let ran = FakeServer::new(vec![missing()]).run(args);
+        assert_eq!(ran.code, Some(3));
+        assert!(ran.stderr.contains("hint: `White Tesla` has not the shape of an id"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_near_flag_is_suggested() {
+    let ran = Ran::of(&mut cli(&["rentals", "list", "--stauts", "ACTIVE"]));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("'--status'"), "{}", ran.stderr);
 }
 
 #[test]

@@ -1,11 +1,19 @@
 //! The program as users meet it: run as a process, against a scripted server.
 
 #[cfg(test)]
+mod colours;
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod errors;
 #[cfg(test)]
 mod fake_server;
 #[cfg(test)]
 mod help;
+#[cfg(test)]
+mod listen;
 #[cfg(test)]
 mod output;
 #[cfg(test)]

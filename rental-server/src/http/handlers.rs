@@ -13,7 +13,7 @@ use crate::{
     keys,
     limiter::Verdict,
     routes::{Action, Found, Guard},
-    suggestions,
+    status, suggestions,
     webhook::endpoints,
 };
 use bytes::Bytes;
@@ -114,6 +114,10 @@ fn with_limits(reply: Reply, verdict: Option<(crate::limiter::Limit, Verdict)>) 
 async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
     if !app.is_admin(presented(call)?) {
         return Err(Problem::NotAdmin);
+    }
+    if found.endpoint.action == Action::Status {
+        page::no_parameters(call.query())?;
+        return Ok(Reply::json(status::body(app).await?.into()));
     }
     let collection = collection(found)?;
     if found.endpoint.method != Method::GET {

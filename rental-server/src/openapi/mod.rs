@@ -45,7 +45,7 @@ pub(crate) fn value(routes: &Routes) -> Value {
 fn tags() -> Value {
     let mut tags: Vec<Value> =
         crate::routes::specs().map(|spec| json!({"name": tag(spec), "description": spec.doc})).collect();
-    tags.push(json!({"name": "Service", "description": "Health, metrics and this document. No key is needed."}));
+    tags.push(json!({"name": "Service", "description": "Health, status, metrics and this document."}));
     Value::Array(tags)
 }
 
@@ -73,7 +73,13 @@ fn paths(routes: &Routes) -> Value {
 }
 
 fn operation(endpoint: &Endpoint) -> Value {
-    let Some(collection) = endpoint.collection else { return parts::open_operation(endpoint) };
+    let Some(collection) = endpoint.collection else {
+        return if endpoint.guard == Guard::Admin {
+            parts::status_operation()
+        } else {
+            parts::open_operation(endpoint)
+        };
+    };
     let spec = collection.spec;
     let writes = endpoint.method != warp::http::Method::GET;
     let mut operation = json!({
@@ -118,9 +124,13 @@ pub(crate) fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Import => format!("import{many}"),
         Action::Suggest => format!("suggestCustomersOf{many}"),
         Action::Attach => format!("attach{many}"),
-        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
-            String::new()
-        }
+        Action::Status
+        | Action::Health
+        | Action::Ready
+        | Action::Metrics
+        | Action::OpenApi
+        | Action::Docs
+        | Action::DocsStyle => String::new(),
     }
 }
 
@@ -149,9 +159,13 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Import => format!("Import {many}"),
         Action::Suggest => format!("Suggest who pays for {many}"),
         Action::Attach => format!("Attach {many} to who clearly pays"),
-        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
-            String::new()
-        }
+        Action::Status
+        | Action::Health
+        | Action::Ready
+        | Action::Metrics
+        | Action::OpenApi
+        | Action::Docs
+        | Action::DocsStyle => String::new(),
     }
 }
 

@@ -144,6 +144,27 @@ fn example(row: &(u16, &str, &str, &str)) -> Value {
     json!({"error": {"type": kind, "code": code, "message": message, "request_id": "req_0190d0f27c3a7cc08000000000000000"}})
 }
 
+/// What operators ask of the running server.
+pub(super) fn status_operation() -> Value {
+    let example = json!({
+        "object": "status", "version": "0.1.0", "api_version": crate::API_VERSION, "time": "2026-05-05T09:30:00.000Z",
+        "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
+        "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
+    });
+    let mut responses = json!({"200": success("Status", false, false, example)});
+    for status in ["400", "401", "500", "503"] {
+        responses[status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+    }
+    json!({
+        "operationId": "getStatus",
+        "tags": ["Service"],
+        "summary": "Status of the server",
+        "description": "Version, clock, and room on the disk. Needs the admin token.",
+        "security": [{"adminToken": []}],
+        "responses": responses,
+    })
+}
+
 /// Health, metrics and documents.
 pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
     let (id, summary, media, schema) = match endpoint.action {

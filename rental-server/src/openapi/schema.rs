@@ -49,6 +49,7 @@ pub(super) fn all() -> Value {
     schemas.insert("Recovery".into(), outcome(&recovery));
     schemas.insert("Import".into(), files::import_schema());
     schemas.insert("SuggestionList".into(), files::suggestions_schema());
+    schemas.insert("Status".into(), status());
     schemas.insert("Error".into(), error());
     Value::Object(schemas)
 }
@@ -117,6 +118,16 @@ fn new_endpoint() -> Value {
 }
 
 /// The answer of an action, by member and type.
+fn status() -> Value {
+    let members = &crate::status::MEMBERS;
+    let properties: Map<String, Value> = members
+        .iter()
+        .map(|(name, kinds, doc)| ((*name).to_owned(), json!({"type": kinds, "description": doc})))
+        .collect();
+    let names: Vec<&str> = members.iter().map(|member| member.0).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
 fn outcome(members: &[(&str, &str)]) -> Value {
     let properties: Map<String, Value> =
         members.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();

@@ -102,6 +102,11 @@ impl Hooks {
         Ok(tokio::spawn(relay::run(Arc::clone(self))))
     }
 
+    /// The prefix of headers and user agent.
+    pub(crate) fn brand(&self) -> &str {
+        &self.settings.brand
+    }
+
     /// A change was committed: its events may wait in the outbox.
     pub(crate) fn committed(&self) {
         self.outbox.notify_one();

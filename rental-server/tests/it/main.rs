@@ -5,6 +5,7 @@
 mod support;
 
 mod auth;
+mod cli;
 mod conditional;
 mod connections;
 mod coverage;
@@ -19,5 +20,6 @@ mod observability;
 mod operator;
 mod process;
 mod routes;
+mod status;
 mod tenants;
 mod webhooks;

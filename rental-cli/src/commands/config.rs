@@ -1,0 +1,233 @@
+//! `config`: profiles, each a server with what opens it. No server is asked.
+
+use crate::{
+    cli::with_examples,
+    failure::Failure,
+    files,
+    output::{self, Output},
+    profile::{self, KEYS, Profile, Profiles},
+    settings::{Secret, Settings, Source},
+    value, verbs,
+};
+use clap::{Arg, ArgMatches, Command};
+use reqwest::Url;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// The group.
+pub(crate) fn command() -> Command {
+    let set = [
+        "rental-cli config set staging --base-url https://staging.example.com --admin-token-file ~/staging.token",
+        "rental-cli config set staging --organization ID --api-key-file ''",
+    ];
+    let choose = ["rental-cli config use staging"];
+    let list = ["rental-cli config list"];
+    let get = ["rental-cli config get", "rental-cli config get staging --json"];
+    let remove = ["rental-cli config remove staging"];
+    let path = ["rental-cli config path"];
+    let sub = |name, about, examples: &[&str]| with_examples(Command::new(name).about(about), examples);
+    let name = || Arg::new("name").value_name("NAME").value_parser(profile::name).help("The profile");
+    let command = Command::new("config")
+        .about("Profiles: servers, and the files of the secrets that open them")
+        .subcommand(
+            sub("set", "Make a profile, or change what is given; '' forgets a setting", &set)
+                .arg(name().required(true))
+                .arg(text("organization", "ID").help("The organization, where a command needs one"))
+                .arg(text("admin-token-file", "FILE").help("The file that holds the operator's token"))
+                .arg(text("api-key-file", "FILE").help("The file that holds an API key")),
+        )
+        .subcommand(sub("use", "Use a profile from now on", &choose).arg(name().required(true)))
+        .subcommand(sub("list", "List profiles", &list))
+        .subcommand(sub("get", "Show what counts now, or with a profile, and where it comes from", &get).arg(name()))
+        .subcommand(sub("remove", "Remove a profile; the files that it names stay", &remove).arg(name().required(true)))
+        .subcommand(sub("path", "Print where the file of profiles is", &path));
+    with_examples(command, &[set[0], choose[0], get[0]])
+}
+
+fn text(long: &'static str, placeholder: &'static str) -> Arg {
+    Arg::new(long).long(long).value_name(placeholder)
+}
+
+/// Carries out one of them.
+pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    let (verb, matches) = verbs::verb(matches)?;
+    let name = matches.try_get_one::<String>("name").ok().flatten().map(String::as_str);
+    match (verb, name) {
+        ("set", Some(name)) => set(name, matches, out),
+        ("use", Some(name)) => {
+            let mut profiles = Profiles::load()?;
+            profiles.get(name)?;
+            profiles.choose(name);
+            saved(profiles, name, out, &format!("profile {name} is used from now on"))
+        }
+        ("remove", Some(name)) => {
+            let mut profiles = Profiles::load()?;
+            profiles.get(name)?;
+            profiles.remove(name);
+            saved(profiles, name, out, &format!("profile {name} is gone"))
+        }
+        ("list", _) => list(out),
+        ("get", name) => get(name, matches, out),
+        ("path", _) => path(out),
+        _ => Err(Failure::Usage(format!("no such command: {verb}"))),
+    }
+}
+
+fn saved(profiles: Profiles, name: &str, out: &Output, note: &str) -> Result<(), Failure> {
+    let path = profiles.save()?;
+    out.note(note);
+    if out.json {
+        return output::print(&format!("{}\n", json!({"object": "profile", "name": name, "file": path})));
+    }
+    Ok(())
+}
+
+fn set(name: &str, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    let mut profiles = Profiles::load()?;
+    let url = matches.get_one::<Url>("base_url").map(|url| url.as_str().trim_end_matches('/').to_owned());
+    let mut given = vec![("base_url", url)];
+    for key in &KEYS[1..] {
+        let text = matches.get_one::<String>(&key.replace('_', "-"));
+        given.push((key, text.cloned()));
+    }
+    if given.iter().all(|(_, text)| text.is_none()) {
+        return Err(Failure::Usage("nothing to set: give at least one setting".into()));
+    }
+    for (key, text) in given {
+        let Some(text) = text else { continue };
+        match text.as_str() {
+            "" => profiles.set(name, key, None),
+            text if key.ends_with("_file") => {
+                let path = absolute(text)?;
+                warn(&path, out);
+                profiles.set(name, key, Some(&path.to_string_lossy()));
+            }
+            text => {
+                value::id(text).map_err(|problem| Failure::Usage(format!("--{key}: {problem}")))?;
+                profiles.set(name, key, Some(text));
+            }
+        }
+    }
+    let next = match profiles.current() {
+        Some(current) if current == name => String::new(),
+        _ => format!("; next: rental-cli config use {name}, or --profile {name}"),
+    };
+    saved(profiles, name, out, &format!("profile {name} is saved{next}"))
+}
+
+/// Profiles work in every directory, so their paths do.
+fn absolute(text: &str) -> Result<PathBuf, Failure> {
+    std::path::absolute(text).map_err(|error| Failure::Io { doing: format!("find {text}"), error })
+}
+
+/// Says what is wrong with a file that holds a secret. It may be put right later, so nothing fails.
+fn warn(path: &Path, out: &Output) {
+    if let Some(problem) = doubt(path) {
+        out.note(&format!("warning: {problem}"));
+    }
+}
+
+/// What speaks against a file that holds a secret, and what to do.
+pub(crate) fn doubt(path: &Path) -> Option<String> {
+    let shown = path.display();
+    match files::read(path) {
+        Err(error) => Some(format!("cannot read {shown}: {error}")),
+        Ok(text) if text.trim().is_empty() => Some(format!("{shown} is empty")),
+        Ok(_) if files::readable_by_others(path) == Some(true) => {
+            Some(format!("others can read {shown}: chmod 600 {shown}"))
+        }
+        Ok(_) => None,
+    }
+}
+
+fn columns(profile: &Profile) -> [Option<String>; 4] {
+    let file = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    [
+        profile.base_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned()),
+        profile.organization.clone(),
+        file(&profile.admin_token_file),
+        file(&profile.api_key_file),
+    ]
+}
+
+fn list(out: &Output) -> Result<(), Failure> {
+    let profiles = Profiles::load()?;
+    let is_current = |name: &str| profiles.current() == Some(name);
+    if out.json {
+        let object = |(name, profile): (&str, &Profile)| {
+            let mut object = Map::from_iter([
+                ("object".to_owned(), json!("profile")),
+                ("name".to_owned(), json!(name)),
+                ("current".to_owned(), json!(is_current(name))),
+            ]);
+            object.extend(KEYS.iter().zip(columns(profile)).map(|(key, value)| ((*key).to_owned(), json!(value))));
+            Value::Object(object)
+        };
+        let data: Vec<Value> = profiles.all().map(object).collect();
+        let list = json!({"object": "list", "has_more": false, "next_cursor": null, "data": data});
+        return output::print(&format!("{list}\n"));
+    }
+    let row = |(name, profile): (&str, &Profile)| {
+        let current = if is_current(name) { "yes" } else { "" };
+        let rest = columns(profile).map(Option::unwrap_or_default);
+        [name.to_owned(), current.to_owned()].into_iter().chain(rest).collect()
+    };
+    let rows: Vec<Vec<String>> = profiles.all().map(row).collect();
+    if rows.is_empty() && out.is_terminal() {
+        out.note("no profiles; next: rental-cli config set NAME --base-url URL");
+        return Ok(());
+    }
+    out.rows(&["name", "current", "base_url", "organization", "admin_token_file", "api_key_file"], &rows)
+}
+
+/// What counts, as (name, value, origin).
+fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    let settings = Settings::read(matches, name)?;
+    let secret = |secret: &Option<Secret>| {
+        secret.as_ref().map(|secret| match &secret.source {
+            Source::Text(_) => ("(set)".to_owned(), secret.origin.to_string()),
+            Source::File(path) => (path.display().to_string(), secret.origin.to_string()),
+        })
+    };
+    let plain = |value: &str, origin: &dyn ToString| Some((value.to_owned(), origin.to_string()));
+    let url = settings.base_url.value.as_str().trim_end_matches('/');
+    let rows = [
+        ("profile", settings.profile.as_ref().and_then(|set| plain(&set.value, &set.origin))),
+        ("base_url", plain(url, &settings.base_url.origin)),
+        ("organization", settings.organization.as_ref().and_then(|set| plain(&set.value, &set.origin))),
+        ("admin_token", secret(&settings.admin_token)),
+        ("api_key", secret(&settings.api_key)),
+    ];
+    for path in [&settings.admin_token, &settings.api_key].into_iter().flatten().filter_map(Secret::file) {
+        warn(path, out);
+    }
+    if out.json {
+        let value =
+            |row: Option<(String, String)>| row.map(|(value, origin)| json!({"value": value, "origin": origin}));
+        let rows = rows.into_iter().map(|(name, row)| (name.to_owned(), json!(value(row))));
+        let object: Map<String, Value> = [("object".to_owned(), json!("settings"))].into_iter().chain(rows).collect();
+        return output::print(&format!("{}\n", Value::Object(object)));
+    }
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(name, row)| {
+            let (value, origin) = row.unwrap_or_default();
+            vec![name.to_owned(), value, origin]
+        })
+        .collect();
+    out.rows(&["setting", "value", "from"], &rows)
+}
+
+fn path(out: &Output) -> Result<(), Failure> {
+    let Some(path) = profile::path() else {
+        let problem = "there is no directory for settings; set RENTAL_CONFIG_FILE to a file, or HOME";
+        return Err(Failure::Config(problem.into()));
+    };
+    if out.json {
+        return output::print(&format!(
+            "{}\n",
+            json!({"object": "config_file", "path": path, "exists": path.exists()})
+        ));
+    }
+    output::print(&format!("{}\n", path.display()))
+}

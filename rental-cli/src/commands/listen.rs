@@ -1,0 +1,264 @@
+//! `listen`: events as they happen, and to a developer's own address if wanted.
+
+use super::Group;
+use crate::{
+    api::Api,
+    cli::with_examples,
+    failure::Failure,
+    feed::{Event, Feed, Server},
+    forward::{self, Forward, Outcome},
+    output::{self, Output},
+    session::Session,
+    style,
+    value::{self, EVENT_TYPE_NAMES, Since},
+    verbs,
+};
+use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
+use reqwest::Url;
+use serde_json::json;
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    flag,
+};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{RecvTimeoutError, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+pub(super) const COMMAND: Group = Group { name: "listen", command, run };
+
+/// Between two looks at the server.
+const INTERVAL: Duration = Duration::from_millis(300);
+/// Before a server that is away is asked again.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How soon Ctrl-C is noticed.
+const NOTICE: Duration = Duration::from_millis(50);
+
+const MORE: &str = "\
+Each event is one line: time, type, event id, id of its object. With --json it is one JSON object in a line, as
+deliveries send it (JSON Lines, since the output has no end).
+
+With --forward-to each event is posted with the bytes and headers of the server's own deliveries, signed with a secret
+that stays the same. One attempt of at most 10 s, in order, without redirects: what fails is shown and not tried again;
+`rental-cli events resend` is for that. Any address will do, also of this machine. Ctrl-C ends it.";
+
+fn command() -> Command {
+    let examples = [
+        "rental-cli listen --organization ID",
+        "rental-cli listen --organization ID --forward-to http://127.0.0.1:3000/hooks",
+        "rental-cli listen --organization ID --event rental.created --event invoice.paid --since 1h",
+        "rental-cli listen --print-secret",
+    ];
+    let command = Command::new(COMMAND.name)
+        .about("Show events as they happen, and forward them to an address (operator)")
+        .arg(verbs::organization("The organization that the events are about"))
+        .arg(
+            Arg::new("event")
+                .long("event")
+                .value_name("TYPE")
+                .action(ArgAction::Append)
+                .value_parser(PossibleValuesParser::new(EVENT_TYPE_NAMES))
+                .hide_possible_values(true)
+                .help("Only events of this type; may be repeated [default: all]"),
+        )
+        .arg(
+            Arg::new("forward_to")
+                .long("forward-to")
+                .value_name("URL")
+                .value_parser(value::target_url)
+                .help("Post each event to this address too"),
+        )
+        .arg(
+            Arg::new("since")
+                .long("since")
+                .value_name("TIME")
+                .value_parser(value::since)
+                .help("Begin with the events since then: RFC 3339, or how long ago, such as 2h [default: now]"),
+        )
+        .arg(
+            Arg::new("print_secret")
+                .long("print-secret")
+                .action(ArgAction::SetTrue)
+                .help("Only print the secret that forwarded events are signed with"),
+        )
+        .after_help(MORE);
+    with_examples(command, &examples)
+}
+
+/// What the summary tells.
+#[derive(Default)]
+struct Counts {
+    shown: AtomicU64,
+    forwarded: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What the thread that listens needs.
+struct Listener {
+    api: Api,
+    out: Output,
+    organization: String,
+    kinds: Vec<String>,
+    since: Option<Since>,
+    target: Option<(Url, String)>,
+    counts: Arc<Counts>,
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    if matches.get_flag("print_secret") {
+        let secret = forward::signing_secret()?;
+        let json = || json!({"object": "webhook_secret", "secret": secret}).to_string();
+        return output::print(&format!("{}\n", if session.out.json { json() } else { secret.clone() }));
+    }
+    let target = match matches.get_one::<Url>("forward_to") {
+        Some(url) => Some((url.clone(), forward::signing_secret()?)),
+        None => None,
+    };
+    let counts = Arc::new(Counts::default());
+    let listener = Listener {
+        api: session.api.clone(),
+        out: session.out.clone(),
+        organization: session.organization(matches)?.to_owned(),
+        kinds: matches.get_many::<String>("event").into_iter().flatten().cloned().collect(),
+        since: matches.get_one::<Since>("since").cloned(),
+        target,
+        counts: Arc::clone(&counts),
+    };
+    let stop = stop_flag().map_err(|error| Failure::Io { doing: "listen for Ctrl-C".into(), error })?;
+    let (ended, ending) = channel();
+    // In a thread, so that Ctrl-C need not wait for an answer; the end of the process ends it.
+    thread::spawn(move || ended.send(listener.listen()));
+    loop {
+        match ending.recv_timeout(NOTICE) {
+            Ok(failure) => return failure,
+            Err(RecvTimeoutError::Disconnected) => {
+                let error = io::Error::other("the thread that listens is gone");
+                return Err(Failure::Io { doing: "go on".into(), error });
+            }
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+    session.out.note(&counts.summary(matches.contains_id("forward_to")));
+    Ok(())
+}
+
+/// Set by Ctrl-C or SIGTERM; the second one ends the process at once.
+fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
+        flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+impl Counts {
+    fn summary(&self, forwards: bool) -> String {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let shown = count(&self.shown);
+        let events = if shown == 1 { "event" } else { "events" };
+        if !forwards {
+            return format!("{shown} {events}");
+        }
+        format!("{shown} {events}, {} forwarded, {} failed", count(&self.forwarded), count(&self.failed))
+    }
+}
+
+impl Listener {
+    /// Listens until something fails that will not pass by itself.
+    fn listen(&self) -> Result<(), Failure> {
+        let mut server = Server::ask(&self.api)?;
+        let forward = match &self.target {
+            Some((url, secret)) => Some(Forward::new(url.clone(), &server.brand, secret.clone())?),
+            None => None,
+        };
+        let since = self.since.as_ref();
+        let mut feed = Feed::start(&self.api, &server, self.organization.clone(), self.kinds.clone(), since)?;
+        self.announce();
+        loop {
+            match feed.look(&self.api, server.now(), |event| self.give(event, forward.as_ref())) {
+                Ok(()) => thread::sleep(INTERVAL),
+                Err(failure) if failure.passes() => {
+                    server = self.wait_for_server(&failure)?;
+                    feed.resume(server.now());
+                    self.out.note("connected again; nothing is lost");
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Asks until there is an answer, or one that will not change.
+    fn wait_for_server(&self, failure: &Failure) -> Result<Server, Failure> {
+        let problem = failure.told().0;
+        self.out.note(&format!("{}; trying again until it answers", problem.trim_end_matches('.')));
+        loop {
+            thread::sleep(PATIENCE);
+            match Server::ask(&self.api) {
+                Err(failure) if failure.passes() => {}
+                answered => return answered,
+            }
+        }
+    }
+
+    fn announce(&self) {
+        self.out.note(&match &self.target {
+            Some((url, secret)) => format!("ready: forwarding to {url}, signed with {secret}"),
+            None => "ready: listening; Ctrl-C ends it".into(),
+        });
+    }
+
+    /// Shows an event, and sends it on.
+    fn give(&self, event: &Event, forward: Option<&Forward>) -> Result<(), Failure> {
+        output::print(&self.line(event, forward.is_some()))?;
+        self.counts.shown.fetch_add(1, Ordering::Relaxed);
+        let (Some(forward), Some((url, _))) = (forward, &self.target) else { return Ok(()) };
+        let outcome = forward.send(event);
+        let counter = if outcome.is_good() { &self.counts.forwarded } else { &self.counts.failed };
+        counter.fetch_add(1, Ordering::Relaxed);
+        output::print(&self.result(event, url, &outcome))
+    }
+
+    fn line(&self, event: &Event, forwards: bool) -> String {
+        let Event { id, kind, object_id, at, body } = event;
+        if self.out.json {
+            // Line breaks between tokens mean nothing; inside of strings JSON has none.
+            return body.replace(['\n', '\r'], " ") + "\n";
+        }
+        match (forwards, self.out.is_terminal()) {
+            (true, _) => format!("{at}  --> {} [{id}] {object_id}\n", self.out.paint.with(style::HINT, kind)),
+            (false, true) => {
+                // As wide as the longest type, so that the columns stand.
+                let padding = " "
+                    .repeat(EVENT_TYPE_NAMES.map(str::len).into_iter().max().unwrap_or(0).saturating_sub(kind.len()));
+                format!("{at}  {}{padding}  {id}  {object_id}\n", self.out.paint.with(style::HINT, kind))
+            }
+            (false, false) => format!("{at}\t{kind}\t{id}\t{object_id}\n"),
+        }
+    }
+
+    fn result(&self, event: &Event, url: &Url, outcome: &Outcome) -> String {
+        let (id, took) = (event.id, outcome.took.as_millis());
+        if self.out.json {
+            let result = json!({"object": "forward", "event_id": id, "url": url.as_str(), "status": outcome.status,
+                "error": outcome.problem, "response": outcome.excerpt, "duration_ms": u64::try_from(took).ok()});
+            return format!("{result}\n");
+        }
+        let style = if outcome.is_good() { style::GOOD } else { style::BAD };
+        let ending = outcome.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+        let ending = self.out.paint.with(style, &format!("[{ending}]"));
+        let why = match &outcome.problem {
+            Some(problem) => format!(": {problem}"),
+            None if outcome.is_good() || outcome.excerpt.is_empty() => String::new(),
+            None => format!(": {}", outcome.excerpt),
+        };
+        format!("{}  <-- {ending} POST {url} {took} ms [{id}]{why}\n", crate::edge::now())
+    }
+}

@@ -1,0 +1,106 @@
+//! Small files of the user: read within a bound, written whole, private where they should be.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// Longest file that is read: secrets and settings are far shorter.
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The text of a file. A longer one than this program writes is refused.
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {} KiB", MAX_BYTES / 1024)));
+    }
+    Ok(text)
+}
+
+/// Writes a file that only its owner can read. Whoever looks sees the old text or the new one, never a part.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one: it may lead to where somebody keeps all settings.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        make_private(directory)?;
+    }
+    let unfinished = beside(&path, &format!(".{}.new", std::process::id()));
+    let written = write_whole(&unfinished, text).and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        // What is left of it helps nobody.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// Whether people other than the owner can read a file. `None` where that cannot be told.
+#[cfg(unix)]
+pub(crate) fn readable_by_others(path: &Path) -> Option<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(fs::metadata(path).ok()?.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn readable_by_others(_: &Path) -> Option<bool> {
+    None
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(suffix);
+    beside.into()
+}
+
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn make_private(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_private_through_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, link) = (directory.path().join("real"), directory.path().join("link"));
+        fs::write(&real, "old and much longer than the new one").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(readable_by_others(&real), Some(true));
+        write_private(&link, "new").unwrap();
+        assert_eq!((read(&real).unwrap().as_str(), readable_by_others(&real)), ("new", Some(false)));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[test]
+    fn missing_directories_are_made_for_the_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a/b/c");
+        write_private(&file, "x").unwrap();
+        assert_eq!(readable_by_others(&directory.path().join("a/b")), Some(false));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x");
+        fs::write(&file, vec![b'x'; 65 * 1024]).unwrap();
+        assert!(read(&file).is_err_and(|error| error.to_string().contains("64 KiB")));
+    }
+}

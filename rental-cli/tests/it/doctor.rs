@@ -1,0 +1,108 @@
+//! `doctor` on servers that are not well.
+
+use crate::fake_server::{FakeServer, Ran, Reply, cli, ok};
+
+/// An answer of the API at the root, with a clock.
+fn page(status: u16, headers: &'static str) -> Reply {
+    Reply::Answer { status, headers, body: "{}".into() }
+}
+
+const WELL: &str = "service-version: 2026-05-05\r\n";
+
+fn status(time: &str, free: u64) -> Reply {
+    ok(&format!(
+        r#"{{"object":"status","version":"{}","time":"{time}","uptime_seconds":1,"data_bytes":1,"disk_free_bytes":{free},"disk_total_bytes":100000000000}}"#,
+        env!("CARGO_PKG_VERSION")
+    ))
+}
+
+fn no_endpoints() -> Reply {
+    ok(r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#)
+}
+
+/// Status word, fact and advice of a check.
+#[track_caller]
+fn check<'a>(ran: &'a Ran, name: &str) -> (&'a str, &'a str, &'a str) {
+    for line in ran.stdout.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        if let [word, found, fact, next] = columns[..]
+            && found == name
+        {
+            return (word, fact, next);
+        }
+    }
+    panic!("no {name} in {}", ran.stdout)
+}
+
+#[test]
+fn a_server_that_is_not_there_is_7_and_the_rest_is_looked_at_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = directory.path().join("token");
+    std::fs::write(&token, "").unwrap();
+    let mut command = cli(&["doctor", "--base-url", "http://127.0.0.1:1"]);
+    let ran = Ran::of(command.env("RENTAL_ADMIN_TOKEN_FILE", &token));
+    assert_eq!(ran.code, Some(7));
+    let (word, fact, next) = check(&ran, "server");
+    assert!(word == "failed" && fact.contains("Connection refused") && next.contains("--base-url"), "{ran:?}");
+    assert!(check(&ran, "secret file").1.ends_with("is empty"));
+    assert!(ran.stderr.starts_with("error[doctor]: 1 check failed\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_of_another_kind_is_told_apart() {
+    let ran = FakeServer::new(vec![ok("<html>")]).run(&["doctor"]);
+    assert_eq!((ran.code, check(&ran, "server").0), (Some(1), "failed"));
+    assert!(check(&ran, "server").1.contains("not as a rental-server"));
+}
+
+#[test]
+fn clocks_that_differ_are_warned_of_from_5_seconds_and_fatal_from_300() {
+    // Without an admin token the clock is that of the `Date` header.
+    let run = |date: &'static str| {
+        let mut command = FakeServer::new(vec![page(200, date), page(200, WELL)]).command(&["doctor"]);
+        Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env_remove("RENTAL_API_KEY"))
+    };
+    let ran = run("service-version: 2026-05-05\r\ndate: Tue, 05 May 2009 09:30:00 GMT\r\n");
+    assert_eq!((ran.code, check(&ran, "clock").0), (Some(1), "failed"), "{}", ran.stdout);
+    assert!(check(&ran, "clock").2.contains("NTP"));
+    assert_eq!(check(&ran, "admin token").0, "skipped");
+    let ran = run(WELL);
+    assert_eq!((ran.code, check(&ran, "clock").0), (Some(0), "skipped"));
+}
+
+#[test]
+fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
+    let script = || vec![page(200, WELL), page(503, WELL), status("2009-05-05T09:30:00.000Z", 1 << 29), no_endpoints()];
+    let mut command = FakeServer::new(script()).command(&["doctor"]);
+    let ran = Ran::of(command.env_remove("RENTAL_API_KEY"));
+    assert_eq!((ran.code, check(&ran, "ready").0), (Some(9), "failed"), "9 is graver than the clock's 1");
+    assert_eq!(check(&ran, "disk").0, "warning");
+    assert!(check(&ran, "disk").1.starts_with("512.0 MiB free on the server's disk, 0 %"), "{}", check(&ran, "disk").1);
+    assert_eq!(check(&ran, "clock").0, "failed", "the status tells the time to the millisecond");
+    let mut command = FakeServer::new(script()).command(&["doctor", "--json"]);
+    let json = Ran::of(command.env_remove("RENTAL_API_KEY"));
+    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((json.code, &told["ok"]), (Some(9), &serde_json::json!(false)));
+    assert_eq!(told["checks"].as_array().unwrap().len(), ran.stdout.lines().count());
+}
+
+#[test]
+fn a_server_of_another_version_is_a_warning() {
+    let script = vec![page(200, "service-version: 2031-01-01\r\n"), page(200, WELL)];
+    let mut command = FakeServer::new(script).command(&["doctor"]);
+    let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env_remove("RENTAL_API_KEY"));
+    assert_eq!((ran.code, check(&ran, "api version").0), (Some(0), "warning"));
+}
+
+#[test]
+fn a_broken_configuration_is_one_check_of_many() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config.toml");
+    std::fs::write(&file, "nonsense").unwrap();
+    let mut command = FakeServer::new(vec![page(200, WELL)]).command(&["doctor"]);
+    command.env_remove("RENTAL_ADMIN_TOKEN").env_remove("RENTAL_API_KEY");
+    let ran = Ran::of(command.env("RENTAL_CONFIG_FILE", &file));
+    assert_eq!(ran.code, Some(2));
+    assert!(check(&ran, "configuration").1.contains("config.toml, line 1: "), "{}", ran.stdout);
+    assert_eq!((check(&ran, "server").0, check(&ran, "ready").0), ("ok", "ok"));
+}

@@ -1,0 +1,68 @@
+//! `listen` on answers that a real server gives only by chance.
+
+use crate::fake_server::{FakeServer, Reply, error, ok};
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Command, Stdio},
+    sync::mpsc::channel,
+    thread,
+    time::Duration,
+};
+
+const STATUS: &str = r#"{"object":"status","time":"2024-07-20T12:00:30.000Z","webhook_brand":"Service"}"#;
+
+/// An event whose id was made so many seconds after noon of that day.
+fn event(seconds: u64) -> String {
+    let millis = 1_721_476_800_000 + seconds * 1000;
+    let id = format!("{:08x}-{:04x}-7000-8000-{seconds:012}", millis >> 16, millis & 0xffff);
+    format!(r#"{{"id":"{id}","object":"event","type":"vehicle.created","created":1,"data":{{"id":"o{seconds}"}}}}"#)
+}
+
+fn list(seconds: &[u64]) -> Reply {
+    let events: Vec<String> = seconds.iter().map(|seconds| event(*seconds)).collect();
+    ok(&format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{}]}}"#, events.join(",")))
+}
+
+/// The objects of the events in the order in which they are shown, and stderr, of a run that is interrupted when
+/// nothing has come for a second.
+fn shown(script: Vec<Reply>) -> (Vec<String>, String, Option<i32>) {
+    let server = FakeServer::new(script);
+    let mut command = server.command(&["listen", "--organization", "o"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (sender, lines) = channel();
+    let stdout = child.stdout.take().unwrap();
+    thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let mut objects = Vec::new();
+    let mut patience = Duration::from_secs(20);
+    // A bound, so that what is shown again and again ends the test too.
+    while objects.len() < 20
+        && let Ok(line) = lines.recv_timeout(patience)
+    {
+        objects.push(line.rsplit('\t').next().unwrap().to_owned());
+        patience = Duration::from_millis(2500);
+    }
+    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (objects, stderr, status.code())
+}
+
+#[test]
+fn an_event_whose_commit_was_late_is_shown_though_its_id_is_older() {
+    // 29 is made before 30 and is seen after it; 10 was there before the start.
+    let script = vec![ok(STATUS), list(&[10]), list(&[30, 10]), list(&[30, 29, 10]), list(&[31, 30, 29, 10])];
+    let (objects, stderr, code) = shown(script);
+    assert_eq!(objects, ["o30", "o29", "o31"], "each once, as they are seen");
+    assert_eq!((code, stderr.as_str()), (Some(0), "ready: listening; Ctrl-C ends it\n3 events\n"));
+}
+
+#[test]
+fn a_server_that_fails_for_a_while_is_asked_again_and_nothing_is_shown_twice() {
+    let fails = || error(500, "", "api_error", "internal_error");
+    let script = vec![ok(STATUS), list(&[]), list(&[30]), fails(), fails(), ok(STATUS), list(&[31, 30])];
+    let (objects, stderr, code) = shown(script);
+    assert_eq!((objects, code), (vec!["o30".to_owned(), "o31".to_owned()], Some(0)), "{stderr}");
+    assert_eq!(stderr.matches("trying again").count(), 1, "said once: {stderr}");
+    assert!(stderr.contains("connected again"), "{stderr}");
+}
