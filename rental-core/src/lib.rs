@@ -3,12 +3,13 @@
 //! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
 //! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
-//! [`webhook`] (what deliveries look like and what follows an attempt).
+//! [`webhook`] (what deliveries look like and what follows an attempt), [`audit`] (whether a store fits together).
 //!
-//! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
+//! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod audit;
 pub mod body;
 pub mod edge;
 pub mod error;

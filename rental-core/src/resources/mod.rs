@@ -198,9 +198,13 @@ pub const API: [Collection; 7] = [
 /// The description of the resource whose `object` this is, public or the operator's.
 #[must_use]
 pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
+    all_specs().find(|spec| spec.object == object)
+}
+
+/// The description of every resource, public or the operator's.
+pub fn all_specs() -> impl Iterator<Item = &'static ResourceSpec> {
     let others = [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &event::SPEC, &delivery::SPEC];
-    let all = API.iter().map(|row| row.spec).chain(others);
-    all.into_iter().find(|spec| spec.object == object)
+    API.iter().map(|row| row.spec).chain(others)
 }
 
 fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Error> {
@@ -282,11 +286,6 @@ mod tests {
         check::<api_key::ApiKey>();
         check::<webhook_endpoint::WebhookEndpoint>();
         check::<delivery::Delivery>();
-    }
-
-    fn all_specs() -> impl Iterator<Item = &'static ResourceSpec> {
-        let others = [&organization::SPEC, &api_key::SPEC, &webhook_endpoint::SPEC, &event::SPEC, &delivery::SPEC];
-        API.iter().map(|row| row.spec).chain(others)
     }
 
     #[test]
