@@ -33,7 +33,9 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) started: Instant,
     /// Set when the process was asked to stop.
-    pub(crate) draining: AtomicBool,
+    pub(crate) draining: Arc<AtomicBool>,
+    /// Set while a backup is made.
+    pub(crate) backing_up: Arc<AtomicBool>,
     pub(crate) openapi: Bytes,
     pub(crate) docs: Bytes,
     admin_token: [u8; 32],
@@ -55,7 +57,8 @@ impl App {
             gate: Gate::default(),
             limits,
             started: Instant::now(),
-            draining: AtomicBool::new(false),
+            draining: Arc::default(),
+            backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             running: Mutex::default(),
         }

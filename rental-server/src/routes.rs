@@ -43,6 +43,7 @@ pub(crate) enum Action {
     Resend,
     PayInvoice,
     VoidInvoice,
+    Backup,
     Health,
     Ready,
     Metrics,
@@ -131,6 +132,7 @@ fn endpoints() -> Vec<Endpoint> {
     let invoices = Some(&RECORDED[0]);
     add(Method::POST, "/admin/v1/invoices/{id}/pay".into(), Action::PayInvoice, Guard::Admin, invoices);
     add(Method::POST, "/admin/v1/invoices/{id}/void".into(), Action::VoidInvoice, Guard::Admin, invoices);
+    add(Method::GET, "/admin/v1/backup".into(), Action::Backup, Guard::Admin, None);
     for (path, action) in [
         ("/healthz", Action::Health),
         ("/readyz", Action::Ready),

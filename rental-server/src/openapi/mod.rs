@@ -44,6 +44,7 @@ pub(crate) fn value(routes: &Routes) -> Value {
 fn tags() -> Value {
     let mut tags: Vec<Value> =
         crate::routes::specs().map(|spec| json!({"name": tag(spec), "description": spec.doc})).collect();
+    tags.push(json!({"name": "Store", "description": "Everything at once, for the operator."}));
     tags.push(json!({"name": "Service", "description": "Health, metrics and this document. No key is needed."}));
     Value::Array(tags)
 }
@@ -72,7 +73,9 @@ fn paths(routes: &Routes) -> Value {
 }
 
 fn operation(endpoint: &Endpoint) -> Value {
-    let Some(collection) = endpoint.collection else { return parts::open_operation(endpoint) };
+    let Some(collection) = endpoint.collection else {
+        return if endpoint.action == Action::Backup { parts::backup() } else { parts::open_operation(endpoint) };
+    };
     let spec = collection.spec;
     let writes = endpoint.method != warp::http::Method::GET;
     let mut operation = json!({
@@ -112,9 +115,13 @@ fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Resend => "resendEvent".into(),
         Action::PayInvoice => "payInvoice".into(),
         Action::VoidInvoice => "voidInvoice".into(),
-        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
-            String::new()
-        }
+        Action::Backup
+        | Action::Health
+        | Action::Ready
+        | Action::Metrics
+        | Action::OpenApi
+        | Action::Docs
+        | Action::DocsStyle => String::new(),
     }
 }
 
@@ -139,9 +146,13 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Resend => "Resend event".into(),
         Action::PayInvoice => "Mark invoice as paid".into(),
         Action::VoidInvoice => "Void invoice".into(),
-        Action::Health | Action::Ready | Action::Metrics | Action::OpenApi | Action::Docs | Action::DocsStyle => {
-            String::new()
-        }
+        Action::Backup
+        | Action::Health
+        | Action::Ready
+        | Action::Metrics
+        | Action::OpenApi
+        | Action::Docs
+        | Action::DocsStyle => String::new(),
     }
 }
 

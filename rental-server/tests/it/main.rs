@@ -5,6 +5,7 @@
 mod support;
 
 mod auth;
+mod backup;
 mod conditional;
 mod connections;
 mod coverage;
