@@ -9,6 +9,7 @@ mod leads;
 mod organizations;
 mod rentals;
 pub(crate) mod shell;
+mod store;
 mod tolls;
 mod vehicles;
 mod violations;
@@ -42,6 +43,7 @@ pub(crate) const GROUPS: &[Group] = &[
     tolls::GROUP,
     violations::GROUP,
     leads::GROUP,
+    store::GROUP,
 ];
 
 /// The resources behind the groups.

@@ -15,4 +15,6 @@ mod retries;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod webhooks;

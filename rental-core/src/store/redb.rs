@@ -36,6 +36,8 @@ use tokio::sync::{Notify, oneshot};
 
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
+/// Words in the error of an open that another process is in the way of.
+pub const IN_USE: &str = "is in use by another process";
 /// Version of what lies in the file: keys, values, indexes. A file with another one is refused.
 pub const SCHEMA_VERSION: u64 = 2;
 /// Most batches in one commit.

@@ -1,6 +1,6 @@
 //! The file under the engine: made whole or not at all, opened, refused in a sentence.
 
-use super::{META, ROWS, SCHEMA_VERSION, row, unavailable};
+use super::{IN_USE, META, ROWS, SCHEMA_VERSION, row, unavailable};
 use crate::store::{Record, StoreError};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::{
@@ -106,7 +106,7 @@ fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let shown = path.display();
     match error {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} is in use by another process")),
+        DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} {IN_USE}")),
         DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
             StoreError::Corrupt(format!("{shown} is not a store of this program, or is damaged ({error})"))
         }
