@@ -172,6 +172,20 @@ impl Api {
         }
     }
 
+    /// Sends a GET once and gives the good answer as it comes, however long it is. Each part must come in time.
+    pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
+        let get = self.client()?.get(self.url(request)).header(AUTHORIZATION, self.authorization(request.access)?);
+        let stop = match get.send() {
+            Ok(response) if response.status().is_success() => return Ok(response),
+            Ok(response) => match self.read(response, request) {
+                Ok(_) => Stop::Final(Failure::Unreadable("the answer is no backup".into())),
+                Err(stop) => stop,
+            },
+            Err(error) => self.unreachable(&error),
+        };
+        Err(stop.pause_after(0).0)
+    }
+
     fn url(&self, request: &Request) -> Url {
         let mut url = self.base_url.clone();
         url.set_path(&format!("{}{}", self.base_url.path().trim_end_matches('/'), request.path));

@@ -46,6 +46,13 @@ pub(crate) enum Failure {
         /// What may help.
         hint: &'static str,
     },
+    /// Something is there already that the command would replace.
+    InTheWay {
+        /// What.
+        problem: String,
+        /// What may help.
+        hint: &'static str,
+    },
     /// A file or stream of this machine failed.
     Io {
         /// What was attempted.
@@ -75,6 +82,7 @@ impl Failure {
             Self::Checks { exit_code, .. } => *exit_code,
             Self::NoCredential { .. } => 4,
             Self::Unreachable { .. } => 7,
+            Self::InTheWay { .. } => 6,
             Self::Refused(refusal) => refusal.exit_code(),
             Self::Unreadable(_) | Self::Unsuccessful { .. } => 1,
             Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => 0,
@@ -124,6 +132,7 @@ impl Failure {
             Self::NoCredential { problem, hint } => report("authentication_error", problem, Some(hint)),
             Self::Unreachable { problem, hint } => report("unreachable", problem, Some(hint)),
             Self::Unsuccessful { kind, problem, hint } => report(kind, problem, Some(hint)),
+            Self::InTheWay { problem, hint } => report("exists", problem, Some(hint)),
             Self::Refused(refusal) => refusal.to_string(),
             Self::Unreadable(problem) => report(
                 "unreadable",

@@ -6,7 +6,7 @@
 //! [`failure`] and [`refusal`] (what went wrong).
 //!
 //! Data goes to stdout, everything else to stderr. Absent on purpose: the rules of the API (the server's error tells),
-//! secrets in flags, prompts, and a store.
+//! secrets in flags, and prompts. Only `commands/store.rs` and what is below it opens a store.
 
 mod access;
 mod api;

@@ -42,7 +42,6 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Counts bytes, of `total` where that is known. `label` says what happens: `reading fleet.csv`.
-    #[allow(dead_code, reason = "for the commands that move whole files")]
     pub(crate) fn bytes(total: Option<u64>, label: &str) -> Self {
         Self::new(Unit::Bytes, total, label)
     }
@@ -50,6 +49,16 @@ impl Progress {
     /// Counts things, of `total` where that is known. `label` names them: `events`.
     pub(crate) fn count(total: Option<u64>, label: &str) -> Self {
         Self::new(Unit::Things, total, label)
+    }
+
+    /// Says what happens as long as it does, where nothing can be counted.
+    pub(crate) fn busy(label: &str) -> Self {
+        let mut progress = Self::new(Unit::Things, None, label);
+        if progress.shown {
+            let text = progress.label.clone();
+            progress.draw(&text);
+        }
+        progress
     }
 
     fn new(unit: Unit, total: Option<u64>, label: &str) -> Self {
@@ -66,6 +75,11 @@ impl Progress {
             let text = line(&self.label, self.unit, self.done, self.total, self.started.elapsed());
             self.draw(&text);
         }
+    }
+
+    /// So many of them are done in all.
+    pub(crate) fn at(&mut self, done: u64) {
+        self.add(done.saturating_sub(self.done));
     }
 
     /// Takes the line away.

@@ -36,8 +36,16 @@ impl Hold {
         (self.end - self.start).ilog2() as u8
     }
 
-    fn key(self, organization: Uuid) -> Key {
+    pub(crate) fn key(self, organization: Uuid) -> Key {
         key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
+    }
+
+    pub(crate) fn vehicle(self) -> Uuid {
+        self.vehicle
+    }
+
+    pub(crate) fn end(self) -> u32 {
+        self.end
     }
 
     fn overlaps(self, start: u32, end: u32) -> bool {

@@ -60,6 +60,13 @@ pub struct Memo {
     pub body: Box<RawValue>,
 }
 
+impl Memo {
+    /// When it stops to count.
+    pub(crate) fn expires_at(&self) -> Timestamp {
+        self.kept_at.plus_millis(KEPT_MILLIS)
+    }
+}
+
 /// What the store knows about a ticket.
 pub enum Known {
     /// Nothing that still counts; an outdated record may have to be replaced.

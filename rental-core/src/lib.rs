@@ -7,7 +7,7 @@
 //! [`attribution`] (who had the car), [`webhook`] (what deliveries look like and what follows an attempt), [`import`] (files of
 //! other systems as checked rows), [`intake`] (these rows as objects).
 //!
-//! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` only.
+//! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
 
 pub mod access;
@@ -21,6 +21,7 @@ pub mod holds;
 pub mod idempotency;
 pub mod import;
 pub mod intake;
+pub mod integrity;
 pub mod operation;
 pub mod page;
 pub mod resources;

@@ -386,7 +386,13 @@ fn index(
     Ok(())
 }
 
-fn entries(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, object: &[u8]) -> Result<Vec<Key>, Error> {
+/// The index entries that an object should have.
+pub(crate) fn entries(
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    id: Uuid,
+    object: &[u8],
+) -> Result<Vec<Key>, Error> {
     let members: HashMap<&str, &RawValue> = serde_json::from_slice(object)
         .map_err(|error| Error::Internal(format!("a {} does not parse: {error}", spec.object)))?;
     Ok(page::index_entries(organization, spec, id, |field| serde_json::from_str(members.get(field)?.get()).ok()))

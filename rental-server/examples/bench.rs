@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --locked -p rental-server --example bench              requests per second and ratios
 //! cargo run --release --locked -p rental-server --example bench -- memory    resident memory with a million rentals
+//! cargo run --release --locked -p rental-server --example bench -- backup    reads with and without a backup running
 //! cargo run --release --locked -p rental-server --example bench -- webhooks  deliveries per second, CPU, time to receipt
 //! cargo run --release --locked -p rental-server --example bench -- backlog   memory with a million deliveries that wait
 //! ```
@@ -35,7 +36,8 @@ fn main() -> Outcome<()> {
         server.admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
     server.key = key["key"].as_str().unwrap_or_default().to_owned();
     match () {
-        () if memory => measure_memory(&server),
+        () if memory => fill(&server).map(drop),
+        () if asked("backup") => measure_backup(&server),
         () if asked("backlog") => webhooks::measure_backlog(&mut server),
         () if asked("webhooks") => webhooks::measure(&mut server),
         () => measure_rates(&server),
@@ -96,7 +98,8 @@ fn measure_rates(server: &Server) -> Outcome<()> {
     Ok(())
 }
 
-fn measure_memory(server: &Server) -> Outcome<()> {
+/// A million rentals; gives one of them.
+fn fill(server: &Server) -> Outcome<String> {
     const RENTALS: u64 = 1_000_000;
     let vehicle = server.call("/v1/vehicles", &json!({"name": "One", "daily_rate": 50}))?;
     let customer = server.call("/v1/customers", &json!({"full_name": "One"}))?;
@@ -107,8 +110,53 @@ fn measure_memory(server: &Server) -> Outcome<()> {
         println!("{made} rentals, resident {} MB", server.resident_mb()?);
     }
     std::thread::sleep(Duration::from_secs(5));
-    println!("idle with {made} rentals and a cache of 64 MB: resident {} MB", server.resident_mb()?);
+    println!("idle with {made} rentals: resident {} MB", server.resident_mb()?);
+    Ok(server.call("/v1/rentals", &rental)?["id"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Reads alone and beside a backup, in turn; each backup goes on while it is measured beside.
+fn measure_backup(server: &Server) -> Outcome<()> {
+    let one = format!("/v1/rentals/{}", fill(server)?);
+    for pace in ["gentle", "full"] {
+        let began = std::time::Instant::now();
+        let bytes = backup(server, pace)?.wait_with_output()?.stdout;
+        println!("{pace} backup of an idle server: {} bytes in {:.1?}", String::from_utf8(bytes)?, began.elapsed());
+        let mut ratios = Vec::new();
+        for _ in 0..PAIRS {
+            let alone = wrk(&server.address, &one, Some(&server.key), None, 32)?;
+            let mut backup = backup(server, pace)?;
+            let beside = wrk(&server.address, &one, Some(&server.key), None, 32)?;
+            let still = backup.try_wait()?.is_none();
+            backup.kill()?;
+            backup.wait()?;
+            std::thread::sleep(Duration::from_secs(2));
+            println!(
+                "  alone {:.0}/s p99 {:.2} ms, beside {:.0}/s p99 {:.2} ms, running to the end: {still}",
+                alone.0, alone.1, beside.0, beside.1
+            );
+            ratios.push(beside.0 / alone.0);
+        }
+        ratios.sort_by(f64::total_cmp);
+        println!("  ratio {:.3} ({:.3}-{:.3})", ratios[PAIRS / 2], ratios[0], ratios[PAIRS - 1]);
+    }
     Ok(())
+}
+
+/// curl takes it and counts the bytes.
+fn backup(server: &Server, pace: &str) -> Outcome<Child> {
+    let url = format!("http://{}/admin/v1/backup?pace={pace}", server.address);
+    let mut curl = Command::new("curl");
+    curl.args([
+        "-sS",
+        "-o",
+        "/dev/null",
+        "-w",
+        "%{size_download}",
+        &url,
+        "-H",
+        &format!("Authorization: Bearer {TOKEN}"),
+    ]);
+    Ok(curl.stdout(Stdio::piped()).spawn()?)
 }
 
 /// Requests per second, p99 in milliseconds, and requests in all.

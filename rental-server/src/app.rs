@@ -36,7 +36,9 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) started: Instant,
     /// Set when the process was asked to stop.
-    pub(crate) draining: AtomicBool,
+    pub(crate) draining: Arc<AtomicBool>,
+    /// Set while a backup is made.
+    pub(crate) backing_up: Arc<AtomicBool>,
     pub(crate) openapi: Bytes,
     pub(crate) docs: Bytes,
     /// Lets so many imports run at once.
@@ -67,7 +69,8 @@ impl App {
             gate: Gate::default(),
             limits,
             started: Instant::now(),
-            draining: AtomicBool::new(false),
+            draining: Arc::default(),
+            backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(crate::imports::MOST_AT_ONCE)),
             running: Mutex::default(),

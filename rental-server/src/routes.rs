@@ -48,6 +48,7 @@ pub(crate) enum Action {
     Suggest,
     Attach,
     Status,
+    Backup,
     Health,
     Ready,
     Metrics,
@@ -153,6 +154,7 @@ fn endpoints() -> Vec<Endpoint> {
         add(Method::POST, path("suggestions"), Action::Attach, Guard::Admin, Some(row));
     }
     add(Method::GET, "/admin/v1/status".into(), Action::Status, Guard::Admin, None);
+    add(Method::GET, "/admin/v1/backup".into(), Action::Backup, Guard::Admin, None);
     for (path, action) in [
         ("/healthz", Action::Health),
         ("/readyz", Action::Ready),

@@ -12,6 +12,7 @@ mod listen;
 mod organizations;
 mod rentals;
 pub(crate) mod shell;
+mod store;
 mod tolls;
 mod trigger;
 mod vehicles;
@@ -46,6 +47,7 @@ pub(crate) const GROUPS: &[Group] = &[
     tolls::GROUP,
     violations::GROUP,
     leads::GROUP,
+    store::GROUP,
 ];
 
 /// Commands of one word.

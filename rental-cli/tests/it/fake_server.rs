@@ -16,6 +16,10 @@ pub(crate) enum Reply {
         headers: &'static str,
         body: String,
     },
+    /// 200 with any bytes.
+    Bytes(Vec<u8>),
+    /// The same, over a fifth of a second.
+    Slowly(Vec<u8>),
     /// Closes the connection without an answer.
     HangUp,
     /// Announces more than it sends, then closes.
@@ -143,6 +147,19 @@ fn answer(mut stream: TcpStream, reply: &Reply) {
     let _ = match reply {
         Reply::Answer { status, headers, body } => {
             stream.write_all((head(*status, headers, body.len()) + body).as_bytes())
+        }
+        Reply::Bytes(bytes) => {
+            stream.write_all(head(200, "", bytes.len()).as_bytes()).and_then(|()| stream.write_all(bytes))
+        }
+        Reply::Slowly(bytes) => {
+            let mut parts = bytes.chunks(bytes.len() / 20 + 1);
+            let sent = stream.write_all(head(200, "", bytes.len()).as_bytes());
+            sent.and_then(|()| {
+                parts.try_for_each(|part| {
+                    thread::sleep(Duration::from_millis(10));
+                    stream.write_all(part)
+                })
+            })
         }
         Reply::HangUp => Ok(()),
         Reply::BreakOff => stream.write_all((head(200, "", 100) + "{").as_bytes()),

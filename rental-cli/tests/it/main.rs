@@ -23,4 +23,6 @@ mod retries;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod webhooks;

@@ -3,12 +3,14 @@
 //! Engines check preconditions and nothing else; they know no resource, no index and no rule. Whatever an engine
 //! promises is written down once, in `conformance.rs`, and every engine runs that suite.
 
+pub mod archive;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod key;
 pub mod memory;
 #[cfg(feature = "redb")]
 pub mod redb;
+mod words;
 
 pub use key::{Key, Order, Span};
 

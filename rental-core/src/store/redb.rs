@@ -8,10 +8,19 @@
 //! After any I/O error redb refuses further work, and so does this engine: nothing is acknowledged any more,
 //! [`Store::ready`] fails, and [`Redb::failed`] resolves so that the process can stop.
 
-use crate::store::{Answer, Batch, Check, Commit, Key, Order, Record, Revision, Span, Store, StoreError, Write};
+mod care;
+mod file;
+mod look;
+mod row;
+mod snapshot;
+
+pub use care::{Compacted, RestoreError, Restored, compact, restore};
+pub use look::{Closed, Found};
+pub use snapshot::Snapshot;
+
+use crate::store::{Answer, Batch, Check, Commit, Key, Order, Record, Span, Store, StoreError, Write};
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use redb::{Builder, Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use redb::{Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::{
     panic::AssertUnwindSafe,
     path::Path,
@@ -27,12 +36,10 @@ use tokio::sync::{Notify, oneshot};
 
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
-/// Version of what lies in the file: keys, values, indexes. A file with a higher one is refused.
-pub const SCHEMA_VERSION: u64 = 1;
-/// First byte of a stored value.
-const FORMAT: u8 = 1;
-/// Format byte and revision.
-const HEADER: usize = 9;
+/// Words in the error of an open that another process is in the way of.
+pub const IN_USE: &str = "is in use by another process";
+/// Version of what lies in the file: keys, values, indexes. A file with another one is refused.
+pub const SCHEMA_VERSION: u64 = 2;
 /// Most batches in one commit.
 const GROUP: usize = 256;
 /// Most batches that wait; one more is answered [`StoreError::Busy`].
@@ -42,7 +49,8 @@ const QUEUE: usize = 4096;
 const SETTLE: Duration = Duration::from_millis(250);
 
 type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
-type Job = (Batch, oneshot::Sender<Result<Commit, StoreError>>);
+type Outcome = Result<Commit, StoreError>;
+type Job = (Batch, oneshot::Sender<Outcome>);
 
 /// A store in one file, open in this process alone.
 pub struct Redb {
@@ -75,18 +83,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open elsewhere, damaged, of a newer version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        let shown = path.display();
-        let mut builder = Builder::new();
-        builder.set_cache_size(cache_bytes);
-        // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
-        let open = AssertUnwindSafe(|| {
-            if !path.exists() {
-                make_file(&builder, path)?;
-            }
-            builder.create(path).map_err(|error| refusal(path, error)).and_then(Self::start)
-        });
-        let opened = std::panic::catch_unwind(open);
-        opened.unwrap_or_else(|_| Err(StoreError::Corrupt(format!("{shown} is damaged; restore it from a backup"))))
+        file::open(path, cache_bytes, true).and_then(Self::start)
     }
 
     /// Runs on any redb storage, for fault injection.
@@ -95,11 +92,11 @@ impl Redb {
     /// When the storage holds no usable database.
     pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
         let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
-        db.map_err(|error| refusal(Path::new("the storage"), error)).and_then(Self::start)
+        let db = db.map_err(|error| file::refusal(Path::new("the storage"), error))?;
+        file::prepare(&db).and_then(|()| Self::start(db))
     }
 
     fn start(db: Database) -> Result<Self, StoreError> {
-        prepare(&db)?;
         let rows = snapshot(&db)?;
         let shared = Arc::new(Shared {
             rows: ArcSwap::from_pointee(rows),
@@ -140,6 +137,12 @@ impl Redb {
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
     }
 
+    /// The state after the last durable commit, for a reader that takes its time.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.shared.rows.load_full())
+    }
+
     /// Finishes what is queued and closes the file, so that the next open needs no repair.
     ///
     /// # Errors
@@ -162,7 +165,8 @@ impl Redb {
         keys.iter().map(|key| read(&rows, key)).collect()
     }
 
-    /// After one failed read redb refuses all others, so it is the end for this engine as well.
+    /// After one failed read redb refuses all others, so it is the end for this engine as well. A row whose checksum is
+    /// wrong is not: whoever asked for it is told, and all others are served.
     fn noticed<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Unavailable(reason)) = &outcome {
             self.shared.fail(format!("a read failed: {reason}"));
@@ -182,15 +186,15 @@ impl Redb {
                 Order::Ascending => range.next(),
                 Order::Descending => range.next_back(),
             };
-            let Some(row) = row else { break };
-            let (key, value) = row.map_err(unavailable)?;
+            let Some(found_row) = row else { break };
+            let (key, value) = found_row.map_err(unavailable)?;
             if span.follow {
-                let target = Key::target(key.value())
-                    .ok_or_else(|| StoreError::Corrupt("an index entry points nowhere".into()))?;
-                let record = read(&rows, &target)?;
-                found.push(record.ok_or_else(|| StoreError::Corrupt("an index entry has no record".into()))?);
+                let entry = Key::from_bytes(key.value());
+                let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
+                let target = Key::target(key.value()).ok_or_else(|| lost("it points nowhere"))?;
+                found.push(read(&rows, &target)?.ok_or_else(|| lost("its record is not there"))?);
             } else {
-                found.push(decode(Key::from_bytes(key.value()), value.value())?);
+                found.push(row::decode(Key::from_bytes(key.value()), value.value())?);
             }
         }
         Ok(found)
@@ -247,62 +251,8 @@ impl Store for Redb {
     }
 }
 
-/// Makes a new file whole before it gets its name, so that a crash meanwhile leaves none that cannot be opened; readable
-/// by its owner alone. redb does not make the directory entry durable: without that a power cut can lose the whole file.
-fn make_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
-    let failed = |error: std::io::Error| StoreError::Unavailable(format!("cannot make {}: {error}", path.display()));
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".new");
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    drop(options.open(&unfinished).map_err(failed)?);
-    let db = builder.create(&unfinished).map_err(|error| refusal(path, error))?;
-    prepare(&db)?;
-    db.close().map_err(unavailable)?;
-    std::fs::rename(&unfinished, path).map_err(failed)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    std::fs::File::open(parent).and_then(|directory| directory.sync_all()).map_err(failed)
-}
-
 fn unavailable(error: impl std::fmt::Display) -> StoreError {
     StoreError::Unavailable(error.to_string())
-}
-
-fn refusal(path: &Path, error: DatabaseError) -> StoreError {
-    let shown = path.display();
-    match error {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} is in use by another process")),
-        DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
-            StoreError::Corrupt(format!("{shown} is not a store of this program, or is damaged ({error})"))
-        }
-        DatabaseError::Storage(redb::StorageError::Corrupted(detail)) => {
-            StoreError::Corrupt(format!("{shown} is damaged ({detail}); restore it from a backup"))
-        }
-        other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),
-    }
-}
-
-/// Makes the tables of a new file, and refuses a file that a later version wrote.
-fn prepare(db: &Database) -> Result<(), StoreError> {
-    let mut transaction = db.begin_write().map_err(unavailable)?;
-    transaction.set_two_phase_commit(true);
-    {
-        let mut meta = transaction.open_table(META).map_err(unavailable)?;
-        let found = meta.get("schema_version").map_err(unavailable)?.map(|version| version.value());
-        match found {
-            Some(SCHEMA_VERSION) => return Ok(()),
-            Some(other) => {
-                return Err(StoreError::Unavailable(format!(
-                    "the store has schema version {other}, this program knows {SCHEMA_VERSION}: run the version that wrote it"
-                )));
-            }
-            None => drop(meta.insert("schema_version", SCHEMA_VERSION).map_err(unavailable)?),
-        }
-        transaction.open_table(ROWS).map_err(unavailable)?;
-    }
-    transaction.commit().map_err(unavailable)
 }
 
 fn snapshot(db: &Database) -> Result<Rows, StoreError> {
@@ -311,35 +261,7 @@ fn snapshot(db: &Database) -> Result<Rows, StoreError> {
 
 fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError> {
     let value = rows.get(key.as_bytes()).map_err(unavailable)?;
-    value.map(|value| decode(key.clone(), value.value())).transpose()
-}
-
-fn decode(key: Key, stored: &[u8]) -> Result<Record, StoreError> {
-    let (revision, value) = split(stored)?;
-    Ok(Record { key, revision, value: Bytes::copy_from_slice(value) })
-}
-
-fn split(stored: &[u8]) -> Result<(Revision, &[u8]), StoreError> {
-    match stored.split_first() {
-        None => Ok((0, stored)),
-        Some((&FORMAT, rest)) if rest.len() >= HEADER - 1 => {
-            let (revision, value) = rest.split_at(HEADER - 1);
-            let revision = revision.try_into().map_err(|_| StoreError::Corrupt("a record has no revision".into()))?;
-            Ok((u64::from_be_bytes(revision), value))
-        }
-        Some((format, _)) => Err(StoreError::Corrupt(format!("a record has the unknown format {format}"))),
-    }
-}
-
-fn encode(revision: Revision, value: &[u8]) -> Vec<u8> {
-    if revision == 0 && value.is_empty() {
-        return Vec::new();
-    }
-    let mut stored = Vec::with_capacity(HEADER + value.len());
-    stored.push(FORMAT);
-    stored.extend_from_slice(&revision.to_be_bytes());
-    stored.extend_from_slice(value);
-    stored
+    value.map(|value| row::decode(key.clone(), value.value())).transpose()
 }
 
 fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
@@ -373,17 +295,21 @@ fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
 }
 
 /// One transaction for all of them; each one's checks see the writes of those before it.
-fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Commit>, StoreError> {
+fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Outcome>, StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
     let mut outcomes = Vec::with_capacity(batches.len());
     {
         let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
         for batch in batches {
-            outcomes.push(apply_one(&mut rows, batch)?);
+            match apply_one(&mut rows, batch) {
+                // Found by a check, before any write of its batch: the others are none the worse for it.
+                damaged @ Err(StoreError::Corrupt(_)) => outcomes.push(damaged),
+                outcome => outcomes.push(Ok(outcome?)),
+            }
         }
     }
-    let applied = outcomes.iter().filter(|outcome| **outcome == Commit::Applied).count();
+    let applied = outcomes.iter().filter(|outcome| **outcome == Ok(Commit::Applied)).count();
     if applied == 0 {
         transaction.abort().map_err(unavailable)?;
         return Ok(outcomes);
@@ -399,7 +325,8 @@ fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Comm
 fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -> Result<Commit, StoreError> {
     for check in batch.checks {
         let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;
-        let revision = stored.map(|stored| split(stored.value()).map(|(revision, _)| revision)).transpose()?;
+        let revision =
+            stored.map(|stored| row::split(check.key(), stored.value()).map(|(revision, _)| revision)).transpose()?;
         let holds = match &check {
             Check::At(_, expected) => revision == Some(*expected),
             Check::Present(_) => revision.is_some(),
@@ -412,7 +339,7 @@ fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -
     for write in batch.writes {
         match write {
             Write::Put(key, revision, value) => {
-                drop(rows.insert(key.as_bytes(), encode(revision, &value).as_slice()).map_err(unavailable)?)
+                drop(rows.insert(key.as_bytes(), row::encode(&key, revision, &value).as_slice()).map_err(unavailable)?)
             }
             Write::Delete(key) => drop(rows.remove(key.as_bytes()).map_err(unavailable)?),
         }
@@ -422,14 +349,14 @@ fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -
 
 fn answer(
     shared: &Shared,
-    outcome: Result<Vec<Commit>, StoreError>,
+    outcome: Result<Vec<Outcome>, StoreError>,
     answers: Vec<oneshot::Sender<Result<Commit, StoreError>>>,
 ) {
     match outcome {
         Ok(outcomes) => {
             for (answer, outcome) in answers.into_iter().zip(outcomes) {
                 // A caller that went away does not undo what was committed for it.
-                let _ = answer.send(Ok(outcome));
+                let _ = answer.send(outcome);
             }
         }
         Err(error) => {

@@ -4,6 +4,7 @@ use crate::{
     app::App,
     gate,
     http::{
+        backup,
         call::{BodyStream, Call, read_body},
         reply::{Problem, Reply, etag, lists},
         write::write,
@@ -115,6 +116,9 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
     if !app.is_admin(presented(call)?) {
         return Err(Problem::NotAdmin);
     }
+    if found.endpoint.action == Action::Backup {
+        return backup::start(app, call);
+    }
     if found.endpoint.action == Action::Status {
         page::no_parameters(call.query())?;
         return Ok(Reply::json(status::body(app).await?.into()));
@@ -223,7 +227,8 @@ async fn get(app: &App, organization: Uuid, collection: &Collection, id: &str, c
     page::no_parameters(call.query())?;
     let Record { revision, value, .. } = operation::get(app.store(), organization, collection.spec, id).await?;
     if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
-        let unchanged = Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), headers: HeaderMap::new() };
+        let unchanged =
+            Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), headers: HeaderMap::new(), stream: None };
         return Ok(unchanged.with(header::ETAG, &etag(revision)));
     }
     Ok(Reply::object(value, revision))

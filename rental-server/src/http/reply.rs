@@ -1,11 +1,20 @@
 //! Answers: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`, "Errors").
 
 use bytes::Bytes;
+use futures_util::Stream;
 use rental_core::{
     error::{Error, FieldCode, FieldError, KeyProblem},
     store::Revision,
 };
 use serde::Serialize;
+use std::{
+    any::Any,
+    io,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll},
+};
+use tokio::sync::mpsc::Receiver;
 use uuid::Uuid;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
@@ -263,12 +272,45 @@ pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
     pub(crate) headers: HeaderMap,
+    /// In the place of `body`.
+    pub(crate) stream: Option<Streamed>,
+}
+
+/// A body that is made while it is sent. An error in it breaks the answer off.
+#[derive(Debug)]
+pub(crate) struct Streamed {
+    parts: Receiver<io::Result<Bytes>>,
+    held: Held,
+}
+
+/// What lives as long as a streamed body: the accept loop puts the request's place in its traffic here, so that a
+/// connection with an answer on its way does not count as silent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held(pub(crate) Arc<OnceLock<Box<dyn Any + Send + Sync>>>);
+
+impl Streamed {
+    pub(crate) fn new(parts: Receiver<io::Result<Bytes>>) -> Self {
+        Self { parts, held: Held::default() }
+    }
+}
+
+impl Stream for Streamed {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.parts.poll_recv(context)
+    }
 }
 
 impl Reply {
     /// 200 with JSON.
     pub(crate) fn json(body: Bytes) -> Self {
-        Self { status: StatusCode::OK, body, headers: HeaderMap::with_capacity(6) }
+        Self { status: StatusCode::OK, body, headers: HeaderMap::with_capacity(6), stream: None }
+    }
+
+    /// 200 with a body that is still to be made.
+    pub(crate) fn stream(stream: Streamed) -> Self {
+        Self { stream: Some(stream), ..Self::json(Bytes::new()) }
     }
 
     /// 200 with a page that may do no more than `policy` says.
@@ -312,7 +354,7 @@ impl Reply {
     /// The answer to a problem, with the headers that tell a client what to do next.
     pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
         let (status, body) = render(problem, request_id);
-        let reply = Self { status, body, headers: HeaderMap::new() };
+        let reply = Self { status, body, headers: HeaderMap::new(), stream: None };
         match problem {
             Problem::Core(Error::Unauthenticated(_)) | Problem::NotAdmin => {
                 reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
@@ -347,8 +389,8 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, revision: Revision) 
 }
 
 /// Adds what every response carries and turns it into bytes on the wire.
-pub(crate) fn finish(reply: Reply, request_id: &str) -> Response<Bytes> {
-    let Reply { status, body, mut headers } = reply;
+pub(crate) fn finish(reply: Reply, request_id: &str) -> warp::reply::Response {
+    let Reply { status, body, mut headers, stream } = reply;
     if status != StatusCode::NOT_MODIFIED {
         headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
     }
@@ -357,7 +399,15 @@ pub(crate) fn finish(reply: Reply, request_id: &str) -> Response<Bytes> {
         HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static("")),
     );
     headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(crate::API_VERSION));
-    let mut response = Response::new(body);
+    let mut response = match stream {
+        None => warp::Reply::into_response(Response::new(body)),
+        Some(stream) => {
+            let held = stream.held.clone();
+            let mut response = warp::Reply::into_response(warp::reply::stream(stream));
+            response.extensions_mut().insert(held);
+            response
+        }
+    };
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response

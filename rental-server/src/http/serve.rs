@@ -14,7 +14,7 @@ use crate::{
     },
     routes::Found,
 };
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use rental_core::error::Error;
 use std::{
     future::Future,
@@ -28,14 +28,14 @@ use std::{
 };
 use warp::{
     Filter,
-    http::{HeaderValue, Response, header},
+    http::{HeaderValue, header},
 };
 
 /// The filter that serves one request with this head.
 pub(crate) fn filter(
     app: Arc<App>,
     head: Arc<Head>,
-) -> impl Filter<Extract = (Response<Bytes>,), Error = warp::Rejection> + Clone {
+) -> impl Filter<Extract = (warp::reply::Response,), Error = warp::Rejection> + Clone {
     warp::method().and(warp::body::stream()).then(move |method, body| {
         let (app, head) = (Arc::clone(&app), Arc::clone(&head));
         async move {
@@ -47,7 +47,7 @@ pub(crate) fn filter(
     })
 }
 
-async fn serve<B: BodyStream>(app: &App, call: Call, body: B) -> Response<Bytes> {
+async fn serve<B: BodyStream>(app: &App, call: Call, body: B) -> warp::reply::Response {
     let mut body = pin!(body);
     let (row, outcome) = match app.routes.find(&call.method, call.path()) {
         Ok(found) => (Some(found.row), guarded(app, &found, &call, body.as_mut()).await),

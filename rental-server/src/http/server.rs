@@ -4,7 +4,7 @@
 
 use crate::{
     app::App,
-    http::{call::Head, serve},
+    http::{call::Head, reply::Held, serve},
 };
 use hyper::{
     Request,
@@ -162,7 +162,11 @@ async fn connection(
         let request = seen.begin();
         async move {
             let answer = answer.await;
-            drop(request);
+            // A streamed answer is on its way for as long as its body lives.
+            match answer.as_ref().ok().and_then(|answer| answer.extensions().get::<Held>()) {
+                Some(held) => drop(held.0.set(Box::new(request))),
+                None => drop(request),
+            }
             answer
         }
     });

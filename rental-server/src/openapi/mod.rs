@@ -45,6 +45,7 @@ pub(crate) fn value(routes: &Routes) -> Value {
 fn tags() -> Value {
     let mut tags: Vec<Value> =
         crate::routes::specs().map(|spec| json!({"name": tag(spec), "description": spec.doc})).collect();
+    tags.push(json!({"name": "Store", "description": "Everything at once, for the operator."}));
     tags.push(json!({"name": "Service", "description": "Health, status, metrics and this document."}));
     Value::Array(tags)
 }
@@ -74,10 +75,10 @@ fn paths(routes: &Routes) -> Value {
 
 fn operation(endpoint: &Endpoint) -> Value {
     let Some(collection) = endpoint.collection else {
-        return if endpoint.guard == Guard::Admin {
-            parts::status_operation()
-        } else {
-            parts::open_operation(endpoint)
+        return match endpoint.action {
+            Action::Backup => parts::backup(),
+            Action::Status => parts::status_operation(),
+            _ => parts::open_operation(endpoint),
         };
     };
     let spec = collection.spec;
@@ -125,6 +126,7 @@ pub(crate) fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Suggest => format!("suggestCustomersOf{many}"),
         Action::Attach => format!("attach{many}"),
         Action::Status
+        | Action::Backup
         | Action::Health
         | Action::Ready
         | Action::Metrics
@@ -160,6 +162,7 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::Suggest => format!("Suggest who pays for {many}"),
         Action::Attach => format!("Attach {many} to who clearly pays"),
         Action::Status
+        | Action::Backup
         | Action::Health
         | Action::Ready
         | Action::Metrics

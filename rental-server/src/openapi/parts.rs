@@ -165,6 +165,26 @@ pub(super) fn status_operation() -> Value {
     })
 }
 
+/// The whole store as a stream.
+pub(super) fn backup() -> Value {
+    let pace = json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}});
+    let mut headers = common_headers();
+    headers["Content-Disposition"] = json!({"description": "A name for the file.", "schema": {"type": "string"}});
+    let mut responses = json!({"200": {"description": "The archive. It ends with a SHA-256 of itself.", "headers": headers, "content": {"application/octet-stream": {}}}});
+    for status in ["400", "401", "409", "500", "503"] {
+        responses[status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+    }
+    json!({
+        "operationId": "getBackup",
+        "tags": ["Store"],
+        "summary": "Back up the store",
+        "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the admin token.",
+        "security": [{"adminToken": []}],
+        "parameters": [pace],
+        "responses": responses,
+    })
+}
+
 /// Health, metrics and documents.
 pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
     let (id, summary, media, schema) = match endpoint.action {

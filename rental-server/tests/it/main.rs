@@ -5,6 +5,7 @@
 mod support;
 
 mod auth;
+mod backup;
 mod cli;
 mod conditional;
 mod connections;

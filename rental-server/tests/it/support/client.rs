@@ -118,6 +118,23 @@ impl Connection {
         self.stream.get_mut().write_all(bytes)
     }
 
+    /// Reads a body in chunks to its end.
+    fn read_chunks(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            let length = usize::from_str_radix(line.trim_end(), 16).map_err(|_| std::io::ErrorKind::UnexpectedEof)?;
+            let start = body.len();
+            body.resize(start + length, 0);
+            self.stream.read_exact(&mut body[start..])?;
+            self.stream.read_exact(&mut [0; 2])?;
+            if length == 0 {
+                return Ok(body);
+            }
+        }
+    }
+
     /// Reads one answer.
     pub(crate) fn read_reply(&mut self, bodyless: bool) -> std::io::Result<Reply> {
         let mut line = String::new();
@@ -140,7 +157,9 @@ impl Connection {
         }
         let mut reply = Reply { status, headers, body: Vec::new() };
         let length = reply.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-        if !bodyless && status != 304 {
+        if !bodyless && reply.header("transfer-encoding") == Some("chunked") {
+            reply.body = self.read_chunks()?;
+        } else if !bodyless && status != 304 {
             reply.body = vec![0; length];
             self.stream.read_exact(&mut reply.body)?;
         }

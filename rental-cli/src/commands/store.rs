@@ -1,0 +1,259 @@
+//! `store`: looking after the data itself. The only place that opens a store; the server must not have it open then.
+
+mod backup;
+
+use super::Group;
+use crate::{
+    cli::with_examples,
+    failure::Failure,
+    output::{self, Output},
+    progress::Progress,
+    session::Session,
+    verbs,
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{
+    integrity::{self, Report},
+    store::{
+        StoreError,
+        archive::{ArchiveError, Reader},
+        redb::{self, Closed, IN_USE, RestoreError},
+    },
+};
+use serde_json::json;
+use std::{
+    fs::File,
+    io::BufReader,
+    path::{Path, PathBuf},
+};
+
+pub(super) const GROUP: Group = Group { name: "store", command, run };
+
+/// Memory for pages while a store is open here.
+const CACHE_BYTES: usize = 256 << 20;
+
+fn command() -> Command {
+    let check = ["rental-cli store check redb:/var/lib/rental/rental.redb"];
+    let compact = ["rental-cli store compact redb:/var/lib/rental/rental.redb"];
+    let backup = [
+        "rental-cli store backup --to /backup/rental-2026-05-05.backup",
+        "rental-cli store backup --to latest.backup --force --pace full",
+    ];
+    let restore = ["rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb"];
+    let url = |about| {
+        Command::new("")
+            .about(about)
+            .arg(Arg::new("url").value_name("URL").required(true).value_parser(store_path).help("The store, redb:PATH"))
+    };
+    let command = Command::new(GROUP.name)
+        .about("The data itself: back up, restore, check, compact (operator)")
+        .subcommand(with_examples(backup::command(), &backup))
+        .subcommand(with_examples(
+            Command::new("restore")
+                .about("Make a new store from a backup")
+                .arg(path("file", "FILE", "The backup"))
+                .arg(
+                    Arg::new("to")
+                        .long("to")
+                        .value_name("URL")
+                        .required(true)
+                        .value_parser(store_path)
+                        .help("The store to make, redb:PATH; nothing may be there yet"),
+                ),
+            &restore,
+        ))
+        .subcommand(with_examples(
+            url("Look at every page and row of a store that no server has open; changes nothing").name("check"),
+            &check,
+        ))
+        .subcommand(with_examples(
+            url("Give unused space in the file back; the server must not run").name("compact"),
+            &compact,
+        ));
+    with_examples(command, &[backup[0], restore[0], check[0]])
+}
+
+/// A file that is named in any way that the system allows.
+fn path(id: &'static str, name: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).value_name(name).required(true).value_parser(clap::value_parser!(PathBuf)).help(help)
+}
+
+/// `--force`.
+fn force(help: &'static str) -> Arg {
+    Arg::new("force").long("force").action(ArgAction::SetTrue).help(help)
+}
+
+/// `redb:PATH`.
+fn store_path(url: &str) -> Result<PathBuf, String> {
+    match url.split_once(':') {
+        Some(("redb", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+        Some(("postgres" | "postgresql", _)) => Err("PostgreSQL is not supported yet; use redb:PATH".into()),
+        _ => Err("is no store: use redb:PATH, such as redb:/var/lib/rental/rental.redb".into()),
+    }
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    // Reading damaged pages can panic; that is caught, and told in the report.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (verb, matches) = verbs::verb(matches)?;
+    match verb {
+        "check" => check(of(matches, "url"), &session.out),
+        "compact" => compact(of(matches, "url"), &session.out),
+        "restore" => restore(of(matches, "file"), of(matches, "to"), &session.out),
+        _ => backup::run(matches, session),
+    }
+}
+
+fn of<'m>(matches: &'m ArgMatches, id: &str) -> &'m Path {
+    matches.get_one::<PathBuf>(id).map_or_else(|| Path::new(""), PathBuf::as_path)
+}
+
+/// Prints one object, as JSON or field by field.
+fn show(out: &Output, object: &serde_json::Value) -> Result<(), Failure> {
+    out.object(&object.to_string())
+}
+
+fn check(path: &Path, out: &Output) -> Result<(), Failure> {
+    let report = match Closed::open(path, CACHE_BYTES) {
+        Ok(closed) => {
+            let mut progress = Progress::count(closed.count(), "rows");
+            integrity::of_file(&closed, &mut |rows| progress.at(rows))
+        }
+        Err(StoreError::Corrupt(detail)) => {
+            let mut report = Report::default();
+            report.add(path.display().to_string(), detail);
+            report
+        }
+        Err(error) => return Err(failure(error)),
+    };
+    tell(path, &report, out)?;
+    if report.problems == 0 {
+        return Ok(());
+    }
+    Err(Failure::Unsuccessful {
+        kind: "damaged",
+        problem: format!("{} has {} problems", path.display(), report.problems),
+        hint: "keep a copy of the file, then restore the last good backup with `rental-cli store restore`",
+    })
+}
+
+fn tell(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
+    if out.json {
+        return show(
+            out,
+            &json!({
+                "object": "store_check", "store": format!("redb:{}", path.display()), "sound": report.problems == 0,
+                "rows": report.rows, "records": report.records, "problems": report.problems, "listed": report.listed,
+            }),
+        );
+    }
+    let mut fields = vec![("rows".to_owned(), Some(report.rows.to_string()))];
+    fields.extend(report.records.iter().map(|(object, count)| (format!("{object} records"), Some(count.to_string()))));
+    fields.push(("problems".to_owned(), Some(report.problems.to_string())));
+    out.fields(&fields)?;
+    for problem in &report.listed {
+        output::print(&format!(
+            "{}: {}\n",
+            crate::record::printable(&problem.place),
+            crate::record::printable(&problem.what)
+        ))?;
+    }
+    let hidden = report.problems - report.listed.len() as u64;
+    if hidden > 0 {
+        out.note(&format!("{hidden} more problems are not listed"));
+    }
+    Ok(())
+}
+
+fn compact(path: &Path, out: &Output) -> Result<(), Failure> {
+    let progress = Progress::busy("compacting");
+    let made = redb::compact(path, CACHE_BYTES).map_err(failure)?;
+    progress.finish();
+    show(
+        out,
+        &json!({
+            "object": "store_compaction", "store": format!("redb:{}", path.display()),
+            "bytes_before": made.before, "bytes_after": made.after,
+        }),
+    )
+}
+
+fn restore(file: &Path, to: &Path, out: &Output) -> Result<(), Failure> {
+    let opened = File::open(file).map_err(|error| Failure::Io { doing: format!("read {}", file.display()), error })?;
+    let mut archive = Reader::open(BufReader::new(opened)).map_err(|error| unfit(file, error))?;
+    let mut progress = Progress::count(None, "rows");
+    let made = redb::restore(to, CACHE_BYTES, &mut archive, &mut |rows| progress.at(rows));
+    progress.finish();
+    let created_at = archive.header().created_at;
+    let made = made.map_err(|error| match error {
+        RestoreError::Archive(error) => unfit(file, error),
+        RestoreError::Version(version) => Failure::Unsuccessful {
+            kind: "version",
+            problem: format!(
+                "{} holds a store of schema version {version}, this program knows {}",
+                file.display(),
+                redb::SCHEMA_VERSION
+            ),
+            hint: "restore it with the version of rental-cli that belongs to the server that wrote it",
+        },
+        RestoreError::Exists => Failure::InTheWay {
+            problem: format!("{} is there already", to.display()),
+            hint: "a restore makes a new store; choose another path, or move that file away",
+        },
+        RestoreError::Store(error) => failure(error),
+    })?;
+    show(
+        out,
+        &json!({
+            "object": "store_restore", "store": format!("redb:{}", to.display()), "created_at": created_at,
+            "rows": made.archive.rows, "bytes": made.bytes, "sha256": made.archive.sha256,
+        }),
+    )?;
+    out.note(
+        "the admin token and the master key are not in a backup: put the files of the old store beside the new one",
+    );
+    Ok(())
+}
+
+fn failure(error: StoreError) -> Failure {
+    let (kind, hint) = match &error {
+        StoreError::Corrupt(_) => {
+            ("damaged", "`rental-cli store check` says what; restore a backup with `rental-cli store restore`")
+        }
+        StoreError::Unavailable(text) if text.contains(IN_USE) => {
+            ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
+        }
+        _ => ("store", "check the path, its permissions and the disk"),
+    };
+    let problem = match error {
+        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        other => other.to_string(),
+    };
+    Failure::Unsuccessful { kind, problem, hint }
+}
+
+/// For a backup that cannot be used.
+fn unfit(file: &Path, error: ArchiveError) -> Failure {
+    match error {
+        ArchiveError::Io(error) => Failure::Io { doing: format!("read {}", file.display()), error },
+        other => Failure::Unsuccessful {
+            kind: "backup",
+            problem: format!("{}: {other}", file.display()),
+            hint: "use another backup; nothing was made of this one",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_named_by_its_engine_and_path() {
+        assert_eq!(store_path("redb:a:b"), Ok(PathBuf::from("a:b")));
+        assert!(store_path("postgres://db/rental").is_err_and(|told| told.contains("not supported yet")));
+        for bad in ["", "redb:", "rental.redb", "http://localhost"] {
+            assert!(store_path(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What is done to a file that no program has open: making it small, making it anew from a backup.
+
+use super::{Closed, SCHEMA_VERSION, file, look::Found, unavailable};
+use crate::store::{
+    Record, StoreError,
+    archive::{ArchiveError, Reader, Summary},
+};
+use redb::Builder;
+use sha2::{Digest, Sha256};
+use std::{
+    io::Read,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+/// Most bytes of rows in one transaction of a restore.
+const STEP: usize = 32 << 20;
+
+/// Bytes of a file before and after.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Compacted {
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
+}
+
+/// Gives the space in the file back that deleted and replaced rows left.
+///
+/// # Errors
+/// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be written.
+pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
+    let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
+    let mut db = file::open(path, cache_bytes, false)?;
+    let before = size()?;
+    let compacting = AssertUnwindSafe(|| {
+        // Each round moves what it can; at some point there is nothing left to move.
+        while db.compact().map_err(unavailable)? {}
+        db.close().map_err(unavailable)
+    });
+    let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
+    catch_unwind(compacting).unwrap_or_else(|_| Err(damaged()))?;
+    Ok(Compacted { before, after: size()? })
+}
+
+/// What a restore made.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Restored {
+    /// What the backup's end says.
+    pub archive: Summary,
+    /// Bytes of the new file.
+    pub bytes: u64,
+}
+
+/// Why there was no restore. Nothing lies under the name then.
+#[derive(Debug)]
+pub enum RestoreError {
+    /// The backup is at fault.
+    Archive(ArchiveError),
+    /// The backup holds a store of another version.
+    Version(u64),
+    /// There is something at the path already.
+    Exists,
+    /// The new store is at fault.
+    Store(StoreError),
+}
+
+impl From<StoreError> for RestoreError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Makes a new file at `path` from a backup. It has that name only once it is whole, read back, and on disk.
+///
+/// `progress` is told the rows so far.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn restore<R: Read>(
+    path: &Path,
+    cache_bytes: usize,
+    archive: &mut Reader<R>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Restored, RestoreError> {
+    if archive.header().schema_version != SCHEMA_VERSION {
+        return Err(RestoreError::Version(archive.header().schema_version));
+    }
+    if path.exists() {
+        return Err(RestoreError::Exists);
+    }
+    let unfinished = file::Unfinished::beside(path)?;
+    let mut builder = Builder::new();
+    let db = unfinished.database(builder.set_cache_size(cache_bytes))?;
+    file::prepare(&db)?;
+    let (mut waiting, mut size, mut digest, mut rows) = (Vec::new(), 0, Sha256::new(), 0u64);
+    while let Some(frame) = archive.next_frame().map_err(RestoreError::Archive)? {
+        rows += frame.len() as u64;
+        for record in frame {
+            note(&mut digest, &record);
+            size += record.key.as_bytes().len() + record.value.len();
+            waiting.push(record);
+        }
+        if size > STEP {
+            file::add(&db, &waiting)?;
+            (size, waiting) = (0, Vec::new());
+            progress(rows);
+        }
+    }
+    let summary = archive.summary().cloned().ok_or(RestoreError::Archive(ArchiveError::Unread))?;
+    file::add(&db, &waiting)?;
+    db.close().map_err(unavailable)?;
+    progress(rows);
+    verify(unfinished.path(), cache_bytes, rows, digest)?;
+    let bytes = std::fs::metadata(unfinished.path()).map_err(unavailable)?.len();
+    unfinished.publish()?;
+    Ok(Restored { archive: summary, bytes })
+}
+
+/// Reads the new file from one end to the other: every page, every row, all as they came.
+fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result<(), StoreError> {
+    let closed = Closed::open(path, cache_bytes)?;
+    let (mut digest, mut found, mut problem) = (Sha256::new(), 0, closed.pages().err().map(str::to_owned));
+    closed.walk(&mut |step| {
+        match step {
+            Found::Row(record) => {
+                note(&mut digest, &record);
+                found += 1;
+            }
+            Found::Damaged(_, error) => problem = Some(error.to_string()),
+            Found::Gap(_, detail) => problem = Some(detail),
+        }
+        problem.is_none()
+    });
+    if problem.is_none() && found == rows && digest.finalize() == written.finalize() {
+        return Ok(());
+    }
+    let detail = problem.unwrap_or_else(|| format!("{found} of {rows} rows were read back"));
+    Err(StoreError::Corrupt(format!("what was written could not be read back as it was ({detail}); check the disk")))
+}
+
+fn note(digest: &mut Sha256, record: &Record) {
+    for part in [record.key.as_bytes(), &record.revision.to_be_bytes(), &record.value] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+}

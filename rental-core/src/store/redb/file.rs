@@ -1,0 +1,171 @@
+//! The file under the engine: made whole or not at all, opened, refused in a sentence.
+
+use super::{IN_USE, META, ROWS, SCHEMA_VERSION, row, unavailable};
+use crate::store::{Record, StoreError};
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+};
+
+/// Opens the file at `path`, or makes it when `make` says so.
+pub(super) fn open(path: &Path, cache_bytes: usize, make: bool) -> Result<Database, StoreError> {
+    let mut builder = Builder::new();
+    builder.set_cache_size(cache_bytes);
+    // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
+    let open = AssertUnwindSafe(|| {
+        if make && !path.exists() {
+            make_file(&builder, path)?;
+        }
+        let db = if make { builder.create(path) } else { builder.open(path) }.map_err(|error| refusal(path, error))?;
+        if make { prepare(&db) } else { recognize(&db, path) }?;
+        Ok(db)
+    });
+    let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
+    catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+}
+
+/// Makes a new file whole before it gets its name, so that a crash meanwhile leaves none that cannot be opened.
+fn make_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
+    let unfinished = Unfinished::beside(path)?;
+    let db = unfinished.database(builder)?;
+    prepare(&db)?;
+    db.close().map_err(unavailable)?;
+    unfinished.publish()
+}
+
+/// A file under the name `PATH.new`, readable by its owner alone. It is gone unless it is published.
+pub(super) struct Unfinished<'p> {
+    path: &'p Path,
+    at: PathBuf,
+    published: bool,
+}
+
+impl<'p> Unfinished<'p> {
+    /// Takes the name `PATH.new`; what an interrupted run left there is overwritten.
+    pub(super) fn beside(path: &'p Path) -> Result<Self, StoreError> {
+        let mut at = path.as_os_str().to_owned();
+        at.push(".new");
+        let at = PathBuf::from(at);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&at).map_err(|error| cannot_make(&at, &error))?;
+        // Whoever is at work on it holds a lock.
+        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+            return Err(StoreError::Unavailable(format!("{} is being made by another process", at.display())));
+        }
+        file.set_len(0).map_err(|error| cannot_make(&at, &error))?;
+        Ok(Self { path, at, published: false })
+    }
+
+    pub(super) fn database(&self, builder: &Builder) -> Result<Database, StoreError> {
+        builder.create(&self.at).map_err(|error| refusal(&self.at, error))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.at
+    }
+
+    /// Gives the file its name, unless something has that name by now, and makes the name durable: redb does not, and
+    /// without it a power cut can lose the whole file.
+    pub(super) fn publish(mut self) -> Result<(), StoreError> {
+        let failed = |error: io::Error| cannot_make(self.path, &error);
+        File::open(&self.at).and_then(|file| file.sync_all()).map_err(failed)?;
+        // A link is refused where the name exists; a rename would take it away from another store.
+        match fs::hard_link(&self.at, self.path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            Err(_) if !self.path.exists() => fs::rename(&self.at, self.path).map_err(failed)?,
+            Err(error) => return Err(failed(error)),
+        }
+        let _ = fs::remove_file(&self.at);
+        self.published = true;
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or_else(|| Path::new("."));
+        File::open(parent).and_then(|directory| directory.sync_all()).map_err(failed)
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.published {
+            // If it stays, the next run overwrites it.
+            let _ = fs::remove_file(&self.at);
+        }
+    }
+}
+
+fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Unavailable(format!("cannot make {}: {error}", path.display()))
+}
+
+pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
+    let shown = path.display();
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} {IN_USE}")),
+        DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            StoreError::Corrupt(format!("{shown} is not a store of this program, or is damaged ({error})"))
+        }
+        DatabaseError::Storage(redb::StorageError::Corrupted(detail)) => {
+            StoreError::Corrupt(format!("{shown} is damaged ({detail}); restore it from a backup"))
+        }
+        other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),
+    }
+}
+
+/// Makes the tables of a new file, and refuses a file of another version.
+pub(super) fn prepare(db: &Database) -> Result<(), StoreError> {
+    let mut transaction = db.begin_write().map_err(unavailable)?;
+    transaction.set_two_phase_commit(true);
+    {
+        let mut meta = transaction.open_table(META).map_err(unavailable)?;
+        let found = meta.get("schema_version").map_err(unavailable)?.map(|version| version.value());
+        match found {
+            Some(version) => return known(version),
+            None => drop(meta.insert("schema_version", SCHEMA_VERSION).map_err(unavailable)?),
+        }
+        transaction.open_table(ROWS).map_err(unavailable)?;
+    }
+    transaction.commit().map_err(unavailable)
+}
+
+/// Refuses what this program did not write, without changing it.
+pub(super) fn recognize(db: &Database, path: &Path) -> Result<(), StoreError> {
+    let meta = match db.begin_read().map_err(unavailable)?.open_table(META) {
+        Err(redb::TableError::TableDoesNotExist(_)) => None,
+        meta => Some(meta.map_err(unavailable)?),
+    };
+    let version = meta.map(|meta| meta.get("schema_version").map(|version| version.map(|version| version.value())));
+    match version.transpose().map_err(unavailable)?.flatten() {
+        Some(version) => known(version),
+        None => Err(StoreError::Corrupt(format!("{} is a redb file, but no store of this program", path.display()))),
+    }
+}
+
+/// Refuses what another version wrote.
+pub(super) fn known(version: u64) -> Result<(), StoreError> {
+    if version == SCHEMA_VERSION {
+        return Ok(());
+    }
+    Err(StoreError::Unavailable(format!(
+        "the store has schema version {version}, this program knows {SCHEMA_VERSION}: run the version that wrote it"
+    )))
+}
+
+/// Adds rows that are not there yet, in one transaction.
+pub(super) fn add(db: &Database, records: &[Record]) -> Result<(), StoreError> {
+    let mut transaction = db.begin_write().map_err(unavailable)?;
+    transaction.set_two_phase_commit(true);
+    {
+        let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
+        for Record { key, revision, value } in records {
+            let stored = row::encode(key, *revision, value);
+            drop(rows.insert(key.as_bytes(), stored.as_slice()).map_err(unavailable)?);
+        }
+    }
+    transaction.commit().map_err(unavailable)
+}

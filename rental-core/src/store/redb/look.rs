@@ -1,0 +1,329 @@
+//! A closed file, looked at without a change to it, however damaged it is.
+//!
+//! redb checks page checksums while it opens a file, and writes as it does so. Here these writes stay in memory: the file
+//! is opened for reading alone. Damaged pages can make redb panic or walk in circles; each is caught, and reading goes
+//! on behind them.
+
+use super::{ROWS, Rows, file, row, unavailable};
+use crate::store::{Key, Record, StoreError, key};
+use redb::{
+    BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
+};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io,
+    ops::Bound,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// Most reads of the file between two rows: more means that damaged pages lead in circles.
+const MOST_READS: u64 = 4096;
+/// Most damaged places after which reading goes on.
+const MOST_GAPS: usize = 10_000;
+/// What every key begins with.
+const TAGS: &[u8] = b"acdhimnoqrsx";
+
+/// A file that no program has open.
+pub struct Closed {
+    path: PathBuf,
+    cache_bytes: usize,
+    open: Mutex<Option<(Database, Arc<Rows>)>>,
+    pages: Result<(), String>,
+    budget: Arc<AtomicU64>,
+}
+
+/// What reading from one end to the other comes upon.
+#[derive(Debug)]
+pub enum Found {
+    /// A row whose checksum is right.
+    Row(Record),
+    /// A row that is damaged.
+    Damaged(Key, StoreError),
+    /// Rows behind this key, if any, cannot be read, nor can be told how many.
+    Gap(Option<Key>, String),
+}
+
+impl Closed {
+    /// Opens the file for reading alone and checks the checksum of every page in use. Damage is no error here: see
+    /// [`Closed::pages`].
+    ///
+    /// # Errors
+    /// The file is not there, open in another process, of another version, or nothing in it can be read.
+    pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        let budget = Arc::new(AtomicU64::new(u64::MAX));
+        let mut closed = Self { path: path.to_owned(), cache_bytes, open: Mutex::new(None), pages: Ok(()), budget };
+        match closed.database(true) {
+            Ok(open) => closed.open = Mutex::new(Some(open)),
+            Err(StoreError::Corrupt(detail)) => {
+                closed.budget.store(MOST_READS, Ordering::Relaxed);
+                let open = closed.database(false).map_err(|_| StoreError::Corrupt(detail.clone()))?;
+                closed.open = Mutex::new(Some(open));
+                closed.pages = Err(detail);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(closed)
+    }
+
+    /// Whether every page in use has the checksum that it should have.
+    ///
+    /// # Errors
+    /// What redb says that is wrong.
+    pub fn pages(&self) -> Result<(), &str> {
+        match &self.pages {
+            Ok(()) => Ok(()),
+            Err(detail) => Err(detail),
+        }
+    }
+
+    /// How many rows there should be.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        self.guarded(|rows| rows.len().map_err(unavailable)).ok()
+    }
+
+    /// One record.
+    ///
+    /// # Errors
+    /// It is damaged, or so are the pages on the way to it.
+    pub fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+        self.guarded(|rows| super::read(rows, key))
+    }
+
+    /// Reads from one end to the other. `each` says whether to go on.
+    pub fn walk(&self, each: &mut dyn FnMut(Found) -> bool) {
+        let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
+        let mut cut = 0;
+        for _ in 0..MOST_GAPS {
+            let range = self.guarded(|rows| {
+                let from = from.as_ref().map(Vec::as_slice);
+                rows.range::<&[u8]>((from, Bound::Unbounded)).map_err(unavailable)
+            });
+            let problem = match range {
+                Ok(mut range) => loop {
+                    let next = self.guarded(|_| {
+                        let Some(next) = range.next() else { return Ok(None) };
+                        let (key, value) = next.map_err(unavailable)?;
+                        let key = Key::from_bytes(key.value());
+                        Ok(Some((key.clone(), row::decode(key, value.value()))))
+                    });
+                    let (key, record) = match next {
+                        Ok(None) => return,
+                        Ok(Some(next)) => next,
+                        Err(error) => break error,
+                    };
+                    if last.as_deref().is_some_and(|last| key.as_bytes() <= last) {
+                        break StoreError::Corrupt("the keys are out of order".into());
+                    }
+                    (last, cut) = (Some(key.as_bytes().to_vec()), 0);
+                    let found = record.map_or_else(|error| Found::Damaged(key, error), Found::Row);
+                    if !each(found) {
+                        return;
+                    }
+                },
+                Err(error) => error,
+            };
+            if cut == 0 && !each(Found::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
+                return;
+            }
+            cut += 1;
+            let Some(behind) = behind(last.as_deref(), cut) else { return };
+            from = Bound::Included(behind);
+        }
+    }
+
+    /// Runs `act` within the bound on reads; a panic is an error, after which the file is opened anew.
+    fn guarded<T>(&self, act: impl FnOnce(&Rows) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if self.pages.is_err() {
+            self.budget.store(MOST_READS, Ordering::Relaxed);
+        }
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (db, rows) = match open.take() {
+            Some(open) => open,
+            None => self.database(false)?,
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| act(&rows)));
+        match outcome {
+            // A failed read, as by the bound, stays failed in this handle.
+            Ok(Err(error @ StoreError::Unavailable(_))) => Err(error),
+            Ok(outcome) => {
+                *open = Some((db, rows));
+                outcome
+            }
+            Err(_) => Err(StoreError::Corrupt("pages on the way to it are damaged".into())),
+        }
+    }
+
+    fn database(&self, check: bool) -> Result<(Database, Arc<Rows>), StoreError> {
+        let path = &self.path;
+        let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
+        let file = File::open(path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        if len == 0 {
+            return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
+        }
+        let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
+        let backend = Aside {
+            file,
+            changes: Mutex::new(Changes { len, blocks: BTreeMap::new() }),
+            file_len: len,
+            budget: Arc::clone(&self.budget),
+        };
+        let open = AssertUnwindSafe(|| {
+            let mut builder = Builder::new();
+            builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(check);
+            let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
+            file::recognize(&db, path)?;
+            let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
+            Ok((db, Arc::new(rows)))
+        });
+        let damaged = || StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()));
+        catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+    }
+}
+
+/// Where to go on: behind all keys that begin like the last one, of which more bytes are cut off each time; in the end
+/// with the next kind of row.
+fn behind(last: Option<&[u8]>, cut: usize) -> Option<Vec<u8>> {
+    let last = last.unwrap_or(&[]);
+    match last.len().checked_sub(cut) {
+        Some(kept) if kept > 0 => Some(key::after(&Key::from_bytes(&last[..kept])).as_bytes().to_vec()),
+        _ => {
+            let tried = cut.saturating_sub(last.len());
+            let later = TAGS.iter().filter(|tag| last.first().is_none_or(|first| *tag > first));
+            later.copied().nth(tried).map(|tag| vec![tag])
+        }
+    }
+}
+
+/// Reads from the file, keeps writes to itself.
+#[derive(Debug)]
+struct Aside {
+    file: FileBackend,
+    file_len: u64,
+    changes: Mutex<Changes>,
+    budget: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct Changes {
+    len: u64,
+    blocks: BTreeMap<u64, Vec<u8>>,
+}
+
+/// Writes are kept in blocks of this size.
+const BLOCK: usize = 4096;
+
+impl Aside {
+    fn changes(&self) -> std::sync::MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the file has there; zeros behind its end.
+    fn original(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let there = usize::try_from(self.file_len.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
+        let (file, rest) = out.split_at_mut(there);
+        rest.fill(0);
+        if file.is_empty() { Ok(()) } else { self.file.read(offset, file) }
+    }
+}
+
+/// The blocks that `len` bytes at `offset` touch: number, place in the block, place in the bytes, how many.
+fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = offset + done as u64;
+        let within = (at % BLOCK as u64) as usize;
+        let count = (BLOCK - within).min(len - done);
+        let piece = (at / BLOCK as u64, within, done, count);
+        done += count;
+        (count > 0).then_some(piece)
+    })
+}
+
+impl StorageBackend for Aside {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.changes().len)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if self.budget.load(Ordering::Relaxed) != u64::MAX
+            && self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+        {
+            return Err(io::Error::other("the pages lead in circles"));
+        }
+        let changes = self.changes();
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > changes.len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.original(offset, out)?;
+        if !changes.blocks.is_empty() {
+            for (block, within, at, count) in pieces(offset, out.len()) {
+                if let Some(bytes) = changes.blocks.get(&block) {
+                    out[at..at + count].copy_from_slice(&bytes[within..within + count]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.changes().len = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut changes = self.changes();
+        for (block, within, at, count) in pieces(offset, data.len()) {
+            if let std::collections::btree_map::Entry::Vacant(place) = changes.blocks.entry(block) {
+                let mut bytes = vec![0; BLOCK];
+                self.original(block * BLOCK as u64, &mut bytes)?;
+                place.insert(bytes);
+            }
+            if let Some(bytes) = changes.blocks.get_mut(&block) {
+                bytes[within..within + count].copy_from_slice(&data[at..at + count]);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    // Whatever redb wants to lock is locked against writers: the descriptor can take no more, and reading needs no more.
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.query_lock_range(start, end)
+    }
+}

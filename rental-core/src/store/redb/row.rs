@@ -1,0 +1,99 @@
+//! A row as it lies in the file: a format byte, the revision, a checksum, the value. Markers are empty.
+//!
+//! redb checks its page checksums on repair only, never on a read. The checksum of each row is looked at on every read,
+//! so that a byte that rotted is never served: CRC-32 finds any one flipped bit and any burst of up to 32 of them.
+
+use crate::store::{Key, Record, Revision, StoreError};
+use bytes::Bytes;
+
+/// First byte of a stored value.
+const FORMAT: u8 = 2;
+/// Format byte, revision, checksum.
+const HEADER: usize = 1 + 8 + 4;
+
+/// The record that lies at `key`.
+pub(super) fn decode(key: Key, stored: &[u8]) -> Result<Record, StoreError> {
+    let (revision, value) = split(&key, stored)?;
+    Ok(Record { revision, value: Bytes::copy_from_slice(value), key })
+}
+
+/// Revision and value, once the checksum has been found right.
+pub(super) fn split<'s>(key: &Key, stored: &'s [u8]) -> Result<(Revision, &'s [u8]), StoreError> {
+    let damaged = |what: &str| StoreError::Corrupt(format!("{}: {what}", key.in_words()));
+    match stored.split_first() {
+        None => Ok((0, stored)),
+        Some((&FORMAT, _)) => {
+            let (header, value) =
+                stored.split_first_chunk::<HEADER>().ok_or_else(|| damaged("the row is cut short"))?;
+            let [_, revision @ .., a, b, c, d] = *header;
+            if u32::from_be_bytes([a, b, c, d]) != checksum(key, &revision, value) {
+                return Err(damaged("the checksum does not match"));
+            }
+            Ok((u64::from_be_bytes(revision), value))
+        }
+        Some((format, _)) => Err(damaged(&format!("the row has the unknown format {format}"))),
+    }
+}
+
+/// The bytes to store at `key`.
+pub(super) fn encode(key: &Key, revision: Revision, value: &[u8]) -> Vec<u8> {
+    if revision == 0 && value.is_empty() {
+        return Vec::new();
+    }
+    let revision = revision.to_be_bytes();
+    let mut stored = Vec::with_capacity(HEADER + value.len());
+    stored.push(FORMAT);
+    stored.extend_from_slice(&revision);
+    stored.extend_from_slice(&checksum(key, &revision, value).to_be_bytes());
+    stored.extend_from_slice(value);
+    stored
+}
+
+/// Over the key too: a row that turns up at another key is as wrong as one with another value.
+fn checksum(key: &Key, revision: &[u8; 8], value: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key.as_bytes());
+    hasher.update(revision);
+    hasher.update(value);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key(bytes: &[u8]) -> Key {
+        Key::from_bytes(bytes)
+    }
+
+    #[test]
+    fn a_marker_is_empty() {
+        assert_eq!(encode(&key(b"i"), 0, b""), b"");
+        assert_eq!(split(&key(b"i"), b""), Ok((0, &b""[..])));
+    }
+
+    #[test]
+    fn a_row_of_an_older_format_is_refused() {
+        let old = [&[1][..], &7u64.to_be_bytes(), b"{}"].concat();
+        assert!(matches!(split(&key(b"r"), &old), Err(StoreError::Corrupt(text)) if text.contains("format 1")));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded_at_its_key_alone(at in proptest::collection::vec(any::<u8>(), 1..60), revision: u64, value in proptest::collection::vec(any::<u8>(), 0..700), other: u8) {
+            let stored = encode(&key(&at), revision, &value);
+            prop_assert_eq!(split(&key(&at), &stored), Ok((revision, value.as_slice())));
+            let moved = [at.as_slice(), &[other]].concat();
+            prop_assert!(stored.is_empty() || split(&key(&moved), &stored).is_err());
+        }
+
+        #[test]
+        fn a_flipped_bit_anywhere_in_a_row_is_found(revision in 1u64.., value in proptest::collection::vec(any::<u8>(), 0..700), bit: prop::sample::Index) {
+            let mut stored = encode(&key(b"r1"), revision, &value);
+            let bit = bit.index(stored.len() * 8);
+            stored[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(matches!(split(&key(b"r1"), &stored), Err(StoreError::Corrupt(_))));
+        }
+    }
+}

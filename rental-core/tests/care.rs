@@ -1,0 +1,11 @@
+//! Looking after a store: damage is found and never served, a backup gives back the same rows, a restore is whole or
+//! nothing. `RENTAL_BIT_ROT=1000` flips a thousand bits instead of a hundred.
+
+#[path = "care/archive.rs"]
+mod archive;
+#[path = "care/damage.rs"]
+mod damage;
+#[path = "care/fleet.rs"]
+mod fleet;
+#[path = "care/restore.rs"]
+mod restore;

@@ -1,0 +1,305 @@
+//! Bytes that rot: found by a check, never served.
+
+use crate::fleet::{CACHE, dump, dump_file, fleet, get, wait};
+use redb::{Database, ReadableTable, TableDefinition};
+use rental_core::{
+    integrity::{self, Report},
+    resources::{rental, vehicle},
+    store::{
+        Batch, Check, Commit, Key, Record, Store, StoreError, Write,
+        redb::{Closed, Found, Redb},
+    },
+};
+use std::{collections::BTreeSet, fs, path::Path};
+
+const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
+
+fn report(path: &Path) -> Result<Report, StoreError> {
+    Closed::open(path, CACHE).map(|closed| integrity::of_file(&closed, &mut |_| {}))
+}
+
+/// Changes a row behind the engine's back.
+fn tamper(path: &Path, key: &Key, change: impl FnOnce(&mut Vec<u8>)) {
+    let db = Database::open(path).unwrap();
+    let transaction = db.begin_write().unwrap();
+    {
+        let mut rows = transaction.open_table(ROWS).unwrap();
+        let mut stored = rows.get(key.as_bytes()).unwrap().map(|row| row.value().to_vec()).unwrap_or_default();
+        change(&mut stored);
+        rows.insert(key.as_bytes(), stored.as_slice()).unwrap();
+    }
+    transaction.commit().unwrap();
+}
+
+fn of_tag<'r>(rows: &'r [Record], tag: u8) -> impl Iterator<Item = &'r Record> {
+    rows.iter().filter(move |row| row.key.as_bytes()[0] == tag)
+}
+
+fn record_of<'r>(rows: &'r [Record], tag: u8) -> &'r Record {
+    of_tag(rows, b'r').find(|row| row.key.as_bytes()[17] == tag).unwrap()
+}
+
+#[test]
+fn a_rotten_row_is_told_to_who_reads_it_and_to_nobody_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 10);
+    let rows = dump_file(&path);
+    let (rotten, sound) = (record_of(&rows, rental::SPEC.tag), record_of(&rows, vehicle::SPEC.tag));
+    tamper(&path, &rotten.key, |stored| stored[40] ^= 1);
+    let store = Redb::open(&path, CACHE).unwrap();
+    let Err(StoreError::Corrupt(told)) = get(&store, &rotten.key) else { panic!("rot was served") };
+    let id = rotten.key.id().unwrap().to_string();
+    assert!(told.starts_with(&format!("rental {id} of organization ")), "{told}");
+    assert!(told.contains(&hex::encode(rotten.key.as_bytes())), "{told}");
+    // A batch that depends on it is refused; the one beside it in the same commit, and all later ones, are applied.
+    let at = |record: &Record| Batch {
+        checks: vec![Check::At(record.key.clone(), record.revision)],
+        writes: vec![Write::Put(record.key.clone(), record.revision + 1, record.value.clone())],
+    };
+    let (one, other) = wait(async { tokio::join!(store.commit(at(rotten)), store.commit(at(sound))) });
+    assert!(matches!(one, Err(StoreError::Corrupt(_))), "{one:?}");
+    assert_eq!(other, Ok(Commit::Applied));
+    assert_eq!(get(&store, &sound.key).unwrap().unwrap().revision, sound.revision + 1);
+    assert_eq!(wait(store.ready()), Ok(()));
+}
+
+#[test]
+fn a_sound_store_has_no_problems_and_looking_does_not_change_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 60);
+    let before = fs::read(&path).unwrap();
+    let report = report(&path).unwrap();
+    assert_eq!((report.problems, &report.listed), (0, &Vec::new()));
+    assert_eq!((report.records["rental"], report.records["invoice"]), (60, 12));
+    assert!(fs::read(&path).unwrap() == before, "the check wrote to the file");
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
+    assert!(Closed::open(&path, CACHE).is_ok(), "a file that can be read alone can be checked");
+}
+
+#[test]
+fn a_store_in_use_is_not_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 1);
+    let open = Redb::open(&path, CACHE).unwrap();
+    let refused = report(&path).expect_err("it is open").to_string();
+    assert!(refused.contains("in use by another process"), "{refused}");
+    drop(open);
+    let looking = Closed::open(&path, CACHE).unwrap();
+    assert!(Redb::open(&path, CACHE).is_err(), "nobody writes while it is looked at");
+    drop(looking);
+    assert!(Redb::open(&path, CACHE).is_ok());
+}
+
+#[test]
+fn a_store_that_was_not_closed_is_checked_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("a.redb"), directory.path().join("b.redb"));
+    fleet(&path, 5);
+    let store = Redb::open(&path, CACHE).unwrap();
+    let rows = dump(&store);
+    let mut batch = Batch::default();
+    batch.replace(rows[0].key.clone(), rows[0].revision, rows[0].value.clone());
+    wait(store.commit(batch)).unwrap();
+    // As a crash leaves it.
+    fs::copy(&path, &copy).unwrap();
+    let found = report(&copy).unwrap();
+    assert_eq!((found.rows, found.problems), (rows.len() as u64, 0), "{:?}", found.listed);
+}
+
+/// One thing is put wrong; the report names it, and only what follows from it.
+#[track_caller]
+fn one_wrong(wrong: impl FnOnce(&Path, &[Record]) -> Key, words: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 12);
+    let key = wrong(&path, &dump_file(&path));
+    let report = report(&path).unwrap();
+    let told = report.listed.iter().find(|problem| problem.place == key.in_words());
+    let told = told.unwrap_or_else(|| panic!("{} is not listed: {:#?}", key.in_words(), report.listed));
+    assert!(told.what.contains(words), "{told:?}");
+    assert!(report.problems < 40, "{:#?}", report.listed);
+}
+
+/// Puts and deletes rows as a buggy program would: well formed, but wrong.
+fn commit(path: &Path, writes: Vec<Write>) {
+    let store = Redb::open(path, CACHE).unwrap();
+    assert_eq!(wait(store.commit(Batch { checks: Vec::new(), writes })), Ok(Commit::Applied));
+    store.close().unwrap();
+}
+
+#[test]
+fn a_flipped_bit_in_a_value_is_reported() {
+    one_wrong(
+        |path, rows| {
+            let key = record_of(rows, rental::SPEC.tag).key.clone();
+            tamper(path, &key, |stored| stored[60] ^= 8);
+            key
+        },
+        "the checksum does not match",
+    );
+}
+
+#[test]
+fn a_record_without_its_index_entry_is_reported() {
+    one_wrong(
+        |path, rows| {
+            let entry = of_tag(rows, b'i').find(|row| row.key.as_bytes()[17] == rental::SPEC.tag).unwrap().key.clone();
+            commit(path, vec![Write::Delete(entry.clone())]);
+            Key::target(entry.as_bytes()).unwrap()
+        },
+        "is not there",
+    );
+}
+
+#[test]
+fn an_index_entry_without_its_record_or_with_other_values_is_reported() {
+    let strange = |rows: &[Record], at: usize| {
+        let mut bytes =
+            of_tag(rows, b'i').find(|row| row.key.as_bytes()[17] == rental::SPEC.tag).unwrap().key.as_bytes().to_vec();
+        bytes[at] ^= 1;
+        Key::from_bytes(&bytes)
+    };
+    let put = |path: &Path, key: Key| {
+        commit(path, vec![Write::Put(key.clone(), 0, Vec::new().into())]);
+        key
+    };
+    let last =
+        |rows: &[Record]| of_tag(rows, b'i').find(|row| row.key.as_bytes()[17] == 3).unwrap().key.as_bytes().len() - 2;
+    one_wrong(|path, rows| put(path, strange(rows, last(rows))), "its record is not there");
+    one_wrong(|path, rows| put(path, strange(rows, 22)), "its record has other values");
+}
+
+#[test]
+fn a_hold_without_its_rental_and_a_rental_without_its_hold_are_reported() {
+    one_wrong(
+        |path, rows| {
+            let mut bytes = of_tag(rows, b'h').next().unwrap().key.as_bytes().to_vec();
+            *bytes.last_mut().unwrap() ^= 0x80;
+            let key = Key::from_bytes(&bytes);
+            commit(path, vec![Write::Put(key.clone(), 0, vec![0, 0, 0, 9].into())]);
+            key
+        },
+        "its rental is not there",
+    );
+    one_wrong(
+        |path, rows| {
+            let hold = of_tag(rows, b'h').next().unwrap().key.clone();
+            commit(path, vec![Write::Delete(hold.clone())]);
+            let organization = uuid::Uuid::from_slice(&hold.as_bytes()[1..17]).unwrap();
+            rental_core::store::key::record(organization, &rental::SPEC, hold.id().unwrap())
+        },
+        "a hold of vehicle",
+    );
+}
+
+#[test]
+fn a_record_of_another_id_or_shape_is_reported() {
+    one_wrong(
+        |path, rows| {
+            let record = record_of(rows, rental::SPEC.tag);
+            let mut bytes = record.key.as_bytes().to_vec();
+            *bytes.last_mut().unwrap() ^= 0x80;
+            let key = Key::from_bytes(&bytes);
+            commit(path, vec![Write::Put(key.clone(), 1, record.value.clone())]);
+            key
+        },
+        "it says that it is rental",
+    );
+    one_wrong(
+        |path, rows| {
+            let record = record_of(rows, rental::SPEC.tag);
+            let text = String::from_utf8(record.value.to_vec()).unwrap().replace("\"status\"", "\"state\"");
+            commit(path, vec![Write::Put(record.key.clone(), 1, text.into())]);
+            record.key.clone()
+        },
+        "missing field `status`",
+    );
+}
+
+#[test]
+fn a_counter_behind_its_invoices_is_reported() {
+    one_wrong(
+        |path, rows| {
+            let counter = of_tag(rows, b'n').next().unwrap();
+            commit(path, vec![Write::Put(counter.key.clone(), counter.revision - 1, Vec::new().into())]);
+            of_tag(rows, b'r').filter(|row| row.key.as_bytes()[17] == 4).last().unwrap().key.clone()
+        },
+        "but the counter stands at 2",
+    );
+}
+
+#[test]
+fn rows_of_no_kind_and_pointers_to_nothing_are_reported() {
+    let put = |key: Vec<u8>, value: Vec<u8>| {
+        move |path: &Path, _: &[Record]| {
+            let key = Key::from_bytes(&key);
+            commit(path, vec![Write::Put(key.clone(), 1, value.into())]);
+            key
+        }
+    };
+    one_wrong(put(b"zzz".to_vec(), b"?".to_vec()), "no program");
+    one_wrong(put([b"o".as_slice(), &[7; 16]].concat(), [&[7; 16][..], b"rental.created"].concat()), "event");
+    one_wrong(put([b"d".as_slice(), &[7; 41]].concat(), vec![7; 16]), "its delivery is not there");
+    one_wrong(put([b"s".as_slice(), &[7; 16]].concat(), b"[]".to_vec()), "webhook_endpoint");
+    one_wrong(put([b"m".as_slice(), &[0; 16], b"k"].concat(), b"{}".to_vec()), "does not parse");
+    one_wrong(put([b"c".as_slice(), &[7; 32]].concat(), vec![0; 4]), "vehicle");
+}
+
+/// What rots is told, or lies in a page that is not in use: then every row is as it was.
+#[test]
+fn flipped_bits_in_the_file_are_found_or_change_nothing() {
+    let flips = std::env::var("RENTAL_BIT_ROT").ok().and_then(|flips| flips.parse().ok()).unwrap_or(100);
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("a.redb"), directory.path().join("b.redb"));
+    fleet(&path, 60);
+    // Little of the file is out of use then.
+    rental_core::store::redb::compact(&path, CACHE).unwrap();
+    let rows = dump_file(&path);
+    let whole = fs::read(&path).unwrap();
+    let used: Vec<usize> = whole
+        .chunks(512)
+        .enumerate()
+        .filter(|(_, block)| block.iter().any(|byte| *byte != 0))
+        .map(|(at, _)| at)
+        .collect();
+    let mut state = 4711u64;
+    let mut roll = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut found, mut harmless, mut closed_off, mut readable) = (0, 0, 0, BTreeSet::new());
+    for flip in 0..flips {
+        let mut bytes = whole.clone();
+        let (at, bit) = (used[roll(used.len())] * 512 + roll(512), roll(8));
+        bytes[at] ^= 1 << bit;
+        fs::write(&copy, &bytes).unwrap();
+        let Ok(closed) = Closed::open(&copy, CACHE) else {
+            closed_off += 1;
+            continue;
+        };
+        let report = integrity::of_file(&closed, &mut |_| {});
+        let mut left = Vec::new();
+        closed.walk(&mut |step| {
+            if let Found::Row(record) = step {
+                left.push(record);
+            }
+            true
+        });
+        drop(closed);
+        assert!(fs::read(&copy).unwrap() == bytes, "flip {flip}: the check wrote to the file");
+        if report.problems > 0 {
+            found += 1;
+            readable.insert(left.len() * 100 / rows.len());
+        } else {
+            assert!(left == rows, "flip {flip} of bit {bit} of byte {at} was not found");
+            harmless += 1;
+        }
+    }
+    println!(
+        "{flips} flips: {found} found, {closed_off} left nothing to read, {harmless} hit nothing; readable %: {readable:?}"
+    );
+    assert!(found * 4 > flips, "{found} of {flips} found, {harmless} harmless, {closed_off} closed off");
+}

@@ -1,0 +1,123 @@
+//! From a running store to an archive to a new store: the same rows, or nothing under the name.
+
+use crate::fleet::{CACHE, Still, create, dump, dump_file, fleet, row};
+use rental_core::{
+    integrity,
+    resources::organization::Organization,
+    store::{
+        archive::{ArchiveError, Reader, Writer},
+        redb::{self, Closed, Redb, RestoreError, SCHEMA_VERSION, Snapshot},
+    },
+    value::Timestamp,
+};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+fn archive(snapshot: &Snapshot, version: u64) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), version, "test", Timestamp::default()).expect("memory takes it");
+    for row in snapshot.rows().expect("it can be read") {
+        writer.push(&row.expect("a whole row")).expect("memory takes it");
+    }
+    writer.finish().expect("memory takes it").0
+}
+
+fn restore(bytes: &[u8], to: &Path) -> Result<redb::Restored, RestoreError> {
+    redb::restore(to, CACHE, &mut Reader::open(bytes).map_err(RestoreError::Archive)?, &mut |_| {})
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_backup_under_load_gives_the_rows_of_one_moment_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 30);
+    let store = Redb::open(&path, CACHE).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let (edge, system, mut made) = (Still::default(), Organization::system(), 0);
+            edge.skip(5000);
+            while !stop.load(Ordering::Relaxed) {
+                create(&store, &edge, &system, row("vehicle"), r#"{"name":"Another"}"#);
+                made += 1;
+            }
+            made
+        });
+        for round in 0..5 {
+            let snapshot = store.snapshot();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let expected: Vec<_> = snapshot.rows().unwrap().map(Result::unwrap).collect();
+            let to = directory.path().join(format!("b{round}.redb"));
+            let made = restore(&archive(&snapshot, SCHEMA_VERSION), &to).unwrap();
+            assert!(dump_file(&to) == expected, "round {round}");
+            assert_eq!(made.archive.rows, expected.len() as u64);
+            assert_ne!(dump(&store).len(), expected.len(), "there was no load");
+            let report = integrity::of_file(&Closed::open(&to, CACHE).unwrap(), &mut |_| {});
+            assert_eq!((report.problems, report.rows), (0, expected.len() as u64), "{:?}", report.listed);
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap() > 5);
+    });
+}
+
+#[test]
+fn a_damaged_backup_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 20);
+    let store = Redb::open(&path, CACHE).unwrap();
+    let whole = archive(&store.snapshot(), SCHEMA_VERSION);
+    let to = directory.path().join("b.redb");
+    for at in [whole.len() / 3, whole.len() - 20] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        assert!(matches!(restore(&bytes, &to), Err(RestoreError::Archive(ArchiveError::Damaged { .. }))));
+    }
+    let cut = restore(&whole[..whole.len() - 1], &to);
+    assert!(matches!(cut, Err(RestoreError::Archive(ArchiveError::Truncated { .. }))));
+    let other = restore(&archive(&store.snapshot(), SCHEMA_VERSION + 1), &to);
+    assert!(matches!(other, Err(RestoreError::Version(version)) if version == SCHEMA_VERSION + 1));
+    assert_eq!(names(directory.path()), ["a.redb"]);
+}
+
+#[test]
+fn a_restore_takes_no_name_that_is_taken_and_no_notice_of_what_an_interrupted_one_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 3);
+    let before = fs::read(&path).unwrap();
+    let whole = archive(&Redb::open(&path, CACHE).unwrap().snapshot(), SCHEMA_VERSION);
+    assert!(matches!(restore(&whole, &path), Err(RestoreError::Exists)));
+    assert_eq!(fs::read(&path).unwrap().len(), before.len());
+    let to = directory.path().join("b.redb");
+    fs::write(directory.path().join("b.redb.new"), "half a store").unwrap();
+    restore(&whole, &to).unwrap();
+    assert_eq!(names(directory.path()), ["a.redb", "b.redb"]);
+}
+
+#[test]
+fn compacting_keeps_every_row_and_gives_space_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 60);
+    let before = dump_file(&path);
+    let made = redb::compact(&path, CACHE).unwrap();
+    assert!(made.after < made.before, "{made:?}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), made.after);
+    assert!(dump_file(&path) == before);
+    let open = Redb::open(&path, CACHE).unwrap();
+    let refused = redb::compact(&path, CACHE).expect_err("it is open").to_string();
+    assert!(refused.contains("in use by another process"), "{refused}");
+    drop(open);
+    assert!(redb::compact(&directory.path().join("none.redb"), CACHE).is_err());
+    assert_eq!(names(directory.path()), ["a.redb"]);
+}
