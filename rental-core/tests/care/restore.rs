@@ -94,10 +94,12 @@ fn a_restore_takes_no_name_that_is_taken_and_no_notice_of_what_an_interrupted_on
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
     fleet(&path, 3);
+    let store = Redb::open(&path, CACHE).unwrap();
+    let whole = archive(&store.snapshot(), SCHEMA_VERSION);
+    store.close().unwrap();
     let before = fs::read(&path).unwrap();
-    let whole = archive(&Redb::open(&path, CACHE).unwrap().snapshot(), SCHEMA_VERSION);
     assert!(matches!(restore(&whole, &path), Err(RestoreError::Exists)));
-    assert_eq!(fs::read(&path).unwrap().len(), before.len());
+    assert!(fs::read(&path).unwrap() == before);
     let to = directory.path().join("b.redb");
     fs::write(directory.path().join("b.redb.new"), "half a store").unwrap();
     restore(&whole, &to).unwrap();
