@@ -1,6 +1,8 @@
 //! Looking after a store: damage is found and never served, a backup gives back the same rows, a restore is whole or
 //! nothing. `RENTAL_BIT_ROT=1000` flips a thousand bits instead of a hundred.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
 #[path = "care/archive.rs"]
 mod archive;
 #[path = "care/damage.rs"]

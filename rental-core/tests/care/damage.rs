@@ -31,11 +31,11 @@ fn tamper(path: &Path, key: &Key, change: impl FnOnce(&mut Vec<u8>)) {
     transaction.commit().unwrap();
 }
 
-fn of_tag<'r>(rows: &'r [Record], tag: u8) -> impl Iterator<Item = &'r Record> {
+fn of_tag(rows: &[Record], tag: u8) -> impl Iterator<Item = &Record> {
     rows.iter().filter(move |row| row.key.as_bytes()[0] == tag)
 }
 
-fn record_of<'r>(rows: &'r [Record], tag: u8) -> &'r Record {
+fn record_of(rows: &[Record], tag: u8) -> &Record {
     of_tag(rows, b'r').find(|row| row.key.as_bytes()[17] == tag).unwrap()
 }
 

@@ -28,6 +28,15 @@ fn restore(bytes: &[u8], to: &Path) -> Result<redb::Restored, RestoreError> {
     redb::restore(to, CACHE, &mut Reader::open(bytes).map_err(RestoreError::Archive)?, &mut |_| {})
 }
 
+/// Ends the load, also when the test fails.
+struct Ends<'s>(&'s AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -52,6 +61,7 @@ fn a_backup_under_load_gives_the_rows_of_one_moment_back() {
             }
             made
         });
+        let ends = Ends(&stop);
         for round in 0..5 {
             let snapshot = store.snapshot();
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -64,7 +74,7 @@ fn a_backup_under_load_gives_the_rows_of_one_moment_back() {
             let report = integrity::of_file(&Closed::open(&to, CACHE).unwrap(), &mut |_| {});
             assert_eq!((report.problems, report.rows), (0, expected.len() as u64), "{:?}", report.listed);
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         assert!(writer.join().unwrap() > 5);
     });
 }

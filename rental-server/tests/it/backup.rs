@@ -220,6 +220,15 @@ fn a_store_with_a_bit_of_everything_is_sound() {
     assert_eq!(tags.iter().filter(|tag| **tag != 'o').collect::<String>(), "acdhimnqrsx");
 }
 
+/// Ends the load, also when the test fails.
+struct Ends<'s>(&'s AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The command line, if it is built.
 fn cli() -> Option<PathBuf> {
     let program = Path::new(env!("CARGO_BIN_EXE_rental-server")).parent().expect("a folder").join("rental-cli");
@@ -258,6 +267,7 @@ fn backups_under_load_restore_to_stores_that_are_sound() {
                 .unwrap();
             assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
         };
+        let ends = Ends(&stop);
         let mut before = 0;
         for round in 0..4 {
             std::thread::sleep(Duration::from_millis(150));
@@ -272,7 +282,7 @@ fn backups_under_load_restore_to_stores_that_are_sound() {
             assert!(expected.len() > before, "there was no load");
             before = expected.len();
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         assert!(load.join().unwrap() > 20);
     });
 }
