@@ -6,6 +6,7 @@
 //! cargo run --release --locked -p rental-server --example bench -- backup    reads with and without a backup running
 //! cargo run --release --locked -p rental-server --example bench -- webhooks  deliveries per second, CPU, time to receipt
 //! cargo run --release --locked -p rental-server --example bench -- backlog   memory with a million deliveries that wait
+//! cargo run --release --locked -p rental-server --example bench -- imports   tolls from files, time and memory
 //! ```
 //! A shared machine drifts, so only the ratio within a pair is worth quoting.
 
@@ -21,6 +22,8 @@ use std::{
 const TOKEN: &str = "bench-admin-token-of-more-than-32-characters";
 const PAIRS: usize = 5;
 
+#[path = "bench/imports.rs"]
+mod imports;
 #[path = "bench/webhooks.rs"]
 mod webhooks;
 
@@ -30,7 +33,7 @@ fn main() -> Outcome<()> {
     build()?;
     let asked = |name: &str| std::env::args().any(|argument| argument == name);
     let memory = asked("memory");
-    let mut server = Server::start(if memory || asked("backlog") { "64MB" } else { "256MB" })?;
+    let mut server = Server::start(if memory || asked("backlog") || asked("imports") { "64MB" } else { "256MB" })?;
     let organization = server.admin("/admin/v1/organizations", &json!({"name": "Bench"}))?;
     let key =
         server.admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
@@ -39,6 +42,7 @@ fn main() -> Outcome<()> {
         () if memory => fill(&server).map(drop),
         () if asked("backup") => measure_backup(&server),
         () if asked("backlog") => webhooks::measure_backlog(&mut server),
+        () if asked("imports") => imports::measure(&server),
         () if asked("webhooks") => webhooks::measure(&mut server),
         () => measure_rates(&server),
     }
@@ -270,12 +274,16 @@ impl Server {
     }
 
     fn resident_mb(&self) -> Outcome<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let kilobytes = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        Ok(kilobytes.ok_or("no VmRSS")? / 1024)
+        resident_mb(self.process.id())
     }
+}
+
+/// Memory of a process that is in use now.
+fn resident_mb(process: u32) -> Outcome<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let kilobytes =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    Ok(kilobytes.ok_or("no VmRSS")? / 1024)
 }
 
 impl Drop for Server {

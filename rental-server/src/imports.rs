@@ -68,8 +68,9 @@ pub(crate) async fn run<B: BodyStream>(
     body: B,
 ) -> Result<Reply, Problem> {
     let asked = Asked::parse(call.query(), kind)?;
-    let spool = spool(app, call, body).await?;
+    // Before anything is kept: so many files lie on the disk at once.
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
+    let spool = spool(app, call, body).await?;
     let (store, runtime, whose) = (Arc::clone(&app.store), Handle::current(), organization.id);
     let format = asked.format.clone();
     // On a thread of its own: parsing never waits, and must not keep other requests waiting.
