@@ -17,6 +17,9 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+/// Imports that run at once; more wait, and their files with them.
+const MOST_IMPORTS: usize = 2;
+
 /// Bounds of every request; all of them are flags.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -72,7 +75,7 @@ impl App {
             draining: Arc::default(),
             backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
-            imports: Arc::new(Semaphore::new(crate::imports::MOST_AT_ONCE)),
+            imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
             running: Mutex::default(),
         }
     }

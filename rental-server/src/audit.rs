@@ -12,24 +12,7 @@ use rental_core::{
     store::{Batch, Store, key},
 };
 use serde_json::{Value, value::RawValue};
-use std::sync::OnceLock;
 use uuid::Uuid;
-
-/// Which operation of the operator a call is; empty for calls with an API key.
-#[derive(Debug, Default)]
-pub(crate) struct Acting(OnceLock<String>);
-
-impl Acting {
-    /// Notes that this is the operator's operation of this name.
-    pub(crate) fn set(&self, operation: String) {
-        // Set once for each call, by the handler that checks the admin token.
-        let _ = self.0.set(operation);
-    }
-
-    fn operation(&self) -> Option<&str> {
-        self.0.get().map(String::as_str)
-    }
-}
 
 /// An intent that also writes what the operator did, when it changes anything.
 pub(crate) struct Audited<'a> {

@@ -28,8 +28,6 @@ use tokio::runtime::Handle;
 
 /// Largest file: 2 GiB, which are some fifteen million tolls.
 const MOST_BYTES: u64 = 2 << 30;
-/// Imports that run at once; more wait.
-pub(crate) const MOST_AT_ONCE: usize = 2;
 /// Whose summons numbers they are, unless the request says otherwise.
 const ISSUER: &str = "NYC";
 

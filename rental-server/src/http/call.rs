@@ -1,7 +1,6 @@
 //! One call: the head of a request, and its body when somebody asks for it.
 
 use crate::{
-    audit::Acting,
     edge::{Moment, RequestId},
     http::reply::Problem,
 };
@@ -11,7 +10,7 @@ use rental_core::error::Error;
 use std::{
     pin::pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -71,6 +70,22 @@ impl Call {
             (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
             (Some(_), Some(_)) => Err(()),
         }
+    }
+}
+
+/// Which operation of the operator a call is; empty for calls with an API key.
+#[derive(Debug, Default)]
+pub(crate) struct Acting(OnceLock<String>);
+
+impl Acting {
+    /// Notes that this is the operator's operation of this name.
+    pub(crate) fn set(&self, operation: String) {
+        // Set once for each call, by the handler that checks the admin token.
+        let _ = self.0.set(operation);
+    }
+
+    pub(crate) fn operation(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
     }
 }
 

@@ -5,10 +5,9 @@
 
 use crate::{
     app::App,
-    audit::Acting,
     edge::{Moment, RequestId},
     http::{
-        call::{BodyStream, Call, Head},
+        call::{Acting, BodyStream, Call, Head},
         handlers,
         reply::{self, Problem, Reply},
     },
