@@ -28,4 +28,5 @@ pub mod resources;
 pub mod spec;
 pub mod store;
 pub mod value;
+pub mod views;
 pub mod webhook;
