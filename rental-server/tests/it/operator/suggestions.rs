@@ -219,3 +219,21 @@ fn an_organization_sees_only_its_own_and_bad_requests_are_named() {
         "body_invalid_json",
     );
 }
+
+#[test]
+fn an_organization_says_where_its_days_begin() {
+    let server = Server::shared();
+    let tokyo = server.organization_with(&json!({"name": "Tokyo", "time_zone": "Asia/Tokyo"}));
+    let vehicle = tokyo.vehicle(json!({"plate": "CAR7"}));
+    stay(&tokyo, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    tolls(&tokyo, "CAR7", &["2026-06-05T14:59:59Z", "2026-06-05T15:00:00Z"]);
+    let verdicts: Vec<Value> = suggested(&tokyo, "tolls").iter().map(|one| one["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["nobody", "clear"]);
+    for bad in [json!("Mars/Base"), json!("EST5"), json!(""), json!(9), json!("asia/tokyo")] {
+        let reply = server.admin("PATCH", &format!("/admin/v1/organizations/{}", tokyo.id), &json!({"time_zone": bad}));
+        assert_eq!(reply.bad_fields(), [("time_zone".to_owned(), "parameter_invalid".to_owned())], "{bad}");
+    }
+    let usual =
+        server.admin("GET", &format!("/admin/v1/organizations/{}", server.organization().id), &Value::Null).ok();
+    assert_eq!(usual["time_zone"], "America/New_York");
+}
