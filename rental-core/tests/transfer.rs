@@ -57,8 +57,8 @@ fn store_with(organization: &Organization) -> Arc<Memory> {
     let store = Arc::new(Memory::default());
     let mut batch = Batch::default();
     let place = key::record(SYSTEM, &organization::SPEC, organization.id);
-    batch.insert(place, serde_json::to_vec(organization).unwrap().into());
-    now(store.commit(batch)).unwrap();
+    batch.insert(place, serde_json::to_vec(organization).expect("JSON").into());
+    now(store.commit(batch)).expect("it is committed");
     store
 }
 
@@ -69,13 +69,13 @@ fn every_row(store: &dyn Store) -> Vec<Record> {
         order: Order::Ascending,
         follow: false,
     };
-    now(store.scan(&all, usize::MAX)).unwrap()
+    now(store.scan(&all, usize::MAX)).expect("rows")
 }
 
 fn lines_of(store: &dyn Store, organization: &Organization) -> Vec<String> {
     let spans = transfer::spans(organization.id);
-    let rows = spans.iter().flat_map(|span| now(store.scan(span, usize::MAX)).unwrap());
-    rows.map(|row| String::from_utf8(transfer::line(&row.value)).unwrap().trim_end().to_owned()).collect()
+    let rows = spans.iter().flat_map(|span| now(store.scan(span, usize::MAX)).expect("rows"));
+    rows.map(|row| String::from_utf8(transfer::line(&row.value)).expect("text").trim_end().to_owned()).collect()
 }
 
 const INVOICES: Collection = resources::of::<resources::invoice::Invoice>().create().done();
@@ -88,11 +88,12 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let store = store_with(&whose);
     let make = |object: &str, body: String| -> String {
         let rows = [&INVOICES, &TOLLS, &VIOLATIONS].into_iter().chain(&resources::API);
-        let collection = rows.into_iter().find(|row| row.spec.object == object && row.create.is_some()).unwrap();
+        let collection =
+            rows.into_iter().find(|row| row.spec.object == object && row.create.is_some()).expect("it works");
         let intent = Create { collection, organization: &whose, body: body.as_bytes(), given: &[] };
-        let prepared = now((&intent as &dyn Intent).prepare(store.as_ref(), &edge)).unwrap();
-        now(store.commit(prepared.batch)).unwrap();
-        serde_json::from_slice::<Value>(&prepared.body).unwrap()["id"].as_str().unwrap().to_owned()
+        let prepared = now((&intent as &dyn Intent).prepare(store.as_ref(), &edge)).expect("it works");
+        now(store.commit(prepared.batch)).expect("it works");
+        serde_json::from_slice::<Value>(&prepared.body).expect("it works")["id"].as_str().expect("it works").to_owned()
     };
     let vehicle = make(
         "vehicle",
@@ -140,11 +141,11 @@ fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::intake::
     let (target, edge) = (organization(9), Fixed::default());
     let store = store_with(&target);
     let source = Uuid::from_u128(7);
-    let mut arrivals = now(Arrivals::new(Arc::clone(&store) as _, None, &edge, &target, source)).unwrap();
+    let mut arrivals = now(Arrivals::new(Arc::clone(&store) as _, None, &edge, &target, source)).expect("it works");
     for (row, line) in lines.iter().enumerate().skip(1) {
-        now(arrivals.line(row as u64 + 1, line.as_bytes())).unwrap();
+        now(arrivals.line(row as u64 + 1, line.as_bytes())).expect("it works");
     }
-    now(arrivals.finish()).unwrap();
+    now(arrivals.finish()).expect("it works");
     let counts = arrivals.counts.clone();
     drop(arrivals);
     (store, target, counts)
@@ -280,10 +281,10 @@ fn apply(lines: &mut Vec<String>, at: usize, change: &Change) {
                     let other: Value = serde_json::from_str(other.get::<String>(lines)).unwrap_or_default();
                     other.get(&name).or_else(|| other.get("id")).cloned().unwrap_or_default()
                 }
-                None => serde_json::from_str(VALUES[member.index(VALUES.len())]).unwrap(),
+                None => serde_json::from_str(VALUES[member.index(VALUES.len())]).expect("JSON"),
             };
             object.insert(name, value);
-            lines[at] = serde_json::to_string(&object).unwrap();
+            lines[at] = serde_json::to_string(&object).expect("JSON");
         }
     }
 }

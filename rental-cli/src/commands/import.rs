@@ -100,7 +100,7 @@ pub(super) fn send(
         query.push(("dry_run".into(), "true".into()));
     }
     let id = session.organization(matches)?;
-    let source = Source::open(matches.get_one::<PathBuf>("file").map_or(Path::new("-"), PathBuf::as_path))?;
+    let source = Source::open(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
     // Before a large file goes out: a server may close the connection while it is sent, and its answer be lost.
     session.ask(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
     let path = [&[organization::SPEC.plural, id], words].concat();

@@ -136,11 +136,11 @@ pub(super) struct Outlet {
 
 impl Write for Outlet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let worked = self.began.elapsed();
-        hand_over(&self.sender, Bytes::copy_from_slice(bytes))?;
+        // The rest comes first: when the client has the last frame, nothing runs any more and the next one may begin.
         if !self.full && !self.hurry.load(Ordering::Relaxed) {
-            thread::sleep((worked * REST).min(MOST_REST));
+            thread::sleep((self.began.elapsed() * REST).min(MOST_REST));
         }
+        hand_over(&self.sender, Bytes::copy_from_slice(bytes))?;
         self.began = Instant::now();
         Ok(bytes.len())
     }

@@ -1,6 +1,11 @@
 //! Imports and suggestions in the document: requests that carry files, and answers that are no objects.
 
-use rental_core::{import, spec::ResourceSpec};
+use rental_core::{
+    import,
+    resources::{customer, organization},
+    spec::ResourceSpec,
+    transfer,
+};
 use serde_json::{Value, json};
 
 /// The query parameters of an import.
@@ -61,7 +66,8 @@ pub(super) fn progress() -> Value {
 /// The file itself.
 pub(super) fn import_body(spec: &ResourceSpec) -> Value {
     if spec.object == "organization" {
-        let lines = json!({"schema": {"type": "string", "description": "What an export gives."}});
+        let schema = json!({"type": "string", "description": "What an export gives."});
+        let lines = json!({"schema": schema, "example": lines_example()});
         let description = "The lines of an export, at most 16 GiB.";
         return json!({"required": true, "description": description, "content": {"application/x-ndjson": lines}});
     }
@@ -71,6 +77,18 @@ pub(super) fn import_body(spec: &ResourceSpec) -> Value {
         content["application/json"] = json!({"schema": {"type": "array", "items": {"type": "object"}}});
     }
     json!({"required": true, "description": "The file as it is, at most 2 GiB.", "content": content})
+}
+
+/// An export with one customer.
+fn lines_example() -> String {
+    let mut customer = super::example_object(&customer::SPEC);
+    // The time in its id.
+    customer["created_at"] = json!("2024-07-20T16:21:10.842Z");
+    [super::example_object(&organization::SPEC), customer]
+        .iter()
+        .map(|object| format!("{object}\n"))
+        .collect::<String>()
+        + &transfer::end_line(2)
 }
 
 /// A file with one row.

@@ -4,6 +4,7 @@ use super::{all, counts};
 use crate::support::{ADMIN_TOKEN, Connection, Organization, Reply, Server};
 use rental_core::{integrity, store::redb::Closed};
 use serde_json::{Value, json};
+use std::io::BufRead;
 
 fn path(organization: &Organization, word: &str) -> String {
     format!("/admin/v1/organizations/{}/{word}", organization.id)
@@ -322,4 +323,25 @@ fn invoices_in_the_order_of_their_ids_find_their_numbers() {
     bills.reverse();
     let answer = import(&target, "", &with_lines(&file, &[rest, bills].concat())).ok();
     assert_eq!(answer["invalid"], 0, "{answer}");
+}
+
+/// A client that is slow to read sees nothing of what is written meanwhile.
+#[test]
+fn an_export_is_of_one_moment() {
+    let server = Server::start(&[]);
+    let organization = server.organization();
+    // More than the kernel and the server keep for a client that does not read.
+    let notes = "n".repeat(9_900);
+    for _ in 0..700 {
+        organization.customer(json!({"notes": notes}));
+    }
+    let mut connection = Connection::open(&server.address);
+    let path = path(&organization, "export?pace=full");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n\r\n");
+    connection.write(request.as_bytes()).unwrap();
+    connection.stream.fill_buf().unwrap();
+    assert_eq!(organization.post("/v1/leads", &json!({"source_channel": "later"})).status, 200);
+    let file = connection.read_reply(false).unwrap().text();
+    assert!(!file.contains("\"lead\"") && file.ends_with("{\"object\":\"export_end\",\"objects\":701}\n"));
+    assert!(export(&organization).contains("\"later\""));
 }
