@@ -10,7 +10,7 @@ use crate::{
 };
 use reqwest::{
     Method, Url,
-    blocking::{Client, Response},
+    blocking::{Client, RequestBuilder, Response},
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
     redirect::Policy,
 };
@@ -175,15 +175,33 @@ impl Api {
     /// Sends a GET once and gives the good answer as it comes, however long it is. Each part must come in time.
     pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
         let get = self.client()?.get(self.url(request)).header(AUTHORIZATION, self.authorization(request.access)?);
-        let stop = match get.send() {
-            Ok(response) if response.status().is_success() => return Ok(response),
-            Ok(response) => match self.read(response, request) {
-                Ok(_) => Stop::Final(Failure::Unreadable("the answer is no backup".into())),
-                Err(stop) => stop,
-            },
-            Err(error) => self.unreachable(&error),
-        };
-        Err(stop.pause_after(0).0)
+        match get.send() {
+            Ok(response) if response.status().is_success() => Ok(response),
+            Ok(response) => Err(self.refused(response, request)),
+            Err(error) => Err(self.gone(&error)),
+        }
+    }
+
+    /// The head of a POST whose body somebody else adds and sends, once.
+    pub(crate) fn upload(&self, request: &Request) -> Result<RequestBuilder, Failure> {
+        let authorization = self.authorization(request.access)?;
+        Ok(self.client()?.post(self.url(request)).header(AUTHORIZATION, authorization))
+    }
+
+    /// Why an answer is none of the good ones.
+    pub(crate) fn refused(&self, response: Response, request: &Request) -> Failure {
+        let stop = self.read(response, request).err();
+        stop.map_or_else(|| Failure::Unreadable("the answer is not what was asked for".into()), Stop::into_failure)
+    }
+
+    /// Why no answer came.
+    pub(crate) fn gone(&self, error: &reqwest::Error) -> Failure {
+        self.unreachable(error).into_failure()
+    }
+
+    /// How long a part of an answer may take.
+    pub(crate) fn patience(&self) -> Duration {
+        self.timeout
     }
 
     fn url(&self, request: &Request) -> Url {

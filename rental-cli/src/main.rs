@@ -19,6 +19,7 @@ mod files;
 mod flags;
 mod forward;
 mod output;
+mod partial;
 mod profile;
 mod progress;
 mod record;
@@ -28,6 +29,7 @@ mod session;
 mod settings;
 mod style;
 mod table;
+mod upload;
 mod value;
 mod verbs;
 

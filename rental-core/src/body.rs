@@ -23,6 +23,8 @@ pub enum Verb {
     Create,
     /// PATCH: absent is unchanged, `null` clears.
     Update,
+    /// A whole object, as a GET gives it: every field must be there.
+    Whole,
 }
 
 /// Most bad fields that are listed: an answer stays smaller than the request that it refuses.
@@ -133,6 +135,7 @@ fn presence(field: &FieldSpec, verb: Verb) -> Presence {
     match verb {
         Verb::Create => field.create,
         Verb::Update => field.update,
+        Verb::Whole => Presence::Required,
     }
 }
 
@@ -175,8 +178,8 @@ fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<O
         return match verb {
             // A client that writes its unset fields as null means the same as one that leaves them out.
             Verb::Create => Ok(None),
-            Verb::Update if field.nullable => Ok(Some("null".to_owned())),
-            Verb::Update => Err(vec![FieldError::new(field.name, FieldCode::Invalid, "cannot be null")]),
+            Verb::Update | Verb::Whole if field.nullable => Ok(Some("null".to_owned())),
+            Verb::Update | Verb::Whole => Err(vec![FieldError::new(field.name, FieldCode::Invalid, "cannot be null")]),
         };
     }
     if let Kind::Json(max) = field.kind {

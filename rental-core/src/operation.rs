@@ -322,7 +322,7 @@ pub async fn replace(
 }
 
 /// Everything that goes with an object's new state: index entries, holds, events.
-async fn finish(
+pub(crate) async fn finish(
     store: &dyn Store,
     edge: &dyn Edge,
     organization: &Organization,
@@ -399,7 +399,7 @@ pub(crate) fn entries(
 }
 
 /// The objects that the body names, each a check of the commit; all that do not exist are reported at once.
-async fn references(
+pub(crate) async fn references(
     store: &dyn Store,
     organization: Uuid,
     sent: &Fields,
@@ -437,7 +437,12 @@ fn missing(field: &str, object: &str) -> FieldError {
 }
 
 /// Takes the next number of a counter: two that race cannot get the same one, and none is left out.
-async fn next_number(store: &dyn Store, organization: Uuid, name: &str, batch: &mut Batch) -> Result<u64, Error> {
+pub(crate) async fn next_number(
+    store: &dyn Store,
+    organization: Uuid,
+    name: &str,
+    batch: &mut Batch,
+) -> Result<u64, Error> {
     let place = key::counter(organization, name);
     // The revision counts the writes of a record, so a counter needs no value of its own.
     let last = store.get(std::slice::from_ref(&place)).await?.pop().flatten().map(|record| record.revision);

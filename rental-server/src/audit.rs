@@ -1,6 +1,6 @@
 //! The audit log: whatever the operator changes leaves an entry in the same transaction.
 
-use crate::{app::App, http::call::Call};
+use crate::http::call::Call;
 use rental_core::{
     error::Error,
     operation::{Edge, Intent, Prepared, Preparing},
@@ -81,13 +81,22 @@ fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
     Ok(())
 }
 
-/// Notes an action that is no single write, such as an import, with what came of it.
-pub(crate) async fn note(app: &App, call: &Call, organization: Option<Uuid>, details: &Value) -> Result<(), Error> {
-    let action = call.acting.operation().unwrap_or("unknown");
-    let details = AuditEntry::details(details.to_string().as_bytes());
-    let mut batch = Batch::default();
-    let entry = entry(call, &call.moment, action, organization, None, details);
-    add(&mut batch, &entry)?;
-    app.store().commit(batch).await?;
-    Ok(())
+/// An action that is no single write, such as an import, before it is known what comes of it.
+pub(crate) struct Note(AuditEntry);
+
+impl Note {
+    /// Begins the note of an action of this call.
+    pub(crate) fn of(call: &Call, organization: Option<Uuid>) -> Self {
+        let action = call.acting.operation().unwrap_or("unknown");
+        Self(entry(call, &call.moment, action, organization, None, AuditEntry::details(b"{}")))
+    }
+
+    /// Records it, with what came of the action.
+    pub(crate) async fn write(mut self, store: &dyn Store, details: &Value) -> Result<(), Error> {
+        self.0.details = AuditEntry::details(details.to_string().as_bytes());
+        let mut batch = Batch::default();
+        add(&mut batch, &self.0)?;
+        store.commit(batch).await?;
+        Ok(())
+    }
 }

@@ -49,6 +49,7 @@ pub(crate) enum Action {
     Attach,
     Status,
     Backup,
+    Export,
     Health,
     Ready,
     Metrics,
@@ -153,6 +154,10 @@ fn endpoints() -> Vec<Endpoint> {
         add(Method::GET, path("suggestions"), Action::Suggest, Guard::Admin, Some(row));
         add(Method::POST, path("suggestions"), Action::Attach, Guard::Admin, Some(row));
     }
+    let organizations = Some(&OPERATOR[0]);
+    let path = |word: &str| format!("/admin/v1/organizations/{{organization}}/{word}");
+    add(Method::GET, path("export"), Action::Export, Guard::Admin, organizations);
+    add(Method::POST, path("import"), Action::Import, Guard::Admin, organizations);
     add(Method::GET, "/admin/v1/status".into(), Action::Status, Guard::Admin, None);
     add(Method::GET, "/admin/v1/backup".into(), Action::Backup, Guard::Admin, None);
     for (path, action) in [

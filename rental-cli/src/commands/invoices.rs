@@ -7,11 +7,14 @@ use crate::{
     cli::with_examples,
     failure::Failure,
     flags::{Body, Verb},
+    output::print,
+    partial::{Partial, cannot_write, in_the_way},
     session::Session,
     verbs::{self, Collection, chosen_key, text},
 };
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::resources::invoice::SPEC;
+use std::{io::Write as _, path::PathBuf};
 
 pub(super) const GROUP: Group = Group { name: "invoices", command, run };
 
@@ -25,6 +28,7 @@ fn command() -> Command {
         "rental-cli invoices create --organization ID --customer ID --line '4 nights=358' --line Toll=6.94",
     ];
     let pay = ["rental-cli invoices pay ID"];
+    let printed = ["rental-cli invoices print ID --to INV-000042.html"];
     let void = ["rental-cli invoices void ID"];
     let command = Command::new(GROUP.name)
         .about("Invoices (reading: organization; writing: operator)")
@@ -32,6 +36,7 @@ fn command() -> Command {
         .subcommand(verbs::get(&SPEC, &get))
         .subcommand(verbs::create(&SPEC, &create).arg(verbs::organization("The organization that bills")))
         .subcommand(verbs::action(&SPEC, "pay", "Record that an open invoice was paid", &pay))
+        .subcommand(with_examples(print_command(), &printed))
         .subcommand(verbs::action(&SPEC, "void", "Void an open invoice", &void));
     with_examples(command, &[list[0], create[0], pay[0]])
 }
@@ -44,8 +49,45 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             let path = ["organizations", session.organization(matches)?, SPEC.plural];
             Request::post(Access::Operator, &path, Some(body))
         }
+        "print" => return print_page(matches, session),
         "pay" | "void" => Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), verb], None),
         _ => return COLLECTION.run(verb, matches, session),
     };
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}
+
+fn print_command() -> Command {
+    Command::new("print")
+        .about("The page of an invoice to print or to send (HTML)")
+        .arg(verbs::id(&SPEC))
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Where the page goes [default: stdout]"),
+        )
+        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace a file of that name"))
+}
+
+fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let to = matches.get_one::<PathBuf>("to");
+    if session.out.json && to.is_none() {
+        return Err(Failure::Usage("the page is no JSON; with --json give --to FILE".into()));
+    }
+    let replace = matches.get_flag("force");
+    if let Some(to) = to.filter(|to| to.exists() && !replace) {
+        return Err(in_the_way(to));
+    }
+    let id = text(matches, "id");
+    let page = session.api.send(&Request::get(Access::Operator, &[SPEC.plural, id, "print"]))?;
+    let Some(to) = to else {
+        let page = String::from_utf8(page).map_err(|_| Failure::Unreadable("the page is not UTF-8".into()))?;
+        return print(&page);
+    };
+    let mut partial = Partial::beside(to)?;
+    partial.file.write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
+    partial.publish(to, replace)?;
+    let object = serde_json::json!({"object": "page", "id": id, "file": to, "bytes": page.len()});
+    session.out.object(&object.to_string())
 }

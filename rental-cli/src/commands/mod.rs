@@ -1,11 +1,13 @@
 //! The command groups: one file each, one row each in [`GROUPS`].
 
 mod api_keys;
+mod audit;
 pub(crate) mod config;
 mod customers;
 mod deliveries;
 pub(crate) mod doctor;
 mod events;
+mod import;
 mod invoices;
 mod leads;
 mod listen;
@@ -13,7 +15,9 @@ mod organizations;
 mod rentals;
 pub(crate) mod shell;
 mod store;
+mod suggestions;
 mod tolls;
+mod transfer;
 mod trigger;
 mod vehicles;
 mod violations;
@@ -47,11 +51,12 @@ pub(crate) const GROUPS: &[Group] = &[
     tolls::GROUP,
     violations::GROUP,
     leads::GROUP,
+    audit::GROUP,
     store::GROUP,
 ];
 
 /// Commands of one word.
-pub(crate) const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND];
+pub(crate) const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
 
 /// The resources behind the groups.
 pub(crate) const SPECS: &[&ResourceSpec] = &[
@@ -67,4 +72,5 @@ pub(crate) const SPECS: &[&ResourceSpec] = &[
     &resources::toll::SPEC,
     &resources::violation::SPEC,
     &resources::lead::SPEC,
+    &resources::audit_entry::SPEC,
 ];

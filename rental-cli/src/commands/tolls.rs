@@ -1,6 +1,6 @@
 //! `tolls`: tolls, attached to the customer who pays.
 
-use super::Group;
+use super::{Group, import, suggestions};
 use crate::{
     access::Access,
     cli::with_examples,
@@ -19,15 +19,26 @@ fn command() -> Command {
     let list = ["rental-cli tolls list --vehicle ID --all"];
     let get = ["rental-cli tolls get ID"];
     let attach = ["rental-cli tolls attach ID --customer ID"];
+    let imports = [
+        "rental-cli tolls import --organization ID statement.csv --format ezpass-ny --dry-run",
+        "rental-cli tolls import --organization ID statement.csv --mapping txtag.json",
+    ];
+    let suggest = ["rental-cli tolls suggest --organization ID", "rental-cli tolls suggest --organization ID --attach"];
     let command = Command::new(GROUP.name)
         .about("Tolls, and who pays them")
         .subcommand(verbs::list(&SPEC, &list))
         .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::attach(&SPEC, &attach));
-    with_examples(command, &[list[0], attach[0]])
+        .subcommand(verbs::attach(&SPEC, &attach))
+        .subcommand(import::command(&SPEC, &imports))
+        .subcommand(suggestions::command(&SPEC, &suggest));
+    with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
-    COLLECTION.run(verb, matches, session)
+    match verb {
+        "import" => import::run(&SPEC, matches, session),
+        "suggest" => suggestions::run(&SPEC, matches, session),
+        _ => COLLECTION.run(verb, matches, session),
+    }
 }

@@ -73,7 +73,7 @@ impl Counts {
     }
 
     /// In the order of the file: credits are judged after everything else.
-    pub(super) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         self.errors.sort_by_key(|error| error.row);
     }
 }

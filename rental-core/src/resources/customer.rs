@@ -4,7 +4,7 @@ use crate::{
     body::Fields,
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource, Update},
+    resources::{Create, Facts, Portable, Resource, Update},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::Timestamp,
 };
@@ -56,6 +56,8 @@ impl Resource for Customer {
         self.updated_at = self.updated_at.max(now);
     }
 }
+
+impl Portable for Customer {}
 
 impl Create for Customer {
     fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {

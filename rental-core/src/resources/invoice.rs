@@ -4,7 +4,7 @@ use crate::{
     effects::Effects,
     error::{Error, FieldCode, FieldError},
     event::EventType,
-    resources::{Create, Facts, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
+    resources::{Create, Facts, Portable, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
     spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Money, Timestamp},
 };
@@ -120,26 +120,75 @@ impl Create for Invoice {
                 other => other?,
             }
         }
-        let sources: Vec<Uuid> = self.effects().bills;
-        for (at, line) in self.lines.iter().enumerate() {
-            let source = line.toll_id.or(line.violation_id);
-            if source.is_some_and(|source| sources.iter().filter(|other| **other == source).count() > 1) {
-                let rule = "bills what another line of this invoice bills";
-                errors.push(FieldError::new(&format!("lines[{at}]"), FieldCode::Duplicate, rule));
-            }
-        }
+        errors.extend(self.billed_twice());
         if !errors.is_empty() {
             return Err(Error::Invalid(errors));
         }
-        let total = self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()));
-        self.total = Some(total.ok_or_else(|| too_large("lines"))?);
-        self.invoice_number = Some(format!("INV-{:06}", facts.number));
+        self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
+        self.invoice_number = Some(numbered(facts.number));
         self.status = Some("open".into());
         Ok(vec![EventType::InvoiceCreated])
     }
 }
 
+/// The name of a number.
+fn numbered(number: u64) -> String {
+    format!("INV-{number:06}")
+}
+
+impl Portable for Invoice {
+    /// Numbers have no gaps, and what an invoice bills cannot have changed since, unless it is void.
+    fn arrive(&self, facts: &Facts<'_>) -> Result<(), Error> {
+        let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(facts.number));
+        if number != next {
+            let rule = format!(
+                "must be {next}, the next one of this organization: numbers have no gaps, and none is given twice; import \
+                 the invoices before this one first"
+            );
+            return Err(Error::field("invoice_number", FieldCode::Invalid, &rule));
+        }
+        if self.lines.iter().any(|line| line.description.is_none() || line.amount.is_none()) {
+            return Err(Error::field("lines", FieldCode::Missing, "must all have `description` and `amount`"));
+        }
+        if self.total.is_none() || self.total != self.sum() {
+            return Err(Error::field("total", FieldCode::Invalid, "must be the sum of the lines"));
+        }
+        match (self.status.as_deref(), self.paid_at, self.voided_at) {
+            (Some("open"), None, None) | (Some("paid"), Some(_), None) | (Some("void"), None, Some(_)) => {}
+            _ => {
+                let rule = "must go with `paid_at` and `voided_at`: an open invoice has neither, another one its own";
+                return Err(Error::field("status", FieldCode::Invalid, rule));
+            }
+        }
+        let mut errors = self.billed_twice();
+        if self.status.as_deref() != Some("void") {
+            for (at, line) in self.lines.iter().enumerate() {
+                errors.extend(line.unlike(at, self.customer_id, facts)?);
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+    }
+}
+
 impl Line {
+    /// What this line bills, as far as that cannot change while it is billed: who pays, and the amount of a toll.
+    fn unlike(&self, at: usize, customer: Uuid, facts: &Facts<'_>) -> Result<Option<FieldError>, Error> {
+        let place = |member: &str| format!("lines[{at}].{member}");
+        let toll = facts.reference::<Toll>(&place("toll_id"))?;
+        let violation = facts.reference::<Violation>(&place("violation_id"))?;
+        let wrong = |member: &str, rule| Some(FieldError::new(&place(member), FieldCode::Invalid, rule));
+        Ok(match (toll, violation) {
+            (Some(toll), _) if toll.customer_id != Some(customer) => {
+                wrong("toll_id", "is not attached to this customer")
+            }
+            (Some(toll), _) if self.amount != Some(toll.amount) => wrong("amount", "must be that of the toll"),
+            (_, Some(violation)) if violation.customer_id != Some(customer) => {
+                wrong("violation_id", "is not attached to this customer")
+            }
+            _ => None,
+        })
+    }
+
     /// Takes text and amount from what the line bills, which must be the billed customer's. A toll or a violation is
     /// billed as it is: a fee for the work is a line of its own.
     fn complete(&mut self, at: usize, customer: Uuid, facts: &Facts<'_>) -> Result<(), Error> {
@@ -187,6 +236,21 @@ impl Line {
 }
 
 impl Invoice {
+    /// The sum of the lines; `None` past any amount.
+    fn sum(&self) -> Option<Money> {
+        self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
+    }
+
+    /// Lines that bill what another line bills.
+    fn billed_twice(&self) -> Vec<FieldError> {
+        let sources: Vec<Option<Uuid>> = self.lines.iter().map(|line| line.toll_id.or(line.violation_id)).collect();
+        let twice =
+            |source: &Option<Uuid>| source.is_some() && sources.iter().filter(|other| *other == source).count() > 1;
+        let rule = "bills what another line of this invoice bills";
+        let wrong = |(at, _)| FieldError::new(&format!("lines[{at}]"), FieldCode::Duplicate, rule);
+        sources.iter().enumerate().filter(|(_, source)| twice(source)).map(wrong).collect()
+    }
+
     /// Settles an open invoice: `paid` or, with `void`, voided.
     ///
     /// # Errors

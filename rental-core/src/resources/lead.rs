@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource},
+    resources::{Create, Facts, Portable, Resource},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::Timestamp,
 };
@@ -66,6 +66,8 @@ impl Resource for Lead {
         self.updated_at = self.updated_at.max(now);
     }
 }
+
+impl Portable for Lead {}
 
 impl Create for Lead {
     fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {

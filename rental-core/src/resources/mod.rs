@@ -69,6 +69,20 @@ pub trait Update: Resource + PartialEq {
     fn events(&self, before: &Self, changed: bool, sent: &Fields) -> Vec<EventType>;
 }
 
+/// A resource that moves with its organization: an export has it, and an import takes it as it was.
+pub trait Portable: Resource {
+    /// Makes it that of another organization, where it says whose it is.
+    fn adopt(&mut self, _organization: Uuid) {}
+
+    /// Whether this is what the rules of this resource can have led to; every field was checked for itself.
+    ///
+    /// # Errors
+    /// The sentence says which fields do not go together.
+    fn arrive(&self, _facts: &Facts<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
 /// What a rule may know beside the object itself.
 pub struct Facts<'a> {
     /// The time of the request.
@@ -268,6 +282,20 @@ fn unattached(customer: Option<Uuid>, attribution: Option<&str>) -> Vec<LookUp> 
 /// The attribution of a toll or violation after a request that may have set its customer.
 fn chosen(attribution: Option<String>, before: Option<Uuid>, after: Option<Uuid>) -> Option<String> {
     if before == after { attribution } else { Some("manual".to_owned()) }
+}
+
+/// Whether a toll or violation can have come to its customer in this way.
+fn check_attribution(customer: Option<Uuid>, attribution: Option<&str>, rental: Option<Uuid>) -> Result<(), Error> {
+    match (customer, attribution, rental) {
+        (None, None | Some("manual"), None)
+        | (Some(_), Some("manual"), None)
+        | (Some(_), Some("automatic"), Some(_)) => Ok(()),
+        _ => Err(Error::field(
+            "attribution",
+            FieldCode::Invalid,
+            "must be `automatic` with a customer and a rental, `manual` without a rental, or null without both",
+        )),
+    }
 }
 
 /// For a sum or product that no amount holds.

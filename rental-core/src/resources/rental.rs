@@ -6,7 +6,7 @@ use crate::{
     error::{Error, FieldCode, FieldError},
     event::EventType,
     holds::Hold,
-    resources::{Create, Facts, Resource, Update, too_large, vehicle::Vehicle},
+    resources::{Create, Facts, Portable, Resource, Update, too_large, vehicle::Vehicle},
     spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Date, Money, Timestamp},
 };
@@ -206,6 +206,18 @@ impl Resource for Rental {
             stay_look_up(self.vehicle_id, class, start)
         });
         Effects { hold, look_ups: stay.into_iter().collect(), ..Effects::default() }
+    }
+}
+
+impl Portable for Rental {
+    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+        let mut counted = self.clone();
+        counted.count_nights()?;
+        if counted.rental_days != self.rental_days {
+            let rule = "must be the nights from `start_date` to `end_date`, or null where one is missing";
+            return Err(Error::field("rental_days", FieldCode::Invalid, rule));
+        }
+        self.check_handover()
     }
 }
 

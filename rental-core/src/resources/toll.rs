@@ -5,7 +5,7 @@ use crate::{
     effects::{Charge, Effects, LookUp},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource, Update, attached, chosen, unattached},
+    resources::{Create, Facts, Portable, Resource, Update, attached, check_attribution, chosen, unattached},
     spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
@@ -128,6 +128,12 @@ impl Toll {
         let when = self.occurred_at.map(|time| time.to_string()).or_else(day)?;
         let place = self.plaza.as_deref().unwrap_or_default().to_lowercase();
         Some(format!("{agency}\n{whose}\n{when}\n{place}\n{}", self.amount))
+    }
+}
+
+impl Portable for Toll {
+    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+        check_attribution(self.customer_id, self.attribution.as_deref(), self.rental_id)
     }
 }
 

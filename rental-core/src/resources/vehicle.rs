@@ -5,7 +5,7 @@ use crate::{
     effects::{Effects, LookUp},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource, Update},
+    resources::{Create, Facts, Portable, Resource, Update},
     spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial},
 };
@@ -101,6 +101,12 @@ impl Resource for Vehicle {
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
+    }
+}
+
+impl Portable for Vehicle {
+    fn adopt(&mut self, organization: Uuid) {
+        self.organization_id = organization;
     }
 }
 

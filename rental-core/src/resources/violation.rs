@@ -5,7 +5,7 @@ use crate::{
     effects::{Charge, Effects},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Resource, Update, attached, chosen, unattached},
+    resources::{Create, Facts, Portable, Resource, Update, attached, check_attribution, chosen, unattached},
     spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
     value::{Currency, Date, Money, Timestamp},
 };
@@ -122,6 +122,12 @@ impl Resource for Violation {
 #[must_use]
 pub fn identity(issuer: &str, summons_number: &str) -> String {
     format!("{}\n#{summons_number}", issuer.to_lowercase())
+}
+
+impl Portable for Violation {
+    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+        check_attribution(self.customer_id, self.attribution.as_deref(), self.rental_id)
+    }
 }
 
 impl Create for Violation {

@@ -1,7 +1,8 @@
 //! `GET /admin/v1/backup`: the store as an archive, streamed while the server goes on serving.
 //!
 //! A thread of its own reads one snapshot and works a part of the time only, so that requests keep the processor. It
-//! stops when the client has gone or takes nothing for a minute; while the server drains it hurries. One runs at a time.
+//! stops when the client has gone or takes nothing for a minute; while the server drains it hurries. One runs at a time,
+//! an export too.
 
 use crate::{
     app::App,
@@ -47,37 +48,53 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Starts a backup and gives the answer that streams it.
 pub(crate) fn start(app: &App, call: &Call) -> Result<Reply, Problem> {
     let full = full_pace(call.query())?;
-    let busy = || Error::Conflict("Another backup is running. Try again when it has ended.".into());
+    let (snapshot, now) = (app.store.snapshot(), call.moment.now());
+    let reply = streamed(app, "backup", full, move |outlet| {
+        let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
+        let summary = copy(&snapshot, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
+        tracing::info!(rows = summary.rows, bytes = summary.bytes, "a backup was sent");
+        Ok(())
+    })?;
+    let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
+    Ok(reply
+        .with(header::CONTENT_TYPE, "application/octet-stream")
+        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"rental-{time}.backup\"")))
+}
+
+/// An answer that `make` writes on a thread of its own; `what` it is, for the log. One is made at a time.
+pub(super) fn streamed(
+    app: &App,
+    what: &'static str,
+    full: bool,
+    make: impl FnOnce(Outlet) -> io::Result<()> + Send + 'static,
+) -> Result<Reply, Problem> {
+    let busy = || Error::Conflict("Another backup is running, or an export. Try again when it has ended.".into());
     let running = Running::take(&app.backing_up).ok_or_else(busy)?;
     let (sender, receiver) = channel(AHEAD);
-    let (snapshot, now, hurry) = (app.store.snapshot(), call.moment.now(), Arc::clone(&app.draining));
+    let hurry = Arc::clone(&app.draining);
     let work = move || {
         let _running = running;
         let outlet = Outlet { sender: sender.clone(), full, hurry, began: Instant::now() };
-        let made = || Writer::new(outlet, SCHEMA_VERSION, concat!("rental-server ", env!("CARGO_PKG_VERSION")), now);
-        let outcome = catch_unwind(AssertUnwindSafe(|| copy(&snapshot, made()?)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| make(outlet)));
         match outcome.unwrap_or_else(|_| Err(io::Error::other("reading panicked: the file is damaged"))) {
-            Ok(summary) => tracing::info!(rows = summary.rows, bytes = summary.bytes, "a backup was sent"),
+            Ok(()) => {}
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::TimedOut) => {
-                tracing::warn!(%error, "a backup ended early");
+                tracing::warn!(%error, "a {what} ended early");
             }
             Err(error) => {
-                tracing::error!(%error, "a backup failed");
+                tracing::error!(%error, "a {what} failed");
                 // So that the client sees a broken answer, not a short one.
                 let _ = sender.blocking_send(Err(error));
             }
         }
     };
-    let started = thread::Builder::new().name("backup".into()).spawn(work);
-    started.map_err(|error| Error::Unavailable(format!("cannot start a thread for a backup: {error}")))?;
-    let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
-    Ok(Reply::stream(Streamed::new(receiver))
-        .with(header::CONTENT_TYPE, "application/octet-stream")
-        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"rental-{time}.backup\"")))
+    let started = thread::Builder::new().name(what.into()).spawn(work);
+    started.map_err(|error| Error::Unavailable(format!("cannot start a thread for a {what}: {error}")))?;
+    Ok(Reply::stream(Streamed::new(receiver)))
 }
 
 /// `pace=full` or `pace=gentle`, which is the same as nothing.
-fn full_pace(query: &str) -> Result<bool, Error> {
+pub(super) fn full_pace(query: &str) -> Result<bool, Error> {
     match query.strip_prefix("pace=") {
         Some("full") => Ok(true),
         Some("gentle") => Ok(false),
@@ -109,7 +126,7 @@ impl Drop for Running {
 }
 
 /// Where frames go: to the client, at the pace of both.
-struct Outlet {
+pub(super) struct Outlet {
     sender: Sender<io::Result<Bytes>>,
     full: bool,
     hurry: Arc<AtomicBool>,
@@ -119,11 +136,11 @@ struct Outlet {
 
 impl Write for Outlet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let worked = self.began.elapsed();
-        self.send(Bytes::copy_from_slice(bytes))?;
+        // The rest comes first: when the client has the last frame, nothing runs any more and the next one may begin.
         if !self.full && !self.hurry.load(Ordering::Relaxed) {
-            thread::sleep((worked * REST).min(MOST_REST));
+            thread::sleep((self.began.elapsed() * REST).min(MOST_REST));
         }
+        hand_over(&self.sender, Bytes::copy_from_slice(bytes))?;
         self.began = Instant::now();
         Ok(bytes.len())
     }
@@ -133,21 +150,20 @@ impl Write for Outlet {
     }
 }
 
-impl Outlet {
-    fn send(&self, bytes: Bytes) -> io::Result<()> {
-        let (mut item, since) = (Ok(bytes), Instant::now());
-        loop {
-            item = match self.sender.try_send(item) {
-                Ok(()) => return Ok(()),
-                Err(TrySendError::Closed(_)) => {
-                    return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has gone"));
-                }
-                Err(TrySendError::Full(item)) => item,
-            };
-            if since.elapsed() > STALL {
-                return Err(io::Error::new(ErrorKind::TimedOut, "the client took nothing for a minute"));
+/// Waits for a client that is slow, but not for ever.
+pub(super) fn hand_over(sender: &Sender<io::Result<Bytes>>, bytes: Bytes) -> io::Result<()> {
+    let (mut item, since) = (Ok(bytes), Instant::now());
+    loop {
+        item = match sender.try_send(item) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => {
+                return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has gone"));
             }
-            thread::sleep(LOOK);
+            Err(TrySendError::Full(item)) => item,
+        };
+        if since.elapsed() > STALL {
+            return Err(io::Error::new(ErrorKind::TimedOut, "the client took nothing for a minute"));
         }
+        thread::sleep(LOOK);
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     http::{
         backup,
         call::{BodyStream, Call, read_body},
+        export,
         reply::{Problem, Reply, etag, lists},
         write::write,
     },
@@ -145,9 +146,14 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
     match found.endpoint.action {
         Action::Import => {
             let organization = gate::organization(app.store(), found.id).await?;
-            let kind = if collection.spec.object == "toll" { Kind::Tolls } else { Kind::Violations };
+            let kind = match collection.spec.object {
+                "toll" => Kind::Tolls,
+                "violation" => Kind::Violations,
+                _ => Kind::Objects,
+            };
             imports::run(app, call, organization, kind, body).await
         }
+        Action::Export => export::start(app, call, &gate::organization(app.store(), found.id).await?),
         Action::Suggest => {
             let organization = gate::organization(app.store(), found.id).await?;
             suggestions::list(app, call, &organization, collection.spec).await

@@ -3,7 +3,9 @@
 
 mod backup;
 pub(crate) mod call;
-pub(crate) mod handlers;
+pub(crate) mod export;
+mod handlers;
+pub(crate) mod progress;
 pub(crate) mod reply;
 mod serve;
 pub(crate) mod server;

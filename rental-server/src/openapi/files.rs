@@ -1,15 +1,22 @@
 //! Imports and suggestions in the document: requests that carry files, and answers that are no objects.
 
-use rental_core::{import, spec::ResourceSpec};
+use rental_core::{
+    import,
+    resources::{customer, organization},
+    spec::ResourceSpec,
+    transfer,
+};
 use serde_json::{Value, json};
 
 /// The query parameters of an import.
 pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
+    if spec.object == "organization" {
+        return vec![dry_run()];
+    }
     let tolls = spec.object == "toll";
     let formats = if tolls { import::TOLL_FORMATS } else { import::VIOLATION_FORMATS };
     let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
     let about: Vec<String> = formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
-    let query = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
     let mut parameters = vec![
         query(
             "format",
@@ -21,11 +28,7 @@ pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
             "The zone of its local times, when it is not the format's own.",
             json!({"type": "string", "maxLength": 64}),
         ),
-        query(
-            "dry_run",
-            "With `true`, everything is checked and counted and nothing recorded.",
-            json!({"type": "string", "enum": ["true", "false"], "default": "false"}),
-        ),
+        dry_run(),
     ];
     parameters.push(if tolls {
         query(
@@ -43,14 +46,49 @@ pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
     parameters
 }
 
+fn query(name: &str, description: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema})
+}
+
+fn dry_run() -> Value {
+    let schema = json!({"type": "string", "enum": ["true", "false"], "default": "false"});
+    query("dry_run", "With `true`, everything is checked and counted and nothing recorded.", schema)
+}
+
+/// The answer of an import to a client that asks for lines.
+pub(super) fn progress() -> Value {
+    json!({
+        "schema": {"type": "string", "description": "For `Accept: application/x-ndjson`: lines that say how far it is, and the result, or an error, as the last one."},
+        "example": "{\"object\":\"import_progress\",\"rows\":200,\"of\":450}\n{\"object\":\"import\",\"received\":450}\n",
+    })
+}
+
 /// The file itself.
 pub(super) fn import_body(spec: &ResourceSpec) -> Value {
+    if spec.object == "organization" {
+        let schema = json!({"type": "string", "description": "What an export gives."});
+        let lines = json!({"schema": schema, "example": lines_example()});
+        let description = "The lines of an export, at most 16 GiB.";
+        return json!({"required": true, "description": description, "content": {"application/x-ndjson": lines}});
+    }
     let csv = json!({"schema": {"type": "string"}, "example": import_example(spec)});
     let mut content = json!({"text/csv": csv});
     if spec.object == "violation" {
         content["application/json"] = json!({"schema": {"type": "array", "items": {"type": "object"}}});
     }
     json!({"required": true, "description": "The file as it is, at most 2 GiB.", "content": content})
+}
+
+/// An export with one customer.
+fn lines_example() -> String {
+    let mut customer = super::example_object(&customer::SPEC);
+    // The time in its id.
+    customer["created_at"] = json!("2024-07-20T16:21:10.842Z");
+    [super::example_object(&organization::SPEC), customer]
+        .iter()
+        .map(|object| format!("{object}\n"))
+        .collect::<String>()
+        + &transfer::end_line(2)
 }
 
 /// A file with one row.

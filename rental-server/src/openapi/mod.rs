@@ -122,6 +122,8 @@ pub(crate) fn operation_id(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::PayInvoice => "payInvoice".into(),
         Action::VoidInvoice => "voidInvoice".into(),
         Action::PrintInvoice => "printInvoice".into(),
+        Action::Import if spec.object == "organization" => "importOrganization".into(),
+        Action::Export => "exportOrganization".into(),
         Action::Import => format!("import{many}"),
         Action::Suggest => format!("suggestCustomersOf{many}"),
         Action::Attach => format!("attach{many}"),
@@ -158,6 +160,8 @@ fn summary(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
         Action::PayInvoice => "Mark invoice as paid".into(),
         Action::VoidInvoice => "Void invoice".into(),
         Action::PrintInvoice => "Print invoice".into(),
+        Action::Import if spec.object == "organization" => "Import the objects of an organization".into(),
+        Action::Export => "Export an organization".into(),
         Action::Import => format!("Import {many}"),
         Action::Suggest => format!("Suggest who pays for {many}"),
         Action::Attach => format!("Attach {many} to who clearly pays"),
@@ -208,6 +212,12 @@ fn description(endpoint: &Endpoint, spec: &ResourceSpec) -> String {
             "Makes new deliveries of the event: to one endpoint, or to all of its organization that want it."
         }
         (Action::PrintInvoice, _) => "A page that prints well and loads nothing from elsewhere.",
+        (Action::Export, _) => {
+            "All its objects as they are at this moment, one a line, each as a GET gives it: the organization, then vehicles, customers, rentals, tolls, violations, invoices and leads, oldest first. The last line says how many came before it. No key or secret is in it. One export or backup at a time."
+        }
+        (Action::Import, "organization") => {
+            "Records the lines of an export: objects keep their ids and times, and nothing is announced. What is there already is left as it is, so a repeated import creates nothing. A line that cannot be used is reported and stops no other; a file that is not whole, or in another currency, is refused."
+        }
         (Action::Import, _) => {
             "Records each row once, however often it is imported: a repeated import creates nothing. A row that cannot be used is reported and stops no other; a file that is not what it claims is refused whole."
         }
@@ -240,6 +250,7 @@ fn parameters(endpoint: &Endpoint, spec: &ResourceSpec) -> Value {
         }
         Action::TestEndpoint | Action::PrintInvoice => {}
         Action::Import => list.extend(files::import_parameters(spec)),
+        Action::Export => list.push(parts::pace()),
         Action::Suggest => list.extend(["Limit", "StartingAfter"].map(shared)),
         Action::Get => list.push(shared("IfNoneMatch")),
         Action::Update => list.extend([shared("IdempotencyKey"), shared("IfMatch")]),
@@ -310,7 +321,10 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
         "200".into(),
         parts::success(
             &name,
-            !matches!(endpoint.action, Action::List | Action::Import | Action::Suggest | Action::Attach),
+            !matches!(
+                endpoint.action,
+                Action::List | Action::Import | Action::Export | Action::Suggest | Action::Attach
+            ),
             writes && endpoint.action != Action::Import,
             match endpoint.action {
                 Action::Delete
@@ -318,6 +332,7 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
                 | Action::Recover
                 | Action::Resend
                 | Action::Import
+                | Action::Export
                 | Action::Suggest
                 | Action::Attach => Value::Null,
                 action => schema::example_reply(spec, action == Action::List, shows_key),
@@ -327,12 +342,18 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
     if endpoint.action == Action::PrintInvoice {
         responses["200"]["content"] = json!({"text/html": {"schema": {"type": "string"}}});
     }
+    if endpoint.action == Action::Export {
+        responses["200"]["content"] = json!({"application/x-ndjson": {"schema": {"type": "string"}}});
+    }
+    if endpoint.action == Action::Import {
+        responses["200"]["content"]["application/x-ndjson"] = files::progress();
+    }
     if endpoint.action == Action::Get {
         responses.insert("304".into(), json!({"$ref": "#/components/responses/NotModified"}));
     }
     let object = endpoint.path.contains('{');
     let update = endpoint.action == Action::Update;
-    let conflicts = writes;
+    let conflicts = writes || endpoint.action == Action::Export;
     for (status, applies) in [
         ("400", true),
         ("401", true),

@@ -165,9 +165,13 @@ pub(super) fn status_operation() -> Value {
     })
 }
 
+/// How much a long answer spares other requests.
+pub(super) fn pace() -> Value {
+    json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}})
+}
+
 /// The whole store as a stream.
 pub(super) fn backup() -> Value {
-    let pace = json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}});
     let mut headers = common_headers();
     headers["Content-Disposition"] = json!({"description": "A name for the file.", "schema": {"type": "string"}});
     let mut responses = json!({"200": {"description": "The archive. It ends with a SHA-256 of itself.", "headers": headers, "content": {"application/octet-stream": {}}}});
@@ -180,7 +184,7 @@ pub(super) fn backup() -> Value {
         "summary": "Back up the store",
         "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the admin token.",
         "security": [{"adminToken": []}],
-        "parameters": [pace],
+        "parameters": [pace()],
         "responses": responses,
     })
 }

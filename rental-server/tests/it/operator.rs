@@ -4,6 +4,7 @@ mod audit;
 mod billing;
 mod imports;
 mod suggestions;
+mod transfer;
 
 use crate::support::{Connection, Organization, Reply};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! One moment of the whole store, for a reader that takes its time.
 
 use super::{Rows, row, unavailable};
-use crate::store::{Key, Record, StoreError};
+use crate::store::{Key, Record, Span, StoreError};
 use redb::ReadableTableMetadata;
 use std::sync::Arc;
 
@@ -17,6 +17,20 @@ impl Snapshot {
     /// The engine cannot serve; later also from the iterator, which then may be asked for more.
     pub fn rows(&self) -> Result<impl Iterator<Item = Result<Record, StoreError>> + use<>, StoreError> {
         let range = self.0.range::<&[u8]>(..).map_err(unavailable)?;
+        Ok(range.map(|row| {
+            let (key, value) = row.map_err(unavailable)?;
+            row::decode(Key::from_bytes(key.value()), value.value())
+        }))
+    }
+
+    /// The rows of a span, by rising key; entries are not followed.
+    ///
+    /// # Errors
+    /// The engine cannot serve; later also from the iterator, which then may be asked for more.
+    pub fn span(&self, span: &Span) -> Result<impl Iterator<Item = Result<Record, StoreError>> + use<>, StoreError> {
+        // A span that is turned around would be a panic of the engine.
+        let to = span.to.as_bytes().max(span.from.as_bytes());
+        let range = self.0.range::<&[u8]>(span.from.as_bytes()..to).map_err(unavailable)?;
         Ok(range.map(|row| {
             let (key, value) = row.map_err(unavailable)?;
             row::decode(Key::from_bytes(key.value()), value.value())

@@ -3,6 +3,7 @@
 //! Skipped, in one line, where `rental-cli` is not built; `cargo test --workspace` builds it.
 
 mod doctor;
+mod files;
 mod listen;
 mod trigger;
 

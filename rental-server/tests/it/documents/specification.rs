@@ -210,8 +210,10 @@ fn ask(demo: &Program, document: &Value, (path, verb, operation): (&String, &Str
     let bearer = secret.map(|variable| format!("Bearer {}", demo.variables[variable]));
     let mut headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("Authorization", value.as_str())).collect();
     let content = &operation["requestBody"]["content"];
-    let (kind, sent) = match (&content["text/csv"]["example"], &content["application/json"]["example"]) {
-        (Value::String(file), _) => ("text/csv", file.clone()),
+    let file =
+        ["text/csv", "application/x-ndjson"].iter().find_map(|kind| Some((*kind, content[*kind]["example"].as_str()?)));
+    let (kind, sent) = match (file, &content["application/json"]["example"]) {
+        (Some((kind, file)), _) => (kind, file.to_owned()),
         (_, Value::Null) => ("", String::new()),
         (_, example) => ("application/json", example.to_string()),
     };

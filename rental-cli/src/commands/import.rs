@@ -1,0 +1,136 @@
+//! `import`, of statements, lists and exports: the file goes out as it is, and the server says what came of its rows.
+
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    failure::Failure,
+    files,
+    record::Record,
+    session::Session,
+    upload::{self, Source},
+    verbs,
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{
+    import::{TOLL_FORMATS, VIOLATION_FORMATS},
+    resources::organization,
+    spec::ResourceSpec,
+};
+use std::path::{Path, PathBuf};
+
+/// Rows that cannot be used and are shown one by one.
+const MOST_SHOWN: usize = 20;
+
+/// What the help of every import ends with.
+pub(super) const EXIT: &str = "\
+A row that cannot be used stops no other: the exit code is 0 and `invalid` counts such rows.
+The first 20 are shown on stderr, and --json has a thousand of them.
+A file that is refused whole changes nothing; the exit code is 6.";
+
+/// `import` of a resource whose objects come in files of others.
+pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
+    let tolls = spec.object == "toll";
+    let (about, formats) = match tolls {
+        true => ("Import a statement of a toll agency (operator)", TOLL_FORMATS),
+        false => ("Import a list of violations (operator)", VIOLATION_FORMATS),
+    };
+    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
+    let text = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
+    let format = text("format", "NAME").help(format!("What the file is: {} [default: the first]", names.join(", ")));
+    let zone = text("time-zone", "ZONE").help("Zone of its local times, such as America/Chicago, not the format's own");
+    let own = if tolls {
+        text("mapping", "FILE")
+            .value_parser(clap::value_parser!(PathBuf))
+            .conflicts_with("format")
+            .help("JSON that says which columns are what, for agencies without a format")
+    } else {
+        text("issuer", "NAME").help("Whose summons numbers they are [default: NYC]")
+    };
+    let command = Command::new("import")
+        .about(about)
+        .arg(verbs::organization("The organization whose vehicles these are"))
+        .arg(file("The file, or - for stdin"))
+        .args([format, own, zone, dry_run()])
+        .after_help(EXIT);
+    with_examples(command, examples)
+}
+
+pub(super) fn file(help: &'static str) -> Arg {
+    Arg::new("file").value_name("FILE").required(true).value_parser(clap::value_parser!(PathBuf)).help(help)
+}
+
+pub(super) fn dry_run() -> Arg {
+    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Read and count everything, and record nothing")
+}
+
+pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let tolls = spec.object == "toll";
+    let mut query = Vec::new();
+    let names: &[&str] = if tolls { &["format", "time-zone"] } else { &["format", "time-zone", "issuer"] };
+    for name in names {
+        query.extend(matches.get_one::<String>(name).map(|value| (name.replace('-', "_"), value.clone())));
+    }
+    if tolls && let Some(path) = matches.get_one::<PathBuf>("mapping") {
+        query.push(("mapping".to_owned(), mapping(path)?));
+    }
+    let media = match matches.get_one::<PathBuf>("file").and_then(|path| path.extension()) {
+        Some(extension) if extension.eq_ignore_ascii_case("json") => "application/json",
+        _ => "text/csv",
+    };
+    send(&[spec.plural, "import"], query, media, matches, session)
+}
+
+/// The text of a mapping without its white space: it travels in the query.
+fn mapping(path: &Path) -> Result<String, Failure> {
+    let text = files::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
+    // What is no JSON the server explains.
+    Ok(serde_json::from_str::<serde_json::Value>(&text).map_or(text, |value| value.to_string()))
+}
+
+/// Uploads the file of a command line to the import at `words` below the organization, and shows what came of it.
+pub(super) fn send(
+    words: &[&str],
+    mut query: Vec<(String, String)>,
+    media: &'static str,
+    matches: &ArgMatches,
+    session: &Session,
+) -> Result<(), Failure> {
+    if matches.get_flag("dry-run") {
+        query.push(("dry_run".into(), "true".into()));
+    }
+    let id = session.organization(matches)?;
+    let source = Source::open(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
+    // Before a large file goes out: a server may close the connection while it is sent, and its answer be lost.
+    session.ask(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
+    let path = [&[organization::SPEC.plural, id], words].concat();
+    let request = Request::post(Access::Operator, &path, None).with_query(query);
+    let json = upload::send(&session.api, &request, source, media)?;
+    show(&json, session)
+}
+
+fn show(json: &str, session: &Session) -> Result<(), Failure> {
+    if session.out.json {
+        return session.out.object(json);
+    }
+    let record = Record::read(json)?;
+    let counts: Vec<_> =
+        record.fields().filter(|(name, _)| !["errors", "errors_omitted"].contains(&name.as_str())).collect();
+    session.out.fields(&counts)?;
+    let errors = record.list("errors");
+    for error in errors.iter().take(MOST_SHOWN) {
+        let text = |name| error.text(name).unwrap_or_default();
+        session.out.note(&format!("row {}: {}", text("row"), text("message")));
+    }
+    let invalid = record.text("invalid").unwrap_or_default();
+    if errors.len() > MOST_SHOWN {
+        session
+            .out
+            .note(&format!("{invalid} rows are invalid, of which the first {MOST_SHOWN} are shown; --json shows more"));
+    } else if invalid != "0" {
+        session
+            .out
+            .note(&format!("invalid rows: {invalid}; correct them and import the file again, which repeats nothing"));
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `suggest`: who should pay for tolls and violations, page by page, and attaching what is clear.
+
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    failure::Failure,
+    output::print,
+    progress::Progress,
+    record::{Page, Record},
+    session::Session,
+    value::JsonText,
+    verbs,
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{resources::organization, spec::ResourceSpec};
+
+/// Names and members of the columns.
+const COLUMNS: [(&str, &str); 7] = [
+    ("id", "id"),
+    ("verdict", "verdict"),
+    ("attached", "attached"),
+    ("vehicle", "vehicle_id"),
+    ("customer", "customer_id"),
+    ("rental", "rental_id"),
+    ("reason", "reason"),
+];
+
+pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
+    let command = Command::new("suggest")
+        .about(format!("Show who should pay for {} that nobody is attached to, and why (operator)", spec.plural))
+        .arg(verbs::organization("The organization"))
+        .arg(
+            Arg::new("attach")
+                .long("attach")
+                .action(ArgAction::SetTrue)
+                .help("Attach what is clear; what somebody decided is never changed"),
+        );
+    with_examples(command, examples)
+}
+
+/// How many of each verdict there were.
+#[derive(Default)]
+struct Tally {
+    clear: u64,
+    unclear: u64,
+    nobody: u64,
+    attached: u64,
+}
+
+pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let path = [organization::SPEC.plural, session.organization(matches)?, spec.plural, "suggestions"];
+    let attach = matches.get_flag("attach");
+    let (mut tally, mut shown, mut cursor) = (Tally::default(), 0, None::<String>);
+    let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
+    if session.out.json {
+        print("{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[")?;
+    }
+    loop {
+        let page = Page::read(&session.ask(&request(&path, attach, cursor.as_deref()))?)?;
+        show(&page, &mut tally, &mut shown, session)?;
+        progress.at(shown);
+        if !page.has_more {
+            break;
+        }
+        if page.next_cursor.is_none() || page.next_cursor == cursor {
+            return Err(Failure::Unreadable("the list does not say where it goes on".into()));
+        }
+        cursor = page.next_cursor;
+    }
+    progress.finish();
+    if session.out.json {
+        print("]}\n")?;
+    }
+    let Tally { clear, unclear, nobody, attached } = tally;
+    let done = if attach { format!("; {attached} attached") } else { String::new() };
+    session.out.note(&format!("{clear} clear, {unclear} unclear, {nobody} with nobody{done}"));
+    Ok(())
+}
+
+fn request(path: &[&str], attach: bool, cursor: Option<&str>) -> Request {
+    if attach {
+        let after = cursor.map(|cursor| format!(",\"starting_after\":{}", JsonText::string(cursor).as_str()));
+        return Request::post(Access::Operator, path, Some(format!("{{\"limit\":100{}}}", after.unwrap_or_default())));
+    }
+    let after = cursor.map(|cursor| ("starting_after".to_owned(), cursor.to_owned()));
+    Request::get(Access::Operator, path)
+        .with_query([("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect())
+}
+
+/// Prints a page as it comes: nothing is kept.
+fn show(page: &Page, tally: &mut Tally, shown: &mut u64, session: &Session) -> Result<(), Failure> {
+    let (mut rows, mut json) = (Vec::with_capacity(page.data.len()), String::new());
+    for object in &page.data {
+        let record = Record::read(object.get())?;
+        match record.text("verdict").as_deref() {
+            Some("clear") => tally.clear += 1,
+            Some("unclear") => tally.unclear += 1,
+            _ => tally.nobody += 1,
+        }
+        tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
+        if session.out.json {
+            json.push_str(if *shown + rows.len() as u64 > 0 { "," } else { "" });
+            json.push_str(object.get());
+        }
+        rows.push(COLUMNS.iter().map(|(_, member)| record.text(member).unwrap_or_default()).collect::<Vec<_>>());
+    }
+    let first = *shown == 0;
+    *shown += rows.len() as u64;
+    if session.out.json {
+        return print(&json);
+    }
+    let names = COLUMNS.map(|(name, _)| name);
+    if session.out.is_terminal() {
+        return if rows.is_empty() { Ok(()) } else { session.out.rows(&names, &rows) };
+    }
+    let text: String = rows.iter().map(|row| row.join("\t") + "\n").collect();
+    let names = if first { names.join("\t") + "\n" } else { String::new() };
+    print(&(names + &text))
+}

@@ -1,0 +1,192 @@
+//! `export` and `import`: all objects of an organization as lines of JSON, and such lines into another server.
+
+use super::{Group, import};
+use crate::{
+    access::Access,
+    api::Request,
+    cli::with_examples,
+    failure::Failure,
+    partial::{Partial, cannot_write, in_the_way},
+    progress::Progress,
+    session::Session,
+    verbs::{self, text},
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{resources::organization, transfer::END};
+use serde::Deserialize;
+use std::{
+    io::{self, BufWriter, Read, Write},
+    path::PathBuf,
+};
+
+pub(super) const EXPORT: Group = Group { name: "export", command: export_command, run: export };
+pub(super) const IMPORT: Group = Group { name: "import", command: import_command, run: bring };
+
+/// Longest last line.
+const MOST_END: usize = 256;
+
+fn export_command() -> Command {
+    let examples = [
+        "rental-cli export --organization ID --to sunrise.ndjson",
+        "rental-cli export --organization ID | gzip > sunrise.ndjson.gz",
+    ];
+    let command = Command::new(EXPORT.name)
+        .about("Write all objects of an organization as lines of JSON (operator)")
+        .arg(verbs::organization("The organization"))
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Where the lines go; the file has this name only once it is whole [default: stdout]"),
+        )
+        .arg(
+            Arg::new("pace")
+                .long("pace")
+                .value_name("PACE")
+                .value_parser(["gentle", "full"])
+                .default_value("gentle")
+                .help("`full` is done sooner, at the cost of requests meanwhile"),
+        )
+        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace a file of that name"));
+    with_examples(command, &examples)
+}
+
+fn import_command() -> Command {
+    let examples = [
+        "rental-cli import --organization ID sunrise.ndjson --dry-run",
+        "gunzip -c sunrise.ndjson.gz | rental-cli import --organization ID -",
+    ];
+    let command = Command::new(IMPORT.name)
+        .about("Record the lines of an export in an organization of another server (operator)")
+        .arg(verbs::organization("The organization, of the same currency"))
+        .arg(import::file("What `export` wrote, or - for stdin"))
+        .arg(import::dry_run())
+        .after_help(import::EXIT);
+    with_examples(command, &examples)
+}
+
+fn bring(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    import::send(&["import"], Vec::new(), "application/x-ndjson", matches, session)
+}
+
+fn export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (to, replace) = (matches.get_one::<PathBuf>("to"), matches.get_flag("force"));
+    if session.out.json && to.is_none() {
+        return Err(Failure::Usage("an export is many lines of JSON; with --json give --to FILE".into()));
+    }
+    if let Some(to) = to.filter(|to| to.exists() && !replace) {
+        return Err(in_the_way(to));
+    }
+    let id = session.organization(matches)?;
+    let query = vec![("pace".to_owned(), text(matches, "pace").to_owned())];
+    let request = Request::get(Access::Operator, &[organization::SPEC.plural, id, "export"]).with_query(query);
+    let answer = session.api.stream(&request)?;
+    let Some(to) = to else {
+        return receive(answer, &mut io::stdout().lock(), Failure::stdout).map(drop);
+    };
+    let partial = Partial::beside(to)?;
+    let mut out = BufWriter::new(&partial.file);
+    let received = receive(answer, &mut out, |error| cannot_write(&partial.at, error))?;
+    drop(out);
+    partial.publish(to, replace)?;
+    let Received { objects, bytes } = received;
+    let object =
+        serde_json::json!({"object": "export", "organization_id": id, "file": to, "objects": objects, "bytes": bytes});
+    session.out.object(&object.to_string())
+}
+
+#[derive(Debug, Default)]
+struct Received {
+    objects: u64,
+    bytes: u64,
+}
+
+/// Copies the lines, and fails unless the last one says that they are all there.
+fn receive(
+    mut from: impl Read,
+    to: &mut impl Write,
+    unwritten: impl Fn(io::Error) -> Failure,
+) -> Result<Received, Failure> {
+    let mut progress = Progress::bytes(None, "receiving");
+    let (mut received, mut lines) = (Received::default(), LastLine::default());
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(broken(&error.to_string())),
+        };
+        to.write_all(&buffer[..count]).map_err(&unwritten)?;
+        lines.see(&buffer[..count]);
+        received.bytes += count as u64;
+        progress.add(count as u64);
+    }
+    to.flush().map_err(&unwritten)?;
+    received.objects = lines.end().ok_or_else(|| broken("its last line is missing"))?;
+    Ok(received)
+}
+
+fn broken(why: &str) -> Failure {
+    Failure::Unreachable {
+        problem: format!("the export did not arrive whole ({why})"),
+        hint: "try again; if it happens again, the server's log says why",
+    }
+}
+
+/// Counts lines and keeps the last one, if it is short.
+#[derive(Default)]
+struct LastLine {
+    lines: u64,
+    last: Vec<u8>,
+    open: bool,
+}
+
+impl LastLine {
+    fn see(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if !self.open {
+                self.last.clear();
+            }
+            let room = MOST_END.saturating_sub(self.last.len());
+            self.last.extend_from_slice(&part[..part.len().min(room)]);
+            self.open = part.last() != Some(&b'\n');
+            self.lines += u64::from(!self.open);
+        }
+    }
+
+    /// How many lines came before the last one, when that says the same.
+    fn end(&self) -> Option<u64> {
+        #[derive(Deserialize)]
+        struct End {
+            object: String,
+            objects: u64,
+        }
+        let end: End = serde_json::from_slice(&self.last).ok()?;
+        (!self.open && end.object == END && end.objects == self.lines - 1).then_some(end.objects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_export_is_taken() {
+        let end = "{\"object\":\"export_end\",\"objects\":2}\n";
+        let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(1000));
+        let check = |file: &str, expected: Option<u64>| {
+            for size in [1, 7, 4096] {
+                let mut lines = LastLine::default();
+                file.as_bytes().chunks(size).for_each(|part| lines.see(part));
+                assert_eq!(lines.end(), expected, "{file}");
+            }
+        };
+        check(&format!("{{}}\n{long}{end}"), Some(2));
+        check(&format!("{{}}\n{long}{}", end.trim_end()), None);
+        check(&format!("{{}}\n{end}"), None);
+        check(&format!("{{}}\n{long}"), None);
+        check("", None);
+    }
+}

@@ -1,0 +1,187 @@
+//! The lines of a file, and whether it is whole.
+
+use super::END;
+use crate::{
+    body::{Fields, Verb},
+    error::Error,
+    import::{Failed, Refused},
+    page,
+    resources::organization::{self, Organization},
+};
+use serde::Deserialize;
+use std::io::BufRead;
+use uuid::Uuid;
+
+/// Longest line: the longest object that the API takes has a quarter of it.
+const MOST_LINE: u64 = 1 << 20;
+/// Longest last line.
+const MOST_END: usize = 256;
+
+/// The lines that are not blank, with their numbers from 1.
+pub struct Lines<R> {
+    from: R,
+    row: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads from the beginning of a file.
+    pub fn new(from: R) -> Self {
+        Self { from, row: 0 }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = Result<(u64, Vec<u8>), Failed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let mut line = Vec::new();
+            self.row += 1;
+            let mut bounded = std::io::Read::take(&mut self.from, MOST_LINE + 1);
+            match bounded.read_until(b'\n', &mut line) {
+                Err(error) => return Some(Err(Failed::Read(error))),
+                Ok(0) => return None,
+                Ok(_) if line.len() as u64 > MOST_LINE => {
+                    let why = format!("line {} is longer than {MOST_LINE} bytes, which no object is", self.row);
+                    return Some(Err(Refused(why).into()));
+                }
+                Ok(_) => {}
+            }
+            while line.pop_if(|last| last.is_ascii_whitespace()).is_some() {}
+            if !line.is_empty() {
+                return Some(Ok((self.row, line)));
+            }
+        }
+    }
+}
+
+/// What a file says about itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Inspection {
+    /// The organization that it was exported from.
+    pub source: Uuid,
+    /// How many objects it has, without the organization.
+    pub objects: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    object: String,
+    objects: u64,
+}
+
+/// The number in a line that is the last one.
+pub(super) fn end(line: &[u8]) -> Option<u64> {
+    let end: End = serde_json::from_slice(line.get(..line.len().min(MOST_END + 1))?).ok()?;
+    (end.object == END).then_some(end.objects)
+}
+
+/// Reads a file to its end, and refuses it when it is not whole or cannot belong to `target`.
+///
+/// # Errors
+/// The sentence says what is wrong with the file; or it cannot be read.
+pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, Failed> {
+    let refuse = |why: String| Err(Refused(why).into());
+    let (mut source, mut lines, mut ended) = (None, 0, false);
+    for line in Lines::new(from) {
+        let (row, line) = line?;
+        if ended {
+            return refuse(format!(
+                "it goes on in line {row} after its last line, `{END}`; import one export at a time"
+            ));
+        }
+        if source.is_none() {
+            source = Some(head(&line, target)?);
+        } else if let Some(told) = end(&line) {
+            if told != lines {
+                return refuse(format!("it has {lines} lines before its last one, which says {told}; export it again"));
+            }
+            ended = true;
+        }
+        lines += u64::from(!ended);
+    }
+    match source {
+        None => refuse("it is empty; a file begins with the line of its organization".into()),
+        Some(_) if !ended => refuse(format!("it was broken off: its last line, `{END}`, is missing; export it again")),
+        Some(source) => Ok(Inspection { source, objects: lines - 1 }),
+    }
+}
+
+/// The first line: an organization whose amounts are in the currency of `target`.
+fn head(line: &[u8], target: &Organization) -> Result<Uuid, Refused> {
+    let told = |why: &str| {
+        Refused(format!(
+            "its first line is no organization ({why}); take a file as `rental-cli export` or GET .../export gives it"
+        ))
+    };
+    let fields = Fields::parse(line, &organization::SPEC, Verb::Whole, 0).map_err(|error| match error {
+        Error::Invalid(errors) => {
+            told(&errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join(" "))
+        }
+        Error::Malformed(_) => told("it is no JSON object"),
+        _ => told("it cannot be read"),
+    })?;
+    let text = |name: &str| -> String {
+        fields.get(name).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+    };
+    if text("object") != organization::SPEC.object {
+        return Err(told("its `object` is not `organization`"));
+    }
+    let (theirs, ours) = (text("default_currency"), target.default_currency.to_string());
+    if theirs != ours {
+        return Err(Refused(format!(
+            "its amounts are in {theirs}, but those of this organization are in {ours}; import it into an organization \
+             whose `default_currency` is {theirs}"
+        )));
+    }
+    page::id(&text("id")).ok_or_else(|| told("its id is none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = r#"{"id":"0190d0f2-7c3a-7cc0-8000-000000000000","object":"organization","name":"Sunrise Rentals","plan":"pro","default_currency":"USD","booking_policy":"exclusive","time_zone":"America/New_York","created_at":"2026-05-05T09:30:00.000Z","updated_at":"2026-05-05T09:30:00.000Z"}"#;
+
+    #[track_caller]
+    fn check(file: &str, expected: Result<u64, &str>) {
+        let found = inspect(file.as_bytes(), &Organization::system());
+        match (found, expected) {
+            (Ok(found), Ok(objects)) => assert_eq!(found.objects, objects, "{file}"),
+            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (found, _) => panic!("{found:?} of {file}"),
+        }
+    }
+
+    #[test]
+    fn a_file_is_whole_when_its_last_line_counts_the_others() {
+        check(&format!("{HEAD}\n{}", end_line(1)), Ok(0));
+        check(&format!("{HEAD}\r\n\n{{}}\n[\n  {}", end_line(3)), Ok(2));
+        check(&format!("{HEAD}\n{}", end_line(2)), Err("has 1 lines before its last one, which says 2"));
+        check(&format!("{HEAD}\n{{}}"), Err("broken off"));
+        check(&format!("{HEAD}\n{}{{}}", end_line(1)), Err("goes on in line 3"));
+        check("", Err("is empty"));
+    }
+
+    #[test]
+    fn a_file_begins_with_an_organization_of_the_same_currency() {
+        for first in ["{}", "plate,state", "\u{feff}{}", "[]", "{\"object\":\"organization\"}"] {
+            check(&format!("{first}\n{}", end_line(1)), Err("first line is no organization"));
+        }
+        check(&format!("{}\n{}", HEAD.replace("\"organization\"", "\"vehicle\""), end_line(1)), Err("is not `organ"));
+        check(&format!("{}\n{}", HEAD.replace("USD", "EUR"), end_line(1)), Err("amounts are in EUR"));
+        check(&format!("{}\n{}", HEAD.replace("\"pro\"", "\"gold\""), end_line(1)), Err("`plan` must be one of"));
+    }
+
+    #[test]
+    fn a_line_has_a_bound() {
+        check(&format!("{HEAD}\n{}", "x".repeat(2 << 20)), Err("line 2 is longer"));
+        let just = "x".repeat((MOST_LINE - 1) as usize);
+        check(&format!("{HEAD}\n{just}\n{}", end_line(2)), Ok(1));
+    }
+
+    fn end_line(lines: u64) -> String {
+        super::super::end_line(lines)
+    }
+}
