@@ -1,6 +1,8 @@
 //! The engine on PostgreSQL: it behaves like the model, several servers share one truth, and nothing is lost or done
 //! twice when connections and the database fail.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
 mod postgres {
     pub(crate) mod cluster;
     mod engine;
