@@ -5,6 +5,7 @@
 
 use crate::{
     app::App,
+    engine::Moment,
     http::{
         call::Call,
         reply::{Problem, Reply, Streamed},
@@ -16,8 +17,8 @@ use rental_core::{
     operation::Edge,
     page,
     store::{
+        SCHEMA_VERSION,
         archive::{Summary, Writer},
-        redb::{SCHEMA_VERSION, Snapshot},
     },
 };
 use std::{
@@ -45,17 +46,18 @@ const STALL: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts a backup and gives the answer that streams it.
-pub(crate) fn start(app: &App, call: &Call) -> Result<Reply, Problem> {
+pub(crate) async fn start(app: &App, call: &Call) -> Result<Reply, Problem> {
     let full = full_pace(call.query())?;
     let busy = || Error::Conflict("Another backup is running. Try again when it has ended.".into());
     let running = Running::take(&app.backing_up).ok_or_else(busy)?;
     let (sender, receiver) = channel(AHEAD);
-    let (snapshot, now, hurry) = (app.store.snapshot(), call.moment.now(), Arc::clone(&app.draining));
+    let (moment, now, hurry) =
+        (app.store.moment().await.map_err(Error::from)?, call.moment.now(), Arc::clone(&app.draining));
     let work = move || {
         let _running = running;
         let outlet = Outlet { sender: sender.clone(), full, hurry, began: Instant::now() };
         let made = || Writer::new(outlet, SCHEMA_VERSION, concat!("rental-server ", env!("CARGO_PKG_VERSION")), now);
-        let outcome = catch_unwind(AssertUnwindSafe(|| copy(&snapshot, made()?)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| copy(moment, made()?)));
         match outcome.unwrap_or_else(|_| Err(io::Error::other("reading panicked: the file is damaged"))) {
             Ok(summary) => tracing::info!(rows = summary.rows, bytes = summary.bytes, "a backup was sent"),
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::TimedOut) => {
@@ -86,8 +88,8 @@ fn full_pace(query: &str) -> Result<bool, Error> {
     }
 }
 
-fn copy(snapshot: &Snapshot, mut writer: Writer<Outlet>) -> io::Result<Summary> {
-    for row in snapshot.rows().map_err(io::Error::other)? {
+fn copy(moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
+    for row in moment.rows().map_err(io::Error::other)? {
         writer.push(&row.map_err(io::Error::other)?)?;
     }
     writer.finish().map(|(_, summary)| summary)

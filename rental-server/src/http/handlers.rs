@@ -117,7 +117,7 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
         return Err(Problem::NotAdmin);
     }
     if found.endpoint.action == Action::Backup {
-        return backup::start(app, call);
+        return backup::start(app, call).await;
     }
     if found.endpoint.action == Action::Status {
         page::no_parameters(call.query())?;
