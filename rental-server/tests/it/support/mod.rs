@@ -54,6 +54,11 @@ impl Server {
         Self::start_with(directory, flags, store_in(directory))
     }
 
+    /// The same, on a file whatever the other tests use: for tests that look into it.
+    pub(crate) fn start_on_file(directory: &Path, flags: &[&str]) -> Self {
+        Self::start_with(directory, flags, file_in(directory))
+    }
+
     /// A server on a database that others may share.
     pub(crate) fn start_on(database: &str, flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -161,13 +166,17 @@ impl Drop for Server {
 /// What tells a server to use the store in `directory`: a file, or with `RENTAL_TEST_STORE=postgres` a database.
 fn store_in(directory: &Path) -> Vec<(&'static str, String)> {
     if std::env::var("RENTAL_TEST_STORE").as_deref() != Ok("postgres") {
-        return vec![("RENTAL_STORE", format!("redb:{}", directory.join("store.redb").display()))];
+        return file_in(directory);
     }
     let url = directory.join("store.url");
     if !url.exists() {
         fs::write(&url, database().expect("PostgreSQL is installed")).expect("a file");
     }
     store_on(&fs::read_to_string(url).expect("a URL"), directory)
+}
+
+fn file_in(directory: &Path) -> Vec<(&'static str, String)> {
+    vec![("RENTAL_STORE", format!("redb:{}", directory.join("store.redb").display()))]
 }
 
 /// The URL of a new database; `None`, and a line that says so, without PostgreSQL.
