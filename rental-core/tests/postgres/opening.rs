@@ -126,3 +126,63 @@ fn servers_that_start_at_once_make_the_tables_once() {
         }
     });
 }
+
+/// A certificate for `localhost` by an authority of its own, as files in the cluster's directory.
+fn certify(cluster: &Cluster) -> Vec<u8> {
+    let script = r#"
+        set -e; cd "$1"
+        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem
+        openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr
+        printf 'subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n' > extensions
+        openssl x509 -req -days 2 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile extensions -out server.pem
+        chmod 600 server.key; chown --reference data server.key server.pem"#;
+    let made = std::process::Command::new("sh").args(["-c", script, "sh"]).arg(&cluster.directory).output();
+    let made = made.expect("a shell starts");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    std::fs::read(cluster.directory.join("ca.pem")).expect("a certificate")
+}
+
+#[test]
+fn tls_checks_the_certificate_and_the_name() {
+    if std::process::Command::new("openssl").arg("version").output().is_err() {
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "openssl is not installed");
+        eprintln!("skipped: openssl is not installed");
+        return;
+    }
+    let Some(cluster) = Cluster::start() else { return };
+    let authority = certify(&cluster);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let place = cluster.directory.display();
+    for setting in [
+        "ssl = on".to_owned(),
+        format!("ssl_cert_file = '{place}/server.pem'"),
+        format!("ssl_key_file = '{place}/server.key'"),
+        "listen_addresses = '127.0.0.1'".to_owned(),
+        format!("port = {port}"),
+    ] {
+        cluster.sql("postgres", &format!("ALTER SYSTEM SET {setting}"));
+    }
+    cluster.sql("postgres", "CREATE DATABASE tls");
+    let hba = cluster.directory.join("data/pg_hba.conf");
+    let rules = std::fs::read_to_string(&hba).expect("rules") + "hostssl all all 127.0.0.1/32 trust\n";
+    std::fs::write(&hba, rules).expect("rules");
+    cluster.restart();
+    runtime().block_on(async {
+        let open = async |host: &str, mode: &str, roots: Option<&[u8]>| {
+            let address = Address::parse(&format!("postgres://postgres@{host}:{port}/tls?{mode}")).unwrap();
+            let settings = Settings { writer: Uuid::new_v4(), patience: Duration::from_secs(3) };
+            Postgres::open(&address, roots, settings).await.map(drop).map_err(|error| error.to_string())
+        };
+        for mode in ["sslmode=require", "sslmode=verify-full", "sslmode=prefer", ""] {
+            assert_eq!(open("localhost", mode, Some(&authority)).await, Ok(()), "{mode}");
+            let stranger = open("localhost", mode, None).await.expect_err("nobody vouches for it");
+            assert_says(&stranger, &["is not trusted", "sslrootcert=FILE"]);
+            let other = open("127.0.0.1", mode, Some(&authority)).await.expect_err("it is for another name");
+            assert_says(&other, &["is not trusted"]);
+        }
+        let plain = open("localhost", "sslmode=disable", None).await.expect_err("the database asks for TLS");
+        assert_says(&plain, &["refused the login"]);
+        let said = open("localhost", "", Some(b"no certificate")).await.expect_err("a file without a certificate");
+        assert_says(&said, &["sslrootcert holds no certificate"]);
+    });
+}
