@@ -1,11 +1,8 @@
 //! What every request can reach: the store, the table, the gate, and the limits.
 
-use crate::{gate::Gate, limiter::Limit, metrics::Metrics, routes::Routes, webhook::Hooks};
+use crate::{engine::Engine, gate::Gate, limiter::Limit, metrics::Metrics, routes::Routes, webhook::Hooks};
 use bytes::Bytes;
-use rental_core::{
-    error::Error,
-    store::{Store, redb::Redb},
-};
+use rental_core::{error::Error, store::Store};
 use sha2::{Digest, Sha256};
 use std::{
     collections::HashSet,
@@ -30,8 +27,9 @@ pub(crate) struct Limits {
 
 /// The server's state, shared by all connections.
 pub(crate) struct App {
-    pub(crate) store: Arc<Redb>,
-    pub(crate) store_path: PathBuf,
+    pub(crate) store: Arc<Engine>,
+    /// The data file, if it is one.
+    pub(crate) store_path: Option<PathBuf>,
     pub(crate) routes: Routes,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) gate: Gate,
@@ -53,8 +51,8 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(
-        store: Arc<Redb>,
-        store_path: PathBuf,
+        store: Arc<Engine>,
+        store_path: Option<PathBuf>,
         hooks: Arc<Hooks>,
         admin_token: &str,
         limits: Limits,
@@ -62,6 +60,7 @@ impl App {
         let routes = Routes::new();
         let openapi = crate::openapi::document(&routes);
         Self {
+            gate: Gate::new(store.is_shared()),
             store,
             store_path,
             metrics: Metrics::new(&routes, &hooks.metrics),
@@ -69,7 +68,6 @@ impl App {
             docs: crate::docs_page::page(&routes).into(),
             openapi: openapi.into(),
             routes,
-            gate: Gate::default(),
             limits,
             started: Instant::now(),
             draining: Arc::default(),

@@ -2,7 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use rental_core::webhook::attempt::Schedule;
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// Serves the rental platform's API.
 #[derive(Debug, Parser)]
@@ -17,9 +17,9 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR")]
     pub(crate) listen: SocketAddr,
 
-    /// Where the data lives: redb:PATH
-    #[arg(long, env = "RENTAL_STORE", default_value = "redb:rental.redb", value_name = "URL", value_parser = store_path)]
-    pub(crate) store: PathBuf,
+    /// Where the data lives: redb:PATH, or postgres://USER@HOST:PORT/DATABASE for several servers
+    #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = "redb:rental.redb", value_name = "URL", value_parser = store_url)]
+    pub(crate) store: StoreUrl,
 
     /// File with the token that guards /admin/v1, at least 32 characters [default: PATH.admin-token, made at the first start]
     #[arg(long, env = "RENTAL_ADMIN_TOKEN_FILE", value_name = "FILE")]
@@ -94,11 +94,47 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// `redb:PATH`.
-fn store_path(url: &str) -> Result<PathBuf, String> {
+/// Where the data lives.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreUrl {
+    File(PathBuf),
+    Database(Secret),
+}
+
+impl StoreUrl {
+    /// The data file, beside which the server keeps its secrets.
+    pub(crate) fn path(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Database(_) => None,
+        }
+    }
+}
+
+/// A text that may hold a password: never shown.
+#[derive(Clone)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(not shown)")
+    }
+}
+
+/// `redb:PATH`, or the URL of a database. What may hold a password is looked at later: errors of flags show their value.
+fn store_url(url: &str) -> Result<StoreUrl, String> {
     match url.split_once(':') {
-        Some(("redb", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
-        _ => Err("is no store: use redb:PATH, such as redb:rental.redb".into()),
+        Some(("redb", path)) if !path.is_empty() => Ok(StoreUrl::File(PathBuf::from(path))),
+        Some((scheme, rest)) if scheme != "redb" && (scheme.starts_with("postgres") || rest.contains('@')) => {
+            Ok(StoreUrl::Database(Secret(url.to_owned())))
+        }
+        _ => Err("is no store: use redb:PATH, such as redb:rental.redb, or postgres://USER@HOST:PORT/DATABASE".into()),
     }
 }
 

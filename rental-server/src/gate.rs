@@ -2,7 +2,8 @@
 //!
 //! A cached principal counts only for the epoch in which it was read. Whoever changes a key or an organization calls
 //! [`Gate::forget`] after the commit and before the answer, so a revoked key is refused on the very next request; and
-//! whatever happens, no principal is believed for longer than a second.
+//! whatever happens, no principal is believed for longer than a second. Where other servers may change them too, one read
+//! tells whether the key and its organization still are as they were.
 
 use crate::limiter::Bucket;
 use rental_core::{
@@ -15,7 +16,7 @@ use rental_core::{
         organization::{self, Organization, SYSTEM},
         parse,
     },
-    store::{Batch, Commit, Store, key},
+    store::{Batch, Commit, Revision, Store, key},
     value::Timestamp,
 };
 use std::{
@@ -46,6 +47,8 @@ pub(crate) struct Usage {
 /// An accepted key.
 pub(crate) struct Pass {
     pub(crate) principal: Principal,
+    /// Revisions of the key and of its organization.
+    revisions: [Revision; 2],
     pub(crate) usage: Arc<Usage>,
 }
 
@@ -59,6 +62,8 @@ struct Seen {
 /// The memory of keys.
 #[derive(Default)]
 pub(crate) struct Gate {
+    /// Whether other servers change keys and organizations too.
+    shared: bool,
     epoch: AtomicU64,
     seen: RwLock<HashMap<[u8; 16], Seen>>,
     usage: Mutex<HashMap<Uuid, Arc<Usage>>>,
@@ -67,6 +72,10 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    pub(crate) fn new(shared: bool) -> Self {
+        Self { shared, ..Self::default() }
+    }
+
     /// From now on every key and organization is read anew.
     pub(crate) fn forget(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
@@ -78,10 +87,10 @@ impl Gate {
         let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
         let epoch = self.epoch.load(Ordering::SeqCst);
         let pass = match self.remembered(&hash, epoch, now) {
-            Some(pass) => pass,
-            None => {
-                let principal = read(store, &hash).await?.ok_or(invalid)?;
-                self.remember(hash, (epoch, now), principal)
+            Some(pass) if !self.shared || is_current(store, &pass).await? => pass,
+            _ => {
+                let found = read(store, &hash).await?.ok_or(invalid)?;
+                self.remember(hash, (epoch, now), found)
             }
         };
         self.note_use(&pass, now);
@@ -96,13 +105,18 @@ impl Gate {
     }
 
     /// `epoch` is that from before the read: if something changed meanwhile, the entry never counts.
-    fn remember(&self, hash: [u8; 32], (epoch, read_at): (u64, Timestamp), principal: Principal) -> Arc<Pass> {
+    fn remember(
+        &self,
+        hash: [u8; 32],
+        (epoch, read_at): (u64, Timestamp),
+        (principal, revisions): (Principal, [Revision; 2]),
+    ) -> Arc<Pass> {
         let mut usages = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         if usages.len() >= MOST_KEYS {
             usages.clear();
         }
         let usage = Arc::clone(usages.entry(principal.key.id).or_default());
-        let pass = Arc::new(Pass { principal, usage });
+        let pass = Arc::new(Pass { principal, revisions, usage });
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_KEYS {
             seen.clear();
@@ -132,7 +146,12 @@ impl Gate {
             for _ in 0..3 {
                 let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
                 let mut object: ApiKey = parse(&record.key, &record.value)?;
-                object.last_used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
+                let used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
+                // Another server may have noted a later use.
+                if object.last_used_at >= used_at {
+                    break;
+                }
+                object.last_used_at = used_at;
                 let value = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
                 let mut batch = Batch::default();
                 batch.replace(record.key, record.revision, value.into());
@@ -145,24 +164,33 @@ impl Gate {
     }
 }
 
-async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<Principal>, Error> {
+async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {
     let Some(entry) = store.get(&[key::access(hash)]).await?.pop().flatten() else { return Ok(None) };
     let Some(id) = access::open_entry(&entry.value, hash) else { return Ok(None) };
-    let key: Option<ApiKey> = load(store, id).await?;
-    let Some(key) = key else { return Ok(None) };
-    let organization: Option<Organization> = load(store, key.organization_id).await?;
-    Ok(organization.map(|organization| Principal { key, organization: Arc::new(organization) }))
+    let key: Option<(ApiKey, Revision)> = load(store, id).await?;
+    let Some((key, seen)) = key else { return Ok(None) };
+    let organization: Option<(Organization, Revision)> = load(store, key.organization_id).await?;
+    let Some((organization, of_organization)) = organization else { return Ok(None) };
+    Ok(Some((Principal { key, organization: Arc::new(organization) }, [seen, of_organization])))
+}
+
+/// Whether the key and its organization are as they were read.
+async fn is_current(store: &dyn Store, pass: &Pass) -> Result<bool, Error> {
+    let Principal { key, organization } = &pass.principal;
+    let keys = [key::record(SYSTEM, &api_key::SPEC, key.id), key::record(SYSTEM, &organization::SPEC, organization.id)];
+    let found = store.get(&keys).await?;
+    Ok(found.iter().flatten().map(|record| record.revision).eq(pass.revisions))
 }
 
 /// One of the operator's objects.
-async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<T>, Error> {
+async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<(T, Revision)>, Error> {
     let record = store.get(&[key::record(SYSTEM, T::SPEC, id)]).await?.pop().flatten();
-    record.map(|record| parse(&record.key, &record.value)).transpose()
+    record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
 }
 
 /// The organization that an operator's request names.
 pub(crate) async fn organization(store: &dyn Store, id: &str) -> Result<Organization, Error> {
     let missing = Error::NotFound { object: organization::SPEC.object };
     let Some(id) = page::id(id) else { return Err(missing) };
-    load(store, id).await?.ok_or(missing)
+    load(store, id).await?.map(|(organization, _)| organization).ok_or(missing)
 }

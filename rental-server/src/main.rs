@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod docs_page;
 mod edge;
+mod engine;
 mod gate;
 mod http;
 mod imports;
@@ -23,20 +24,18 @@ mod webhook;
 
 use crate::{
     app::{App, Limits},
-    config::{Config, LogFormat, LogLevel},
+    config::{Config, LogFormat, LogLevel, StoreUrl},
+    engine::{Engine, OPENING},
     limiter::Limit,
     webhook::Hooks,
 };
 use clap::Parser;
-use rental_core::{idempotency, store::redb::Redb};
+use rental_core::idempotency;
 use std::{
     io::Write,
     path::Path,
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 use tokio::{
@@ -46,9 +45,6 @@ use tokio::{
 
 /// The date of the API's description (spec, Versioning 2).
 pub(crate) const API_VERSION: &str = "2026-05-05";
-
-/// Whether the store is being opened.
-static OPENING: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     let config = match Config::try_parse() {
@@ -112,8 +108,8 @@ fn start_logging(config: &Config) {
 
 async fn run(config: &Config) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
-    let path = match &demo {
-        Some(place) => place.store_path(),
+    let url = match &demo {
+        Some(place) => StoreUrl::File(place.store_path()),
         None => config.store.clone(),
     };
     // Bound first: an address in use is noticed before anything is made on disk.
@@ -121,8 +117,8 @@ async fn run(config: &Config) -> Result<(), String> {
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
-    let store = open(&path, config.cache_size)?;
-    let token = secrets::admin_token(config, &path)?;
+    let store = Arc::new(Engine::open(&url, config).await?);
+    let token = secrets::admin_token(config, url.path())?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
@@ -134,8 +130,9 @@ async fn run(config: &Config) -> Result<(), String> {
         timeout: config.webhook_timeout,
         brand: config.brand.clone(),
     };
-    let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, &path)?)?;
-    let app = Arc::new(App::new(Arc::clone(&store), path.clone(), Arc::clone(&hooks), &token.text, limits));
+    let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, url.path())?)?;
+    let app =
+        Arc::new(App::new(Arc::clone(&store), url.path().map(Path::to_owned), Arc::clone(&hooks), &token.text, limits));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
         None => announce(&address.to_string(), token.path.as_deref()),
@@ -155,24 +152,17 @@ async fn run(config: &Config) -> Result<(), String> {
     // Losing these would only make `last_used_at` a minute older.
     let _ = app.gate.flush_use(app.store()).await;
     drop((app, hooks));
-    close(store);
+    close(store).await;
     outcome
 }
 
-/// Closes the file cleanly when nobody else holds the store any more; what was acknowledged is durable either way.
-fn close(store: Arc<Redb>) {
+/// Closes the store cleanly when nobody else holds it any more; what was acknowledged is durable either way.
+async fn close(store: Arc<Engine>) {
     if let Some(store) = Arc::into_inner(store)
-        && let Err(error) = store.close()
+        && let Err(error) = store.close().await
     {
         tracing::warn!(%error, "the store did not close cleanly");
     }
-}
-
-fn open(path: &Path, cache: usize) -> Result<Arc<Redb>, String> {
-    OPENING.store(true, Ordering::Relaxed);
-    let opened = Redb::open(path, cache);
-    OPENING.store(false, Ordering::Relaxed);
-    opened.map(Arc::new).map_err(|error| error.to_string())
 }
 
 fn announce(address: &str, token: Option<&Path>) {

@@ -6,7 +6,7 @@ use prometheus_client::{
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use rental_core::{store::redb::WriterStats, webhook::attempt::Ending};
+use rental_core::{store::WriterStats, webhook::attempt::Ending};
 use std::{
     sync::{
         Arc,

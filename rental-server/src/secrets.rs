@@ -18,8 +18,8 @@ pub(crate) struct AdminToken {
     pub(crate) path: Option<PathBuf>,
 }
 
-/// Finds the admin token, or makes one beside the store at `store_path`.
-pub(crate) fn admin_token(config: &Config, store_path: &Path) -> Result<AdminToken, String> {
+/// Finds the admin token, or makes one beside the data file at `store_path`.
+pub(crate) fn admin_token(config: &Config, store_path: Option<&Path>) -> Result<AdminToken, String> {
     if let Ok(text) = std::env::var("RENTAL_ADMIN_TOKEN") {
         return checked(text, "RENTAL_ADMIN_TOKEN", None);
     }
@@ -27,7 +27,8 @@ pub(crate) fn admin_token(config: &Config, store_path: &Path) -> Result<AdminTok
         let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         return checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path.clone()));
     }
-    let path = beside(store_path, ".admin-token");
+    let must = "a store in a database has no file to keep the admin token beside: give it in RENTAL_ADMIN_TOKEN or with --admin-token-file, the same one to each server";
+    let path = beside(store_path.ok_or(must)?, ".admin-token");
     match fs::read_to_string(&path) {
         Ok(text) => checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path.clone())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -46,10 +47,15 @@ fn checked(text: String, source: &str, path: Option<PathBuf>) -> Result<AdminTok
     Ok(AdminToken { text, path })
 }
 
-/// Finds the master key, or makes one beside the store at `store_path`.
-pub(crate) fn master_key(config: &Config, store_path: &Path) -> Result<MasterKey, String> {
+/// Finds the master key, or makes one beside the data file at `store_path`.
+pub(crate) fn master_key(config: &Config, store_path: Option<&Path>) -> Result<MasterKey, String> {
     let made = config.master_key_file.is_none();
-    let path = config.master_key_file.clone().unwrap_or_else(|| beside(store_path, ".master-key"));
+    let must = "a store in a database has no file to keep the master key beside: make one with `openssl rand -hex 32` and give it with --master-key-file, the same one to each server";
+    let path = match (&config.master_key_file, store_path) {
+        (Some(path), _) => path.clone(),
+        (None, Some(store_path)) => beside(store_path, ".master-key"),
+        (None, None) => return Err(must.into()),
+    };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if made && error.kind() == io::ErrorKind::NotFound => {

@@ -6,11 +6,7 @@ use crate::{API_VERSION, app::App, edge};
 use rental_core::error::Error;
 use rustix::fs::statvfs;
 use serde::Serialize;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::atomic::Ordering,
-};
+use std::{fs, path::Path, sync::atomic::Ordering};
 
 /// The members of the answer, and their JSON types: the schema of the document is made of them.
 pub(crate) const MEMBERS: [(&str, &[&str], &str); 11] = [
@@ -21,7 +17,7 @@ pub(crate) const MEMBERS: [(&str, &[&str], &str); 11] = [
     ("uptime_seconds", &["integer"], "Seconds since the start."),
     ("ready", &["boolean"], "Whether writes can be served."),
     ("engine", &["string"], "What keeps the data."),
-    ("data_bytes", &["integer", "null"], "Size of the data file."),
+    ("data_bytes", &["integer", "null"], "Size of the data file, if it is one."),
     ("disk_free_bytes", &["integer", "null"], "Room on its disk that the server can still use."),
     ("disk_total_bytes", &["integer", "null"], "Size of that disk."),
     ("webhook_brand", &["string"], "Prefix of the headers of webhooks."),
@@ -64,9 +60,11 @@ impl Room {
 
 /// The answer, as JSON.
 pub(crate) async fn body(app: &App) -> Result<Vec<u8>, Error> {
-    let path: PathBuf = app.store_path.clone();
+    let path = app.store_path.clone();
     // A disk that hangs must not hold a thread that serves others.
-    let room = tokio::task::spawn_blocking(move || Room::of(&path)).await.unwrap_or_default();
+    let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
+        .await
+        .unwrap_or_default();
     let ready = !app.draining.load(Ordering::Relaxed) && app.store().ready().await.is_ok();
     let status = Status {
         object: "status",
@@ -75,7 +73,7 @@ pub(crate) async fn body(app: &App) -> Result<Vec<u8>, Error> {
         time: edge::now().to_string(),
         uptime_seconds: app.started.elapsed().as_secs(),
         ready,
-        engine: "redb",
+        engine: app.store.name(),
         data_bytes: room.data,
         disk_free_bytes: room.free,
         disk_total_bytes: room.total,

@@ -67,14 +67,17 @@ impl Intake<'_> {
 
     /// Records the first of these rows in one transaction; gives how many they were.
     async fn charges(&mut self, rows: &[(u64, TollRow)]) -> Result<usize, Error> {
-        for _ in 0..MOST_ATTEMPTS {
+        'attempts: for _ in 0..MOST_ATTEMPTS {
             let mut plan = Plan::default();
             let mut taken = 0;
             for (row, toll) in rows.iter().take(CHUNK) {
-                if !self.charge(*row, toll, &mut plan).await? {
-                    break;
+                match self.charge(*row, toll, &mut plan).await {
+                    Ok(true) => taken += 1,
+                    Ok(false) => break,
+                    // Recorded by somebody else since it was looked up.
+                    Err(Error::Conflict(_)) => continue 'attempts,
+                    Err(error) => return Err(error),
                 }
-                taken += 1;
             }
             if self.commit(std::mem::take(&mut plan.batch)).await? == Commit::Applied {
                 plan.places.keys().chain(&plan.passages).for_each(|place| self.see(place));

@@ -37,13 +37,16 @@ impl Intake<'_> {
     }
 
     async fn chunk(&mut self, issuer: &str, rows: &[(u64, ViolationRow)]) -> Result<usize, Error> {
-        for _ in 0..MOST_ATTEMPTS {
+        'attempts: for _ in 0..MOST_ATTEMPTS {
             let (mut plan, mut taken) = (Plan::default(), 0);
             for (row, read) in rows.iter().take(CHUNK) {
-                if !self.one(issuer, *row, read, &mut plan).await? {
-                    break;
+                match self.one(issuer, *row, read, &mut plan).await {
+                    Ok(true) => taken += 1,
+                    Ok(false) => break,
+                    // Recorded by somebody else since it was looked up.
+                    Err(Error::Conflict(_)) => continue 'attempts,
+                    Err(error) => return Err(error),
                 }
-                taken += 1;
             }
             if self.commit(std::mem::take(&mut plan.batch)).await? == Commit::Applied {
                 plan.places.keys().for_each(|place| self.see(place));

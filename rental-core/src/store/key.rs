@@ -271,6 +271,12 @@ impl Span {
         Self { from: prefix.clone(), to: after(prefix), order: Order::Descending, follow }
     }
 
+    /// All keys, lowest first, as they are.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self { from: Key(Vec::new()), to: Key(vec![u8::MAX; 64]), order: Order::Ascending, follow: false }
+    }
+
     /// Keeps only keys that continue `prefix` with an id older than `id`.
     #[must_use]
     pub fn before_id(mut self, prefix: &Key, id: Uuid) -> Self {

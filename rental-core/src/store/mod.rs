@@ -8,6 +8,8 @@ pub mod archive;
 pub mod conformance;
 pub mod key;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "redb")]
 pub mod redb;
 mod words;
@@ -16,6 +18,9 @@ pub use key::{Key, Order, Span};
 
 use bytes::Bytes;
 use std::{future::Future, pin::Pin};
+
+/// Version of what lies in a store: keys, values, indexes. Engines refuse a store with another one.
+pub const SCHEMA_VERSION: u64 = 2;
 
 /// How many times a record was written: 1 when it is new. An ETag is this number.
 pub type Revision = u64;
@@ -134,6 +139,15 @@ impl std::fmt::Display for StoreError {
 }
 
 impl std::error::Error for StoreError {}
+
+/// What the writer of an engine did since the store was opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct WriterStats {
+    /// Durable commits.
+    pub commits: u64,
+    /// Batches that these held.
+    pub batches: u64,
+}
 
 /// A future that an engine hands out. Embedded engines hand out finished ones.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

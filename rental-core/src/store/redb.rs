@@ -14,6 +14,7 @@ mod look;
 mod row;
 mod snapshot;
 
+pub use crate::store::{SCHEMA_VERSION, WriterStats};
 pub use care::{Compacted, RestoreError, Restored, compact, restore};
 pub use look::{Closed, Found};
 pub use snapshot::Snapshot;
@@ -38,8 +39,6 @@ const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefini
 const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 /// Words in the error of an open that another process is in the way of.
 pub const IN_USE: &str = "is in use by another process";
-/// Version of what lies in the file: keys, values, indexes. A file with another one is refused.
-pub const SCHEMA_VERSION: u64 = 2;
 /// Most batches in one commit.
 const GROUP: usize = 256;
 /// Most batches that wait; one more is answered [`StoreError::Busy`].
@@ -66,15 +65,6 @@ struct Shared {
     failed: Notify,
     commits: AtomicU64,
     batches: AtomicU64,
-}
-
-/// What the writer did since the file was opened.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct WriterStats {
-    /// Durable commits.
-    pub commits: u64,
-    /// Batches that these held.
-    pub batches: u64,
 }
 
 impl Redb {

@@ -6,6 +6,7 @@
 
 use crate::{
     app::App,
+    engine::Moment,
     http::{
         call::Call,
         reply::{Problem, Reply, Streamed},
@@ -17,8 +18,8 @@ use rental_core::{
     operation::Edge,
     page,
     store::{
+        SCHEMA_VERSION, Span,
         archive::{Summary, Writer},
-        redb::{SCHEMA_VERSION, Snapshot},
     },
 };
 use std::{
@@ -46,12 +47,12 @@ const STALL: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts a backup and gives the answer that streams it.
-pub(crate) fn start(app: &App, call: &Call) -> Result<Reply, Problem> {
+pub(crate) async fn start(app: &App, call: &Call) -> Result<Reply, Problem> {
     let full = full_pace(call.query())?;
-    let (snapshot, now) = (app.store.snapshot(), call.moment.now());
+    let (moment, now) = (app.store.moment().await.map_err(Error::from)?, call.moment.now());
     let reply = streamed(app, "backup", full, move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
-        let summary = copy(&snapshot, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
+        let summary = copy(moment, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
         tracing::info!(rows = summary.rows, bytes = summary.bytes, "a backup was sent");
         Ok(())
     })?;
@@ -103,8 +104,8 @@ pub(super) fn full_pace(query: &str) -> Result<bool, Error> {
     }
 }
 
-fn copy(snapshot: &Snapshot, mut writer: Writer<Outlet>) -> io::Result<Summary> {
-    for row in snapshot.rows().map_err(io::Error::other)? {
+fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
+    for row in moment.rows(&Span::everything()).map_err(io::Error::other)? {
         writer.push(&row.map_err(io::Error::other)?)?;
     }
     writer.finish().map(|(_, summary)| summary)

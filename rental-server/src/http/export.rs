@@ -3,6 +3,7 @@
 
 use crate::{
     app::App,
+    engine::Moment,
     http::{
         backup::{self, Outlet, full_pace},
         call::Call,
@@ -10,7 +11,7 @@ use crate::{
         reply::{Problem, Reply},
     },
 };
-use rental_core::{resources::organization::Organization, store::redb::Snapshot, transfer};
+use rental_core::{error::Error, resources::organization::Organization, transfer};
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
 use warp::http::header;
@@ -19,11 +20,11 @@ use warp::http::header;
 const PART: usize = 64 * 1024;
 
 /// Starts an export and gives the answer that streams it.
-pub(crate) fn start(app: &App, call: &Call, organization: &Organization) -> Result<Reply, Problem> {
+pub(crate) async fn start(app: &App, call: &Call, organization: &Organization) -> Result<Reply, Problem> {
     let full = full_pace(call.query())?;
-    let (snapshot, id) = (app.store.snapshot(), organization.id);
+    let (moment, id) = (app.store.moment().await.map_err(Error::from)?, organization.id);
     let reply = backup::streamed(app, "export", full, move |outlet| {
-        let lines = copy(&snapshot, id, BufWriter::with_capacity(PART, outlet))?;
+        let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
         tracing::info!(organization = %id, lines, "an export was sent");
         Ok(())
     })?;
@@ -32,10 +33,10 @@ pub(crate) fn start(app: &App, call: &Call, organization: &Organization) -> Resu
         .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"organization-{id}.ndjson\"")))
 }
 
-fn copy(snapshot: &Snapshot, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
+fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
     let mut lines = 0;
     for span in transfer::spans(organization) {
-        for row in snapshot.span(&span).map_err(io::Error::other)? {
+        for row in moment.rows(&span).map_err(io::Error::other)? {
             out.write_all(&transfer::line(&row.map_err(io::Error::other)?.value))?;
             lines += 1;
         }

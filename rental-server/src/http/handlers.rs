@@ -118,7 +118,7 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
         return Err(Problem::NotAdmin);
     }
     if found.endpoint.action == Action::Backup {
-        return backup::start(app, call);
+        return backup::start(app, call).await;
     }
     if found.endpoint.action == Action::Status {
         page::no_parameters(call.query())?;
@@ -153,7 +153,7 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
             };
             imports::run(app, call, organization, kind, body).await
         }
-        Action::Export => export::start(app, call, &gate::organization(app.store(), found.id).await?),
+        Action::Export => export::start(app, call, &gate::organization(app.store(), found.id).await?).await,
         Action::Suggest => {
             let organization = gate::organization(app.store(), found.id).await?;
             suggestions::list(app, call, &organization, collection.spec).await

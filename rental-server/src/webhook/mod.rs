@@ -11,11 +11,11 @@ mod relay;
 pub(crate) mod retention;
 mod send;
 
-use crate::metrics::HookMetrics;
+use crate::{engine::Engine, metrics::HookMetrics};
 use rental_core::{
     error::Error,
     resources::webhook_endpoint,
-    store::{Span, Store, key, redb::Redb},
+    store::{Span, Store, key},
     webhook::{attempt::Schedule, secret::MasterKey},
 };
 use send::Sender;
@@ -49,7 +49,7 @@ pub(crate) struct Settings {
 
 /// Everything that relay and lanes share.
 pub(crate) struct Hooks {
-    store: Arc<Redb>,
+    store: Arc<Engine>,
     settings: Settings,
     master_key: MasterKey,
     sender: Sender,
@@ -71,7 +71,7 @@ struct Bell {
 }
 
 impl Hooks {
-    pub(crate) fn new(store: Arc<Redb>, settings: Settings, master_key: MasterKey) -> Result<Arc<Self>, String> {
+    pub(crate) fn new(store: Arc<Engine>, settings: Settings, master_key: MasterKey) -> Result<Arc<Self>, String> {
         let sender = Sender::new(&settings)?;
         Ok(Arc::new(Self {
             store,

@@ -69,7 +69,7 @@ fn much(server: &Server) {
 #[test]
 fn a_backup_is_an_attachment_with_every_row() {
     let directory = tempfile::tempdir().unwrap();
-    let mut server = Server::start_in(directory.path(), &[]);
+    let mut server = Server::start_on_file(directory.path(), &[]);
     let made = server.organization().one_of_each();
     let reply = server.admin("GET", PATH, &Value::Null);
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/octet-stream")));
@@ -144,7 +144,7 @@ fn a_backup_may_take_longer_than_a_request_and_than_a_silent_connection() {
 #[test]
 fn a_rotten_record_is_a_500_that_names_it_in_the_log_and_nothing_else_suffers() {
     let directory = tempfile::tempdir().unwrap();
-    let mut server = Server::start_in(directory.path(), &[]);
+    let mut server = Server::start_on_file(directory.path(), &[]);
     let organization = server.organization();
     let rotten = organization.vehicle(json!({"color": "the-color-that-rots"}));
     let sound = organization.vehicle(json!({}));
@@ -160,7 +160,7 @@ fn a_rotten_record_is_a_500_that_names_it_in_the_log_and_nothing_else_suffers() 
         bytes.windows(19).enumerate().filter(|(_, part)| part == b"the-color-that-rots").map(|(at, _)| at).collect();
     places.iter().for_each(|at| bytes[*at] ^= 1);
     fs::write(&path, bytes).unwrap();
-    let server = std::mem::ManuallyDrop::new(Server::start_in(directory.path(), &[]));
+    let server = std::mem::ManuallyDrop::new(Server::start_on_file(directory.path(), &[]));
     let organization = std::mem::ManuallyDrop::new(crate::support::Organization { server: &server, id, read, write });
     organization.get(&format!("/v1/vehicles/{rotten}")).error(500, "api_error", "internal_error");
     organization.patch(&format!("/v1/vehicles/{rotten}"), &json!({"color": "red"})).error(
@@ -189,7 +189,7 @@ fn a_rotten_record_is_a_500_that_names_it_in_the_log_and_nothing_else_suffers() 
 #[test]
 fn a_store_with_a_bit_of_everything_is_sound() {
     let directory = tempfile::tempdir().unwrap();
-    let mut server = Server::start_in(directory.path(), &["--webhook-allow-private"]);
+    let mut server = Server::start_on_file(directory.path(), &["--webhook-allow-private"]);
     let organization = server.organization();
     let endpoint = server
         .admin(
@@ -296,7 +296,7 @@ fn a_server_goes_on_with_a_restored_store() {
     let archive = server.admin("GET", PATH, &Value::Null).body;
     let path = directory.path().join("store.redb");
     redb::restore(&path, CACHE, &mut Reader::open(archive.as_slice()).unwrap(), &mut |_| {}).expect("it is restored");
-    let restored = Server::start_in(directory.path(), &[]);
+    let restored = Server::start_on_file(directory.path(), &[]);
     let same = crate::support::Organization {
         server: &restored,
         id: organization.id.clone(),

@@ -291,13 +291,13 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let mut worlds: Vec<World> = Vec::new();
     for kill in 0..kills {
         let mut dice = Dice(kill);
-        let server = Server::start_in(directory.path(), &[]);
+        let server = Server::start_on_file(directory.path(), &[]);
         let mut world = World::new(&server);
         write_and_kill(server, &mut world, Duration::from_millis(30 + dice.roll(300) as u64), kill);
         for _ in 0..dice.roll(3) {
             kill_while_opening(directory.path(), Duration::from_micros(dice.roll(20_000) as u64));
         }
-        let server = Server::start_in(directory.path(), &[]);
+        let server = Server::start_on_file(directory.path(), &[]);
         let organization = world.organization(&server);
         check_acknowledged(&organization, &world);
         settle(&organization, &mut world);
@@ -307,7 +307,7 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
         drop(organization);
         worlds.push(world);
     }
-    let server = Server::start_in(directory.path(), &[]);
+    let server = Server::start_on_file(directory.path(), &[]);
     for world in &worlds {
         check_everything(&world.organization(&server), world);
     }

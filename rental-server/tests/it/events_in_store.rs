@@ -34,7 +34,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 /// The types of the events that `act` leaves behind, and the events.
 fn events_of(act: impl FnOnce(&crate::support::Organization)) -> Vec<Value> {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start_in(directory.path(), &[]);
+    let server = Server::start_on_file(directory.path(), &[]);
     let organization = server.organization();
     act(&organization);
     let id = organization.id.clone();
@@ -116,7 +116,7 @@ fn a_replay_and_a_refusal_leave_no_event() {
 #[test]
 fn the_data_of_an_event_is_the_object_as_a_get_returned_it_then() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start_in(directory.path(), &[]);
+    let server = Server::start_on_file(directory.path(), &[]);
     let organization = server.organization();
     let made = organization.post("/v1/vehicles", &json!({"name": "First", "daily_rate": 89.50}));
     let path = format!("/v1/vehicles/{}", made.id());

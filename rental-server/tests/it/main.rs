@@ -19,6 +19,7 @@ mod idempotency;
 mod lists;
 mod observability;
 mod operator;
+mod postgres;
 mod process;
 mod routes;
 mod status;

@@ -155,7 +155,7 @@ fn the_buckets_of_a_duration_add_up() {
 #[test]
 fn json_logs_are_one_object_for_each_line_and_show_no_secret() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start_in(directory.path(), &["--log-format", "json", "--log-level", "debug"]);
+    let server = Server::start_on_file(directory.path(), &["--log-format", "json", "--log-level", "debug"]);
     let organization = server.organization();
     let operator = format!("Bearer {ADMIN_TOKEN}");
     let body = json!({"organization_id": organization.id, "scope": "read"}).to_string();

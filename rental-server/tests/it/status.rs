@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 #[test]
 fn the_status_has_every_member_of_its_schema_and_no_other() {
-    let server = Server::start(&["--brand", "Acme"]);
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start_on_file(directory.path(), &["--brand", "Acme"]);
     let status = server.admin("GET", "/admin/v1/status", &Value::Null).ok();
     let document = Connection::open(&server.address).send("GET", "/openapi.json", &[], b"").ok();
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();

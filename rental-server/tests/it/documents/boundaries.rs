@@ -54,7 +54,7 @@ fn the_core_knows_no_http_clock_randomness_environment_or_runtime() {
     only_in(core, &["new_v4", "now_v7", "new_v7", "rand", "getrandom"], &[]);
     only_in(core, &["env", "println", "eprintln", "TcpStream", "UdpSocket", "ToSocketAddrs"], &[]);
     only_in(core, &["std::fs"], &["store/redb.rs", "store/redb/"]);
-    only_in(core, &["tokio"], &["store/redb.rs", "store/conformance.rs"]);
+    only_in(core, &["tokio"], &["store/redb.rs", "store/postgres", "store/conformance.rs"]);
     for (file, line) in code(core).into_iter().filter(|(file, _)| file.ends_with("store/redb.rs")) {
         assert!(!line.contains("tokio::") || line.contains("tokio::sync"), "{file}: {line}");
     }
@@ -70,6 +70,15 @@ fn redb_appears_in_its_own_files_only() {
     for (folder, manifest) in manifests() {
         let named = dependencies(&manifest).contains("redb");
         assert_eq!(named, folder.is_empty() || folder == "rental-core", "{folder}");
+    }
+}
+
+#[test]
+fn the_client_of_postgres_appears_in_its_own_files_only() {
+    let words = ["tokio_postgres", "deadpool_postgres", "tokio_postgres_rustls", "rustls"];
+    only_in("rental-core/src", &words, &["store/postgres"]);
+    for (folder, manifest) in manifests() {
+        assert_eq!(dependencies(&manifest).contains("tokio-postgres"), folder == "rental-core", "{folder}");
     }
 }
 

@@ -1,11 +1,14 @@
 //! A server in its own process, an organization of one's own on it, and a plain HTTP client.
 
 mod client;
+#[path = "../../../../rental-core/tests/postgres/cluster.rs"]
+mod cluster;
 pub(crate) mod fields;
 pub(crate) mod receiver;
 pub(crate) mod rules;
 
 pub(crate) use client::{Connection, Reply, percent_encode};
+pub(crate) use cluster::Cluster;
 
 use serde_json::{Value, json};
 use std::{
@@ -48,6 +51,23 @@ impl Server {
 
     /// A server on the store in `directory`, which may exist already.
     pub(crate) fn start_in(directory: &Path, flags: &[&str]) -> Self {
+        Self::start_with(directory, flags, store_in(directory))
+    }
+
+    /// The same, on a file whatever the other tests use: for tests that look into it.
+    pub(crate) fn start_on_file(directory: &Path, flags: &[&str]) -> Self {
+        Self::start_with(directory, flags, file_in(directory))
+    }
+
+    /// A server on a database that others may share.
+    pub(crate) fn start_on(database: &str, flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut server = Self::start_with(directory.path(), flags, store_on(database, directory.path()));
+        server._directory = Some(directory);
+        server
+    }
+
+    fn start_with(directory: &Path, flags: &[&str], store: Vec<(&'static str, String)>) -> Self {
         // The shell outlives neither this process (its stdin closes) nor the server, so no test leaves a server behind.
         // It gives its stdout away, so that a server that ends before it listens is noticed.
         let script =
@@ -55,9 +75,8 @@ impl Server {
         let log = directory.join(format!("log-{}", rand_suffix()));
         let mut shell = Command::new("sh")
             .args(["-c", script, "sh", env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
-            .arg("--store")
-            .arg(format!("redb:{}", directory.join("store.redb").display()))
             .args(flags)
+            .envs(store)
             .env("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -142,6 +161,34 @@ impl Drop for Server {
         let _ = self.shell.wait();
         assert_no_errors(&self.log());
     }
+}
+
+/// What tells a server to use the store in `directory`: a file, or with `RENTAL_TEST_STORE=postgres` a database.
+fn store_in(directory: &Path) -> Vec<(&'static str, String)> {
+    if std::env::var("RENTAL_TEST_STORE").as_deref() != Ok("postgres") {
+        return file_in(directory);
+    }
+    let url = directory.join("store.url");
+    if !url.exists() {
+        fs::write(&url, database().expect("PostgreSQL is installed")).expect("a file");
+    }
+    store_on(&fs::read_to_string(url).expect("a URL"), directory)
+}
+
+fn file_in(directory: &Path) -> Vec<(&'static str, String)> {
+    vec![("RENTAL_STORE", format!("redb:{}", directory.join("store.redb").display()))]
+}
+
+/// The URL of a new database; `None`, and a line that says so, without PostgreSQL.
+pub(crate) fn database() -> Option<String> {
+    Cluster::shared().map(Cluster::database)
+}
+
+/// A database, and the master key that all servers on it share.
+fn store_on(database: &str, directory: &Path) -> Vec<(&'static str, String)> {
+    let master_key = directory.join("store.master-key");
+    fs::write(&master_key, "5".repeat(64)).expect("a file");
+    vec![("RENTAL_STORE", database.to_owned()), ("RENTAL_MASTER_KEY_FILE", master_key.to_string_lossy().into_owned())]
 }
 
 fn assert_no_errors(log: &str) {

@@ -22,7 +22,7 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_secret_is_shown_once_and_stored_nowhere_in_the_clear() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start_in(directory.path(), &[PRIVATE, "--log-level", "debug"]);
+    let server = Server::start_on_file(directory.path(), &[PRIVATE, "--log-level", "debug"]);
     let (organization, receiver) = (server.organization(), Receiver::start());
     let hook = hook(&organization, &receiver);
     let rotated = act(&server, &hook, "rotate_secret", &Value::Null).ok();

@@ -1,0 +1,314 @@
+//! The engine for several servers: one table in PostgreSQL, or in what speaks its protocol.
+//!
+//! Reads are one statement each, from a pool of connections. Writes go through one task, which takes what is queued and
+//! commits it together (`writer.rs` says why that is right). Everything has a bound: connections, what is queued, and each
+//! wait for the database. After a restart or a fail-over of the database the engine goes on by itself; what could not
+//! be served meanwhile was [`StoreError::Unavailable`].
+//!
+//! Nothing in here needs PostgreSQL itself: plain tables, no extension, no advisory lock, no notification.
+
+mod address;
+mod dump;
+mod group;
+mod link;
+mod schema;
+mod writer;
+
+pub use address::Address;
+pub use dump::Snapshot;
+
+use crate::store::{Answer, Batch, Key, Order, Record, Span, Store, StoreError, Write, WriterStats};
+use bytes::Bytes;
+use deadpool_postgres::Pool;
+use link::Trouble;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::{
+        Semaphore,
+        mpsc::{Sender, channel, error::TrySendError},
+        oneshot,
+    },
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_postgres::{Row, types::ToSql};
+use uuid::Uuid;
+use writer::{Job, Known, Outcome, Writer};
+
+/// Connections for reads; one more is for writes.
+const READERS: usize = 16;
+/// Most batches that wait; one more is answered [`StoreError::Busy`].
+const QUEUE: usize = 4096;
+/// Most bytes of batches that wait or are being written.
+const QUEUE_BYTES: usize = 64 << 20;
+/// Most time for the question whether writes can be served.
+const PROBE: Duration = Duration::from_secs(2);
+/// Times that a read is tried when its connection turns out to be gone.
+const READ_ATTEMPTS: usize = 3;
+
+const GET: &str = "SELECT key, revision, value FROM rental.rows WHERE key = ANY($1)";
+const RISING: &str = "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3";
+const FALLING: &str =
+    "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3";
+// The record's key is `r`, organization and object of the entry, and its last 16 bytes (`Key::target`). The LIMIT inside
+// makes the planner look each record up.
+const FOLLOW_RISING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
+    (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3) e LEFT JOIN LATERAL \
+    (SELECT t.key, t.revision, t.value FROM rental.rows t WHERE t.key = \
+    $4::bytea || substring(e.key from 2 for 17) || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
+    ORDER BY e.key";
+const FOLLOW_FALLING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
+    (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3) e LEFT JOIN LATERAL \
+    (SELECT t.key, t.revision, t.value FROM rental.rows t WHERE t.key = \
+    $4::bytea || substring(e.key from 2 for 17) || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
+    ORDER BY e.key DESC";
+
+/// What the outside gives beside the address.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Names this server among those on the same database: another one at every start.
+    pub writer: Uuid,
+    /// The longest single wait for the database. A call can take six times as long when everything goes wrong.
+    pub patience: Duration,
+}
+
+/// A store in a database that other servers use as well.
+pub struct Postgres {
+    readers: Pool,
+    queue: Option<Sender<Job>>,
+    room: Arc<Semaphore>,
+    writer: Option<JoinHandle<()>>,
+    known: Arc<Known>,
+    patience: Duration,
+}
+
+impl Postgres {
+    /// Connects, makes the tables if there are none, and starts the writer. `roots` are the certificates to trust, as PEM,
+    /// instead of those of the system.
+    ///
+    /// # Errors
+    /// A sentence for the operator, which names the address without its password.
+    pub async fn open(address: &Address, roots: Option<&[u8]>, settings: Settings) -> Result<Self, StoreError> {
+        let Settings { writer: id, patience } = settings;
+        let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
+        let readers = link::pool(address, roots, READERS, patience).map_err(&failed)?;
+        let writers = link::pool(address, roots, 1, patience).map_err(&failed)?;
+        let client = readers.get().await.map_err(|error| failed(link::refusal(&error)))?;
+        examine(&client).await.map_err(&failed)?;
+        schema::prepare(&client).await.map_err(&failed)?;
+        // Rows of servers that are long gone. Nobody waits for what they tell.
+        let tidy = "DELETE FROM rental.writers WHERE seen < now() - interval '7 days'";
+        client.batch_execute(tidy).await.map_err(|error| failed(link::describe(&error)))?;
+        drop(client);
+        let (queue, jobs) = channel(QUEUE);
+        let known = Arc::<Known>::default();
+        let writer =
+            Writer { pool: writers, id: id.as_bytes().to_vec(), number: 0, patience, known: Arc::clone(&known) };
+        Ok(Self {
+            readers,
+            queue: Some(queue),
+            room: Arc::new(Semaphore::new(QUEUE_BYTES)),
+            writer: Some(tokio::spawn(writer::run(writer, jobs))),
+            known,
+            patience,
+        })
+    }
+
+    /// What the writer did so far.
+    #[must_use]
+    pub fn stats(&self) -> WriterStats {
+        let (commits, batches) = (&self.known.commits, &self.known.batches);
+        WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// The state at this moment, for a reader that takes its time.
+    ///
+    /// # Errors
+    /// The database cannot serve.
+    pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        Snapshot::take(&self.readers, self.patience).await
+    }
+
+    /// Finishes what is queued.
+    pub async fn close(mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            // It ends by itself; a panic of it was told to those who waited.
+            let _ = writer.await;
+        }
+    }
+
+    /// One statement, on another connection if the first one turns out to be gone.
+    async fn read(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
+        let mut last = None;
+        for _ in 0..READ_ATTEMPTS {
+            let client = match link::take(&self.readers).await {
+                Ok(client) => client,
+                Err(trouble) => return Err(trouble.into()),
+            };
+            let asking = async {
+                let statement = client.prepare_cached(sql).await?;
+                client.query(&statement, values).await
+            };
+            let error = match timeout(self.patience, asking).await {
+                Ok(Ok(rows)) => return Ok(rows),
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    link::discard(client);
+                    return Err(unanswered());
+                }
+            };
+            link::discard(client);
+            match Trouble::from(&error) {
+                trouble @ Trouble::Again(_) => last = Some(trouble.into()),
+                trouble => return Err(trouble.into()),
+            }
+        }
+        Err(last.unwrap_or_else(unanswered))
+    }
+
+    async fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Record>>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
+        let mut found = HashMap::with_capacity(keys.len());
+        for row in self.read(GET, &[&wanted]).await? {
+            let record = record(&row, 0)?;
+            found.insert(record.key.clone(), record);
+        }
+        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
+    }
+
+    async fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
+        if span.is_empty() || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let (from, to) = (span.from.as_bytes(), span.to.as_bytes());
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        if !span.follow {
+            let sql = if span.order == Order::Ascending { RISING } else { FALLING };
+            return self.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
+        }
+        let sql = if span.order == Order::Ascending { FOLLOW_RISING } else { FOLLOW_FALLING };
+        let rows = self.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
+        let followed = |row: &Row| {
+            let entry = Key::from_bytes(row.try_get(0).map_err(|error| foreign(&error))?);
+            let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
+            Key::target(entry.as_bytes()).ok_or_else(|| lost("it points nowhere"))?;
+            let there: Option<&[u8]> = row.try_get(1).map_err(|error| foreign(&error))?;
+            there.ok_or_else(|| lost("its record is not there"))?;
+            record(row, 1)
+        };
+        rows.iter().map(followed).collect()
+    }
+
+    fn enqueue(&self, batch: Batch) -> Result<(Arc<AtomicBool>, oneshot::Receiver<Outcome>), StoreError> {
+        let size = u32::try_from(size(&batch)).ok().filter(|size| *size as usize <= QUEUE_BYTES);
+        let size = size.ok_or_else(|| StoreError::Unavailable("a batch is larger than the queue".into()))?;
+        let room = Arc::clone(&self.room).try_acquire_many_owned(size).map_err(|_| StoreError::Busy)?;
+        let (answer, outcome) = oneshot::channel();
+        let claimed = Arc::new(AtomicBool::new(false));
+        let queue = self.queue.as_ref().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))?;
+        match queue.try_send(Job { batch, claimed: Arc::clone(&claimed), answer, room }) {
+            Ok(()) => Ok((claimed, outcome)),
+            Err(TrySendError::Full(_)) => Err(StoreError::Busy),
+            Err(TrySendError::Closed(_)) => Err(StoreError::Unavailable("the writer has stopped".into())),
+        }
+    }
+
+    /// One statement that shows whether writes are possible, or a commit of nothing when the last one failed.
+    async fn probe(&self) -> Result<(), StoreError> {
+        if self.known.troubled.load(Ordering::Relaxed) {
+            return self.commit(Batch::default()).await.map(drop);
+        }
+        match self.read("SHOW transaction_read_only", &[]).await?.first().map(|row| row.try_get::<_, String>(0)) {
+            Some(Ok(answer)) if answer == "off" => Ok(()),
+            _ => Err(StoreError::Unavailable("the database is read-only".into())),
+        }
+    }
+}
+
+impl Store for Postgres {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        Box::pin(self.read_all(keys))
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+        Box::pin(self.read_span(span, limit))
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, crate::store::Commit> {
+        let queued = self.enqueue(batch);
+        Box::pin(async move {
+            let (claimed, mut outcome) = queued?;
+            let ended = match timeout(self.patience, &mut outcome).await {
+                Ok(ended) => ended,
+                Err(_) if !claimed.swap(true, Ordering::AcqRel) => {
+                    return Err(StoreError::Unavailable("the database did not take a write in time".into()));
+                }
+                // The writer is at it, and bounded itself.
+                Err(_) => outcome.await,
+            };
+            ended.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped before it answered".into())))
+        })
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(async move { timeout(PROBE, self.probe()).await.unwrap_or_else(|_| Err(unanswered())) })
+    }
+}
+
+/// Refuses databases on which an acknowledged write can get lost, or that take none.
+async fn examine(client: &link::Client) -> Result<(), String> {
+    let ask = |sql: &'static str| async move {
+        let row = client.query_one(sql, &[]).await.map_err(|error| link::describe(&error))?;
+        row.try_get::<_, Option<String>>(0).map_err(|error| link::describe(&error))
+    };
+    if ask("SHOW transaction_read_only").await?.as_deref() == Some("on") {
+        return Err("is read-only, such as a replica: give the address of the primary".into());
+    }
+    if ask("SELECT current_setting('fsync', true)").await?.as_deref() == Some("off") {
+        return Err("runs with fsync = off, so that a crash loses what was saved: set fsync = on".into());
+    }
+    Ok(())
+}
+
+/// The record whose key, revision and value begin at this column.
+fn record(row: &Row, at: usize) -> Result<Record, StoreError> {
+    let read = || {
+        let value: &[u8] = row.try_get(at + 2)?;
+        Ok::<_, tokio_postgres::Error>(Record {
+            key: Key::from_bytes(row.try_get(at)?),
+            revision: row.try_get::<_, i64>(at + 1)?.cast_unsigned(),
+            value: Bytes::copy_from_slice(value),
+        })
+    };
+    read().map_err(|error| foreign(&error))
+}
+
+fn foreign(error: &tokio_postgres::Error) -> StoreError {
+    StoreError::Corrupt(format!("the table is not one of this program: {}", address::describe(error)))
+}
+
+fn unanswered() -> StoreError {
+    StoreError::Unavailable("the database did not answer in time".into())
+}
+
+/// Bytes that a batch keeps in memory, roughly.
+fn size(batch: &Batch) -> usize {
+    const EACH: usize = 64;
+    let checks = batch.checks.iter().map(|check| EACH + check.key().as_bytes().len());
+    let writes = batch.writes.iter().map(|write| match write {
+        Write::Put(key, _, value) => EACH + key.as_bytes().len() + value.len(),
+        Write::Delete(key) => EACH + key.as_bytes().len(),
+    });
+    EACH + checks.sum::<usize>() + writes.sum::<usize>()
+}

@@ -1,0 +1,200 @@
+//! Where a database is and who asks: a `postgres://` URL, without ever showing its password.
+
+use std::{fmt, path::PathBuf};
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode, TargetSessionAttrs},
+};
+
+/// A parsed `postgres://` URL. Its texts never hold the password.
+#[derive(Clone)]
+pub struct Address {
+    pub(super) config: Config,
+    root_certificate: Option<PathBuf>,
+}
+
+impl Address {
+    /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE`, or `postgresql://`.
+    ///
+    /// Options are those of libpq that tokio-postgres knows, and `sslrootcert=FILE`. `sslmode` is `disable`, `prefer`
+    /// (TLS when the database offers it) or `require`; certificates and names are always checked, so `verify-ca` and
+    /// `verify-full` mean `require`.
+    ///
+    /// # Errors
+    /// What is wrong, in words without a value of the URL.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        let (base, options) = url.split_once('?').unwrap_or((url, ""));
+        if !["postgres://", "postgresql://"].iter().any(|scheme| base.starts_with(scheme)) {
+            return Err("it must begin with postgres://".into());
+        }
+        let (mut kept, mut mode, mut root_certificate) = (Vec::new(), None, None);
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("sslmode", value)) => mode = Some(ssl_mode(value)?),
+                Some(("sslrootcert", value)) => root_certificate = Some(PathBuf::from(unescape(value))),
+                _ => kept.push(option),
+            }
+        }
+        let mut config: Config = format!("{base}?{}", kept.join("&")).parse().map_err(|error| describe(&error))?;
+        if config.get_hosts().is_empty() {
+            return Err("it names no host".into());
+        }
+        config.ssl_mode(mode.unwrap_or(SslMode::Prefer));
+        // Of several hosts the one that takes writes; of one, a replica is refused when it is connected to.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if config.get_application_name().is_none() {
+            config.application_name("rental-server");
+        }
+        Ok(Self { config, root_certificate })
+    }
+
+    /// Whether it has no password, so that one may be given otherwise.
+    #[must_use]
+    pub fn lacks_password(&self) -> bool {
+        self.config.get_password().is_none()
+    }
+
+    /// Sets the password.
+    pub fn set_password(&mut self, password: &str) {
+        self.config.password(password);
+    }
+
+    /// The file with the certificates that are trusted, if it is not those of the system.
+    #[must_use]
+    pub fn root_certificate(&self) -> Option<&std::path::Path> {
+        self.root_certificate.as_deref()
+    }
+
+    /// The password that a file in the format of libpq's `.pgpass` has for this database.
+    #[must_use]
+    pub fn password_in(&self, passfile: &str) -> Option<String> {
+        let host = match self.config.get_hosts().first()? {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(_) => "localhost".to_owned(),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(5432).to_string();
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        let wanted = [host.as_str(), &port, database, user];
+        passfile.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+            let fields = pass_fields(line);
+            let fits = |(field, wanted): (&String, &&str)| field == "*" || field == wanted;
+            let matches = fields.len() == 5 && fields.iter().zip(&wanted).all(fits);
+            matches.then(|| fields.last().cloned()).flatten()
+        })
+    }
+}
+
+/// `USER@HOST:PORT/DATABASE`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("postgres://")?;
+        if let Some(user) = self.config.get_user() {
+            write!(f, "{user}@")?;
+        }
+        let ports = self.config.get_ports();
+        for (at, host) in self.config.get_hosts().iter().enumerate() {
+            let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
+            let comma = if at == 0 { "" } else { "," };
+            match host {
+                Host::Tcp(name) => write!(f, "{comma}{name}:{port}")?,
+                #[cfg(unix)]
+                Host::Unix(path) => write!(f, "{comma}{}:{port}", path.display())?,
+            }
+        }
+        self.config.get_dbname().map_or(Ok(()), |name| write!(f, "/{name}"))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn ssl_mode(value: &str) -> Result<SslMode, String> {
+    match value {
+        "disable" => Ok(SslMode::Disable),
+        "prefer" => Ok(SslMode::Prefer),
+        "require" | "verify-ca" | "verify-full" => Ok(SslMode::Require),
+        _ => Err("sslmode must be disable, prefer or require".into()),
+    }
+}
+
+fn unescape(value: &str) -> String {
+    // In an URL's option a plus is a plus.
+    let pair = format!("v={}", value.replace('+', "%2B"));
+    url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+/// The fields of one line: split at colons, where a backslash takes the next character as it is.
+fn pass_fields(line: &str) -> Vec<String> {
+    let (mut fields, mut escaped) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '\\' if !escaped => {
+                escaped = true;
+                continue;
+            }
+            // The password is all that is left.
+            ':' if !escaped && fields.len() < 5 => fields.push(String::new()),
+            c => fields.last_mut().into_iter().for_each(|field| field.push(c)),
+        }
+        escaped = false;
+    }
+    fields
+}
+
+/// An error with all its causes, in one line.
+pub(super) fn describe(error: &dyn std::error::Error) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = next.source();
+    }
+    text.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        let url = "postgresql://app:s3cret@db.example.com:6432/fleet?sslmode=verify-full&sslrootcert=/etc/a+b%20c.pem";
+        let address = Address::parse(url).unwrap();
+        assert_eq!(format!("{address} {address:?}").matches("postgres://app@db.example.com:6432/fleet").count(), 2);
+        assert_eq!(address.root_certificate(), Some(std::path::Path::new("/etc/a+b c.pem")));
+        assert!(!address.lacks_password() && !format!("{address:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_url_is_said_without_its_values() {
+        for (url, part) in [
+            ("mysql://u:s3cret@h/d", "must begin with"),
+            ("postgres://u:s3cret@h:port/d", "port"),
+            ("postgres://u:s3cret@h/d?sslmode=s3cret", "sslmode"),
+            ("postgres://u:s3cret@h/d?colour=s3cret", "colour"),
+            ("postgres:///d", "host"),
+        ] {
+            let said = Address::parse(url).expect_err(url);
+            assert!(said.contains(part) && !said.contains("s3cret"), "{url}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_password_file_is_read_as_libpq_reads_it() {
+        let address = Address::parse("postgres://app@db:6432/fleet").unwrap();
+        for (file, expected) in [
+            ("db:6432:fleet:app:one:two", Some("one:two")),
+            ("# db:6432:fleet:app:no\nother:*:*:*:no\n*:*:*:app:a\\:b\\\\c", Some("a:b\\c")),
+            ("db:5432:fleet:app:no\ndb:6432:fleet", None),
+        ] {
+            assert_eq!(address.password_in(file).as_deref(), expected, "{file}");
+        }
+    }
+}

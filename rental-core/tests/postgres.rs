@@ -1,0 +1,46 @@
+//! The engine on PostgreSQL: it behaves like the model, several servers share one truth, and nothing is lost or done
+//! twice when connections and the database fail.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
+mod postgres {
+    pub(crate) mod cluster;
+    mod engine;
+    mod faults;
+    mod opening;
+    mod servers;
+}
+
+use postgres::cluster::Cluster;
+use rental_core::store::{
+    Key,
+    postgres::{Address, Postgres, Settings},
+};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use uuid::Uuid;
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime starts")
+}
+
+/// A server's store; each has a name of its own.
+async fn open_with(url: &str, patience: Duration) -> Postgres {
+    let settings = Settings { writer: Uuid::new_v4(), patience };
+    Postgres::open(&Address::parse(url).expect("a URL"), None, settings).await.expect("it opens")
+}
+
+async fn open(url: &str) -> Postgres {
+    open_with(url, Duration::from_secs(5)).await
+}
+
+fn key(text: &str) -> Key {
+    Key::from_bytes(format!("z{text}").as_bytes())
+}
+
+/// Runs `test` on the cluster that all share, if there is PostgreSQL.
+fn on_postgres<T: Future<Output = ()>>(test: impl FnOnce(&'static Cluster) -> T) {
+    if let Some(cluster) = Cluster::shared() {
+        runtime().block_on(test(cluster));
+    }
+}

@@ -1,0 +1,143 @@
+//! What every engine promises, and what this one adds.
+
+use super::super::{Cluster, key, on_postgres, open, runtime};
+use rental_core::store::{Batch, Check, Commit, Store, StoreError, conformance, postgres::Postgres};
+use std::sync::Arc;
+
+/// Empties one database for each case; making a new one takes too long.
+fn emptied<'a>(cluster: &'a Cluster, runtime: &'a tokio::runtime::Runtime) -> impl Fn() -> Postgres + 'a {
+    let url = cluster.database();
+    let name = url.split(['/', '?']).nth(3).expect("a name").to_owned();
+    move || {
+        let store = runtime.block_on(open(&url));
+        cluster.sql(&name, "TRUNCATE rental.rows");
+        store
+    }
+}
+
+#[test]
+fn postgres_behaves_like_the_model() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let runtime = runtime();
+    conformance::behaves_like_the_model(&runtime, 60, emptied(cluster, &runtime));
+}
+
+#[test]
+fn racing_commits_on_postgres_have_one_winner() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let runtime = runtime();
+    conformance::racing_commits_have_one_winner(&runtime, emptied(cluster, &runtime));
+}
+
+#[test]
+fn concurrent_batches_share_commits() {
+    on_postgres(|cluster| async {
+        let store = Arc::new(open(&cluster.database()).await);
+        let tasks: Vec<_> = (0..200)
+            .map(|n| {
+                let store = Arc::clone(&store);
+                let mut batch = Batch::default();
+                batch.insert(key(&n.to_string()), "v".into());
+                tokio::spawn(async move { store.commit(batch).await })
+            })
+            .collect();
+        for task in tasks {
+            assert_eq!(task.await.unwrap(), Ok(Commit::Applied));
+        }
+        let stats = store.stats();
+        assert_eq!(stats.batches, 200);
+        assert!(stats.commits < 100, "{stats:?}");
+    });
+}
+
+#[test]
+fn a_batch_that_the_database_cannot_hold_fails_alone() {
+    on_postgres(|cluster| async {
+        let store = Arc::new(open(&cluster.database()).await);
+        // An index of PostgreSQL holds keys up to a third of a page, and repeated bytes would be packed.
+        let mut seed = 7_u32;
+        let long: String = (0..20_000)
+            .map(|_| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                char::from(b'!' + u8::try_from(seed >> 26).unwrap())
+            })
+            .collect();
+        let tasks: Vec<_> = (0..20)
+            .map(|n| {
+                let store = Arc::clone(&store);
+                let mut batch = Batch::default();
+                batch.insert(if n == 7 { key(&long) } else { key(&n.to_string()) }, "v".into());
+                tokio::spawn(async move { store.commit(batch).await })
+            })
+            .collect();
+        for (n, task) in tasks.into_iter().enumerate() {
+            let outcome = task.await.unwrap();
+            assert_eq!(outcome == Ok(Commit::Applied), n != 7, "{n}: {outcome:?}");
+            assert!(n != 7 || matches!(outcome, Err(StoreError::Unavailable(_))));
+        }
+        assert_eq!(store.ready().await, Ok(()));
+    });
+}
+
+#[test]
+fn more_than_the_queue_holds_is_refused_at_once() {
+    on_postgres(|cluster| async {
+        let store = open(&cluster.database()).await;
+        let waiting: Vec<_> = (0..80)
+            .map(|n| {
+                let mut batch = Batch::default();
+                batch.insert(key(&n.to_string()), vec![b'x'; 1 << 20].into());
+                store.commit(batch)
+            })
+            .collect();
+        let mut busy = 0;
+        for outcome in waiting {
+            match outcome.await {
+                Ok(Commit::Applied) => {}
+                Err(StoreError::Busy) => busy += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!((16..80).contains(&busy), "64 MB fit, {busy} of 80 were refused");
+    });
+}
+
+#[test]
+fn a_snapshot_shows_one_moment() {
+    on_postgres(|cluster| async {
+        let store = open(&cluster.database()).await;
+        let put = |n: u32, text: &str| {
+            let mut batch = Batch::default();
+            batch.writes.push(rental_core::store::Write::Put(key(&format!("{n:05}")), 1, text.to_owned().into()));
+            batch
+        };
+        for n in 0..450 {
+            assert_eq!(store.commit(put(n, "old")).await, Ok(Commit::Applied));
+        }
+        let mut snapshot = store.snapshot().await.unwrap();
+        let mut rows = snapshot.next().await.unwrap();
+        for n in 0..500 {
+            store.commit(put(n, "new")).await.unwrap();
+        }
+        loop {
+            let more = snapshot.next().await.unwrap();
+            if more.is_empty() {
+                break;
+            }
+            rows.extend(more);
+        }
+        assert_eq!(rows.len(), 450);
+        assert!(rows.iter().all(|row| row.value == "old") && rows.is_sorted_by(|a, b| a.key < b.key));
+    });
+}
+
+#[test]
+fn a_batch_of_checks_alone_tells_whether_they_hold() {
+    on_postgres(|cluster| async {
+        let store = open(&cluster.database()).await;
+        let check = |check| Batch { checks: vec![check], writes: Vec::new() };
+        assert_eq!(store.commit(check(Check::Absent(key("a")))).await, Ok(Commit::Applied));
+        assert_eq!(store.commit(check(Check::Present(key("a")))).await, Ok(Commit::Stale(key("a"))));
+        assert_eq!(store.stats().commits, 2 - 1);
+    });
+}

@@ -1,0 +1,195 @@
+//! Which engine keeps the data: a file of this server's own, or a database that several servers share.
+
+use crate::{
+    config::{Config, StoreUrl},
+    edge,
+};
+use rental_core::{
+    operation::Edge,
+    store::{
+        Answer, Batch, Commit, Key, Record, Span, Store, StoreError, WriterStats,
+        postgres::{self, Address, Postgres},
+        redb::{self, Redb},
+    },
+};
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+/// Whether a file is being opened.
+pub(crate) static OPENING: AtomicBool = AtomicBool::new(false);
+/// A call on a database can take six times its longest single wait: it ends before the request does.
+const WAITS: u32 = 6;
+/// The longest single wait, however long requests may take.
+const MOST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The store of this server.
+pub(crate) enum Engine {
+    /// In a file.
+    File(Redb),
+    /// In PostgreSQL, or what speaks its protocol.
+    Shared(Postgres),
+}
+
+impl Engine {
+    /// Opens what `url` names, or makes it.
+    pub(crate) async fn open(url: &StoreUrl, config: &Config) -> Result<Self, String> {
+        match url {
+            StoreUrl::File(path) => open_file(path, config.cache_size).map(Self::File),
+            StoreUrl::Database(url) => open_database(url.expose(), config.request_timeout).await.map(Self::Shared),
+        }
+    }
+
+    /// Its name for people.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::File(_) => "redb",
+            Self::Shared(_) => "postgres",
+        }
+    }
+
+    /// Whether other servers may change it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
+    pub(crate) fn stats(&self) -> WriterStats {
+        match self {
+            Self::File(store) => store.stats(),
+            Self::Shared(store) => store.stats(),
+        }
+    }
+
+    /// Resolves when it has failed for good. A database may come back, so it never does.
+    pub(crate) async fn failed(&self) -> String {
+        match self {
+            Self::File(store) => store.failed().await,
+            Self::Shared(_) => std::future::pending().await,
+        }
+    }
+
+    /// One moment of all rows, for a reader that takes its time.
+    pub(crate) async fn moment(&self) -> Result<Moment, StoreError> {
+        Ok(match self {
+            Self::File(store) => Moment::File(store.snapshot()),
+            Self::Shared(store) => Moment::Shared(Box::new(store.snapshot().await?), tokio::runtime::Handle::current()),
+        })
+    }
+
+    /// Finishes what is queued.
+    pub(crate) async fn close(self) -> Result<(), StoreError> {
+        match self {
+            Self::File(store) => store.close(),
+            Self::Shared(store) => {
+                store.close().await;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Store for Engine {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        match self {
+            Self::File(store) => store.get(keys),
+            Self::Shared(store) => store.get(keys),
+        }
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+        match self {
+            Self::File(store) => store.scan(span, limit),
+            Self::Shared(store) => store.scan(span, limit),
+        }
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        match self {
+            Self::File(store) => store.commit(batch),
+            Self::Shared(store) => store.commit(batch),
+        }
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        match self {
+            Self::File(store) => store.ready(),
+            Self::Shared(store) => store.ready(),
+        }
+    }
+}
+
+/// All rows as they were at one moment.
+pub(crate) enum Moment {
+    File(redb::Snapshot),
+    Shared(Box<postgres::Snapshot>, tokio::runtime::Handle),
+}
+
+impl Moment {
+    /// The rows of a span, by rising key; entries are not followed. For a thread of its own: it may wait.
+    pub(crate) fn rows<'a>(
+        &'a mut self,
+        span: &Span,
+    ) -> Result<Box<dyn Iterator<Item = Result<Record, StoreError>> + 'a>, StoreError> {
+        match self {
+            Self::File(snapshot) => Ok(Box::new(snapshot.span(span)?)),
+            Self::Shared(snapshot, runtime) => {
+                snapshot.seek(span);
+                let pages = std::iter::from_fn(move || match runtime.block_on(snapshot.next()) {
+                    Ok(page) if page.is_empty() => None,
+                    Ok(page) => Some(page.into_iter().map(Ok).collect()),
+                    Err(error) => Some(vec![Err(error)]),
+                });
+                Ok(Box::new(pages.flatten()))
+            }
+        }
+    }
+}
+
+fn open_file(path: &Path, cache: usize) -> Result<Redb, String> {
+    OPENING.store(true, Ordering::Relaxed);
+    let opened = Redb::open(path, cache);
+    OPENING.store(false, Ordering::Relaxed);
+    opened.map_err(|error| error.to_string())
+}
+
+async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres, String> {
+    let wrong = |why: String| {
+        format!("--store is no URL of a database: {why}; use postgres://USER@HOST:PORT/DATABASE, or redb:PATH")
+    };
+    let mut address = Address::parse(url).map_err(wrong)?;
+    if address.lacks_password()
+        && let Some(password) = password(&address)?
+    {
+        address.set_password(&password);
+    }
+    let roots = address.root_certificate().map(|path| fs::read(path).map_err(|error| unreadable(path, &error)));
+    let settings = postgres::Settings {
+        writer: edge::Clock.new_id(),
+        patience: (request_timeout / WAITS).min(MOST_PATIENCE).max(Duration::from_millis(100)),
+    };
+    let opened = Postgres::open(&address, roots.transpose()?.as_deref(), settings).await;
+    opened.map_err(|error| error.to_string())
+}
+
+/// From where libpq takes it: a variable, or a file that only its owner can read.
+fn password(address: &Address) -> Result<Option<String>, String> {
+    if let Ok(password) = std::env::var("PGPASSWORD") {
+        return Ok(Some(password));
+    }
+    let Some(path) = std::env::var_os("PGPASSFILE") else { return Ok(None) };
+    let path = Path::new(&path);
+    let mode = fs::metadata(path).map_err(|error| unreadable(path, &error))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(format!("{} holds passwords and others can read it: chmod 600 it", path.display()));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    Ok(address.password_in(&text))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
+}

@@ -1,0 +1,192 @@
+//! Servers that share a database: each answers as if it were alone with all the data.
+
+use crate::{
+    holds::double_bookings,
+    support::{ADMIN_TOKEN, Cluster, Connection, Organization, Reply, Server, database},
+};
+use rental_core::store::archive::Reader;
+use serde_json::{Value, json};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command, sync::Barrier, thread};
+
+/// Two servers on a new database.
+fn two() -> Option<[Server; 2]> {
+    let url = database()?;
+    Some([Server::start_on(&url, &[]), Server::start_on(&url, &[])])
+}
+
+/// The same organization, asked by way of another server.
+fn by_way_of<'s>(server: &'s Server, organization: &Organization<'_>) -> Organization<'s> {
+    let Organization { id, read, write, .. } = organization;
+    Organization { server, id: id.clone(), read: read.clone(), write: write.clone() }
+}
+
+#[test]
+fn what_one_server_changed_the_other_shows_at_once() {
+    let Some([first, second]) = two() else { return };
+    let here = first.organization();
+    let there = by_way_of(&second, &here);
+    for n in 0..20 {
+        let id = here.vehicle(json!({"year": 2000 + n}));
+        let (one, list) = (there.get(&format!("/v1/vehicles/{id}")).ok(), there.get("/v1/vehicles?limit=1").ok());
+        assert_eq!(one["year"], json!(2000 + n));
+        assert_eq!(list["data"][0], one);
+        assert_eq!(there.patch(&format!("/v1/vehicles/{id}"), &json!({"year": 1999})).ok()["year"], json!(1999));
+        assert_eq!(here.get(&format!("/v1/vehicles/{id}")).ok()["year"], json!(1999));
+    }
+}
+
+#[test]
+fn a_key_that_one_server_revoked_is_refused_by_the_other_on_its_next_request() {
+    let Some([first, second]) = two() else { return };
+    for round in 0..10 {
+        let here = first.organization();
+        let there = by_way_of(&second, &here);
+        assert_eq!(there.get("/v1/vehicles").status, 200);
+        if round % 2 == 0 {
+            let keys = first.admin("GET", &format!("/admin/v1/api_keys?organization={}", here.id), &Value::Null).ok();
+            for key in keys["data"].as_array().expect("a list") {
+                let id = key["id"].as_str().expect("an id");
+                first.admin("POST", &format!("/admin/v1/api_keys/{id}/revoke"), &Value::Null).ok();
+            }
+            there.get("/v1/vehicles").error(401, "authentication_error", "api_key_revoked");
+        } else {
+            first.admin("PATCH", &format!("/admin/v1/organizations/{}", here.id), &json!({"plan": "free"})).ok();
+            there.get("/v1/vehicles").error(403, "permission_error", "plan_required");
+        }
+    }
+}
+
+#[test]
+fn no_night_is_booked_twice_by_way_of_two_servers() {
+    let Some(servers) = two() else { return };
+    let here = servers[0].organization();
+    let (vehicle, customer) = (here.vehicle(json!({})), here.customer(json!({})));
+    let start = Barrier::new(8);
+    let booked: usize = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|n| {
+                let (organization, start) = (by_way_of(&servers[n % 2], &here), &start);
+                let (vehicle, customer) = (&vehicle, &customer);
+                scope.spawn(move || {
+                    start.wait();
+                    let book = |day: usize| -> Reply {
+                        let (from, to) = (format!("2027-06-{day:02}"), format!("2027-06-{:02}", day + 2));
+                        organization.post("/v1/rentals", &json!({"customer_id": customer, "vehicle_id": vehicle, "start_date": from, "end_date": to, "status": "APPROVED"}))
+                    };
+                    (0..20).filter(|round| book((round * 3 + n) % 26 + 1).status == 200).count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread ends")).sum()
+    });
+    let rentals = here.get("/v1/rentals?limit=100").ok()["data"].as_array().expect("a list").clone();
+    assert_eq!(rentals.len(), booked);
+    assert!(booked >= 5, "{booked}");
+    assert_eq!(double_bookings(&rentals), []);
+}
+
+#[test]
+fn one_idempotency_key_on_two_servers_makes_one_object() {
+    let Some(servers) = two() else { return };
+    let here = servers[0].organization();
+    let start = Barrier::new(2);
+    for round in 0..20 {
+        let name = format!("round-{round}");
+        let replies: Vec<Reply> = thread::scope(|scope| {
+            let ask = |server| {
+                let (organization, name, start) = (by_way_of(server, &here), &name, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let headers = [("Idempotency-Key", name.as_str())];
+                    organization.call_with("POST", "/v1/leads", &headers, &json!({"source_channel": "website"}))
+                })
+            };
+            servers.each_ref().map(ask).into_iter().map(|thread| thread.join().expect("a thread ends")).collect()
+        });
+        assert_eq!((replies[0].status, replies[1].status), (200, 200));
+        assert_eq!(replies[0].body, replies[1].body, "{name}");
+    }
+}
+
+#[test]
+fn a_backup_of_a_database_has_all_its_rows_and_restores_into_a_file() {
+    let Some([first, second]) = two() else { return };
+    let here = first.organization();
+    let made = here.one_of_each();
+    let backup = second.admin("GET", "/admin/v1/backup?pace=full", &Value::Null);
+    assert_eq!(backup.status, 200);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store.redb");
+    let mut archive = Reader::open(backup.body.as_slice()).unwrap();
+    rental_core::store::redb::restore(&path, 16 << 20, &mut archive, &mut |_| {}).unwrap();
+    let restored = Server::start_on_file(directory.path(), &[]);
+    let there = by_way_of(&restored, &here);
+    for (plural, id) in made {
+        let path = format!("/v1/{plural}/{id}");
+        assert_eq!(there.get(&path).body, here.get(&path).body, "{path}");
+    }
+}
+
+#[test]
+fn the_engine_is_named_and_ready_and_has_no_file() {
+    let Some([server, _]) = two() else { return };
+    let status = server.admin("GET", "/admin/v1/status", &Value::Null).ok();
+    assert_eq!((&status["engine"], &status["ready"]), (&json!("postgres"), &json!(true)));
+    assert_eq!(status["data_bytes"], Value::Null);
+    assert_eq!(Connection::open(&server.address).send("GET", "/readyz", &[], b"").status, 200);
+}
+
+/// Starts the program where it cannot start; gives its one line.
+#[track_caller]
+fn refused(store: &str, environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rental-server"));
+    command.args(["--listen", "127.0.0.1:0"]).env("RENTAL_STORE", store).env_remove("RENTAL_ADMIN_TOKEN");
+    let ended = command.envs(environment.iter().copied()).output().expect("the program runs");
+    let said = String::from_utf8(ended.stderr).expect("text");
+    assert_eq!((ended.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(!said.contains("s3cret") && ended.stdout.is_empty(), "{said}");
+    said
+}
+
+#[test]
+fn what_a_database_needs_beside_its_url_is_asked_for() {
+    let Some(url) = database() else { return };
+    let token = ("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN);
+    let said = refused(&url, &[]);
+    assert!(said.contains("RENTAL_ADMIN_TOKEN") && said.contains("--admin-token-file"), "{said}");
+    let said = refused(&url, &[token]);
+    assert!(said.contains("--master-key-file") && said.contains("openssl rand -hex 32"), "{said}");
+    for (wrong, part) in [
+        ("postgres://u:s3cret@/d?host=/nowhere", "u@/nowhere:5432/d"),
+        ("postgres://u:s3cret@h:s3cret/d", "postgres://USER@HOST"),
+        ("postgress://u:s3cret@h/d", "it must begin with postgres://"),
+    ] {
+        let said = refused(wrong, &[token]);
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn a_password_comes_from_where_libpq_takes_it_and_is_shown_nowhere() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database();
+    cluster.sql("postgres", "CREATE ROLE locked LOGIN SUPERUSER PASSWORD 's3cret'");
+    let (locked, token) = (url.replace("postgres@", "locked@"), ("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pass");
+    fs::write(&file, "*:*:*:other:wrong\n*:*:*:locked:s3cret\n").unwrap();
+    let name = file.to_string_lossy().into_owned();
+    let said = refused(&locked, &[("PGPASSFILE", &name), token]);
+    assert!(said.contains("chmod 600"), "{said}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    for source in [("PGPASSFILE", name.as_str()), ("PGPASSWORD", "s3cret")] {
+        // The login is past: only the master key is missing.
+        let said = refused(&locked, &[source, token]);
+        assert!(said.contains("--master-key-file"), "{said}");
+    }
+    let said = refused(&locked, &[("PGPASSWORD", "s3cret-no"), token]);
+    assert!(said.contains("refused the login"), "{said}");
+    let mut help = Command::new(env!("CARGO_BIN_EXE_rental-server"));
+    let help = help.arg("--help").env("RENTAL_STORE", "postgres://u:s3cret@h/d").output().unwrap();
+    assert!(!String::from_utf8_lossy(&help.stdout).contains("s3cret"));
+}
