@@ -134,7 +134,7 @@ async fn run(config: &Config) -> Result<(), String> {
         timeout: config.webhook_timeout,
         brand: config.brand.clone(),
     };
-    let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, &path)?)?;
+    let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, &path)?, None)?;
     let app = Arc::new(App::new(Arc::clone(&store), path.clone(), Arc::clone(&hooks), &token.text, limits));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
