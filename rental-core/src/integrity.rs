@@ -189,6 +189,8 @@ impl<'g> Audit<'g> {
             Some(b'o' | b'd') => self.outbox_or_due(record),
             Some(b'q' | b's') => self.mark_or_secrets(record),
             Some(b'n') => self.counter(record),
+            // Of servers, which come and go.
+            Some(b'l' | b'w' | b'j') => Ok(()),
             Some(b'u') => self.identity(record),
             Some(b'b') => self.billed(record),
             _ => Err("no program that knows this store makes such a row".into()),

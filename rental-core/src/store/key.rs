@@ -13,6 +13,9 @@
 //! d endpoint class millis delivery    a delivery that is due   -> org
 //! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
+//! l server                            a server's beat          -> empty; its revision counts
+//! w endpoint                          who sends for it         -> id of the server
+//! j server endpoint                   something new is due     -> empty
 //! u org object hash                   an identity              -> id of the one object that has it
 //! b org source                        what an invoice bills    -> id of the invoice
 //! ```
@@ -168,8 +171,7 @@ pub fn outbox(event: Uuid) -> Key {
 /// All outbox rows, oldest first.
 #[must_use]
 pub fn outbox_rows() -> Span {
-    let prefix = key(b'o', &[]);
-    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+    under(key(b'o', &[]))
 }
 
 /// Whether an organization ever had a webhook endpoint: without one, its events need no outbox row.
@@ -187,22 +189,19 @@ pub fn due(endpoint: Uuid, class: u8, millis: u64, delivery: Uuid) -> Key {
 /// The due rows of one class of an endpoint, earliest first.
 #[must_use]
 pub fn due_rows(endpoint: Uuid, class: u8) -> Span {
-    let prefix = key(b'd', &[endpoint.as_bytes(), &[class]]);
-    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+    under(key(b'd', &[endpoint.as_bytes(), &[class]]))
 }
 
 /// All due rows of an endpoint.
 #[must_use]
 pub fn all_due_rows(endpoint: Uuid) -> Span {
-    let prefix = key(b'd', &[endpoint.as_bytes()]);
-    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+    under(key(b'd', &[endpoint.as_bytes()]))
 }
 
 /// The due rows of all endpoints, endpoint by endpoint.
 #[must_use]
 pub fn due_rows_of_all() -> Span {
-    let prefix = key(b'd', &[]);
-    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+    under(key(b'd', &[]))
 }
 
 /// The endpoint in the key of a due row.
@@ -227,6 +226,47 @@ pub fn secrets(endpoint: Uuid) -> Key {
 #[must_use]
 pub fn counter(organization: Uuid, name: &str) -> Key {
     key(b'n', &[organization.as_bytes(), name.as_bytes()])
+}
+
+/// The beat of a server that shares the store with others.
+#[must_use]
+pub fn beat(server: Uuid) -> Key {
+    key(b'l', &[server.as_bytes()])
+}
+
+/// The beats of all servers.
+#[must_use]
+pub fn beats() -> Span {
+    under(key(b'l', &[]))
+}
+
+/// Who sends for an endpoint.
+#[must_use]
+pub fn owner(endpoint: Uuid) -> Key {
+    key(b'w', &[endpoint.as_bytes()])
+}
+
+/// Who sends for all endpoints.
+#[must_use]
+pub fn owners() -> Span {
+    under(key(b'w', &[]))
+}
+
+/// Tells a server that something new is due for an endpoint of its.
+#[must_use]
+pub fn bell(server: Uuid, endpoint: Uuid) -> Key {
+    key(b'j', &[server.as_bytes(), endpoint.as_bytes()])
+}
+
+/// The bells of a server.
+#[must_use]
+pub fn bells(server: Uuid) -> Span {
+    under(key(b'j', &[server.as_bytes()]))
+}
+
+/// All keys that begin with `prefix`, lowest first, as they are.
+fn under(prefix: Key) -> Span {
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
 }
 
 /// Where half the hash of what there can be only one of leads to the object that it is.

@@ -80,6 +80,18 @@ fn meaning(key: &[u8]) -> Option<String> {
             whole(17)?;
             format!("the secrets of webhook_endpoint {}", id(1)?)
         }
+        b'l' => {
+            whole(17)?;
+            format!("the beat of server {}", id(1)?)
+        }
+        b'w' => {
+            whole(17)?;
+            format!("who sends for webhook_endpoint {}", id(1)?)
+        }
+        b'j' => {
+            whole(33)?;
+            format!("a bell for webhook_endpoint {} at server {}", id(17)?, id(1)?)
+        }
         b'u' => {
             whole(34)?;
             format!("the identity of one {} of organization {}", object(key[17]), id(1)?)

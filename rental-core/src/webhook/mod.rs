@@ -5,6 +5,7 @@
 //! Absent on purpose: clocks, sockets, randomness. Every function takes `now`.
 
 pub mod attempt;
+pub mod cluster;
 pub mod fan_out;
 pub mod secret;
 pub mod signature;

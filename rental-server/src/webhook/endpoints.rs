@@ -227,9 +227,8 @@ pub(crate) async fn resend(app: &App, call: &Call, id: &str, body: &[u8]) -> Res
     let organization = operation::owner_of(app.store(), &event::SPEC, id).await?;
     let intent = Resend { hooks: &app.hooks, organization: &organization, id, endpoint: asked.endpoint_id.as_deref() };
     let reply = write(app, &organization, call, body, &intent).await?;
-    for endpoint in relay::endpoints_of(&app.hooks, organization.id).await? {
-        app.hooks.wake(endpoint.id);
-    }
+    let endpoints = relay::endpoints_of(&app.hooks, organization.id).await?;
+    app.hooks.wake_anywhere(endpoints.into_iter().map(|endpoint| endpoint.id)).await?;
     Ok(reply)
 }
 
@@ -251,7 +250,7 @@ pub(crate) async fn recover(app: &App, call: &Call, id: &str, body: &[u8]) -> Re
     let (_, endpoint) = endpoint(app.store(), id).await?;
     let intent = Recover { endpoint: &endpoint, since, after };
     let reply = write(app, &Organization::system(), call, body, &intent).await?;
-    app.hooks.wake(endpoint.id);
+    app.hooks.wake_anywhere([endpoint.id]).await?;
     Ok(reply)
 }
 

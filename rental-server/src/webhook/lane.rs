@@ -97,6 +97,11 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
             }
             return;
         }
+        if !hooks.owns(id) && lane.as_ref().is_none_or(|lane| lane.running.is_empty()) {
+            // Another server sends for it now.
+            hooks.forget_lane(id);
+            return;
+        }
         if lane.is_none() || bell.changed.swap(false, Ordering::AcqRel) {
             match load(&hooks, id).await {
                 Ok(Some(target)) => lane = Some(Lane::reloaded(lane, &hooks, id, target)),
@@ -168,7 +173,8 @@ impl Lane {
     /// Starts what may start, then waits for whatever comes first.
     async fn turn(&mut self, bell: &Bell) {
         let mut wake = None;
-        if self.target.endpoint.is_enabled() {
+        let sends = self.target.endpoint.is_enabled() && self.hooks.may_send(self.id);
+        if sends {
             if let Err(error) = self.start_due().await {
                 tracing::warn!(endpoint = %self.id, ?error, "cannot read what is due; trying again");
                 wake = Some(edge::now().plus_millis(1000).millis());
@@ -176,9 +182,9 @@ impl Lane {
                 wake = self.next_wake();
             }
         }
-        let sleep = wake.map_or(LONGEST_SLEEP, |millis| {
-            Duration::from_millis(millis.saturating_sub(edge::now().millis())).min(LONGEST_SLEEP)
-        });
+        let longest = self.hooks.patience(LONGEST_SLEEP);
+        let sleep = wake
+            .map_or(longest, |millis| Duration::from_millis(millis.saturating_sub(edge::now().millis())).min(longest));
         tokio::select! {
             Some(report) = self.running.join_next(), if !self.running.is_empty() => {
                 if let Ok(report) = report {
@@ -186,7 +192,7 @@ impl Lane {
                 }
             }
             () = bell.ring.notified() => self.unread = true,
-            () = tokio::time::sleep(sleep), if self.target.endpoint.is_enabled() => self.unread = true,
+            () = tokio::time::sleep(sleep), if sends || self.hooks.cluster.is_some() => self.unread = true,
         }
     }
 

@@ -5,17 +5,19 @@
 //! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
 
 pub(crate) mod backlog;
+mod cluster;
 pub(crate) mod endpoints;
 mod lane;
 mod relay;
 pub(crate) mod retention;
 mod send;
 
-use crate::{engine::Engine, metrics::HookMetrics};
+use crate::{edge::Clock, engine::Engine, metrics::HookMetrics};
 use rental_core::{
     error::Error,
+    operation::Edge,
     resources::webhook_endpoint,
-    store::{Span, Store, key},
+    store::{Batch, Span, Store, key},
     webhook::{attempt::Schedule, secret::MasterKey},
 };
 use send::Sender;
@@ -59,6 +61,8 @@ pub(crate) struct Hooks {
     lanes: Mutex<HashMap<Uuid, Arc<Bell>>>,
     stopping: AtomicBool,
     counted: backlog::Counted,
+    /// When others share the store.
+    cluster: Option<cluster::Cluster>,
     pub(crate) metrics: HookMetrics,
 }
 
@@ -72,6 +76,8 @@ struct Bell {
 
 impl Hooks {
     pub(crate) fn new(store: Arc<Engine>, settings: Settings, master_key: MasterKey) -> Result<Arc<Self>, String> {
+        // Servers that share a store are told apart by an id that each takes anew at its start.
+        let cluster = store.is_shared().then(|| cluster::Cluster::new(Clock.new_id()));
         let sender = Sender::new(&settings)?;
         Ok(Arc::new(Self {
             store,
@@ -83,12 +89,20 @@ impl Hooks {
             lanes: Mutex::default(),
             stopping: AtomicBool::new(false),
             counted: backlog::Counted::default(),
+            cluster,
             metrics: HookMetrics::default(),
         }))
     }
 
-    /// Starts the relay and a lane for each endpoint.
+    /// Starts the relay and a lane for each endpoint; among several servers, for each that becomes this one's.
     pub(crate) async fn start(self: &Arc<Self>) -> Result<JoinHandle<()>, Error> {
+        if self.cluster.is_some() {
+            tokio::spawn(cluster::answer_bells(Arc::clone(self)));
+            let (relay, cluster) = (relay::run(Arc::clone(self)), cluster::run(Arc::clone(self)));
+            return Ok(tokio::spawn(async {
+                tokio::join!(relay, cluster);
+            }));
+        }
         let prefix = key::records(rental_core::resources::organization::SYSTEM, &webhook_endpoint::SPEC);
         let mut span = Span::newest_first(&prefix);
         loop {
@@ -123,6 +137,10 @@ impl Hooks {
         if self.is_stopping() {
             return;
         }
+        if let Some(cluster) = self.cluster.as_ref().filter(|cluster| !cluster.owns(id)) {
+            // It may be a new one, and this server's.
+            return cluster.look.notify_one();
+        }
         let bell = Arc::new(Bell::default());
         lanes.insert(id, Arc::clone(&bell));
         tokio::spawn(lane::run(Arc::clone(self), id, bell));
@@ -133,6 +151,45 @@ impl Hooks {
         if let Some(bell) = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
             bell.ring.notify_one();
         }
+    }
+
+    /// The same, wherever its lane runs.
+    pub(super) async fn wake_anywhere(&self, ids: impl IntoIterator<Item = Uuid>) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        for id in ids {
+            self.wake(id);
+            self.ring(id, &mut batch);
+        }
+        if !batch.is_empty() {
+            self.store().commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds the bell of another server that sends for an endpoint.
+    fn ring(&self, endpoint: Uuid, batch: &mut Batch) {
+        if let Some(server) = self.cluster.as_ref().and_then(|cluster| cluster.elsewhere(endpoint)) {
+            batch.mark(key::bell(server, endpoint));
+        }
+    }
+
+    /// Whether this server sends for an endpoint.
+    fn owns(&self, endpoint: Uuid) -> bool {
+        self.cluster.as_ref().is_none_or(|cluster| cluster.owns(endpoint))
+    }
+
+    /// Whether it may begin an attempt now.
+    fn may_send(&self, endpoint: Uuid) -> bool {
+        self.cluster.as_ref().is_none_or(|cluster| cluster.may_send(endpoint))
+    }
+
+    /// The longest that a lane or the relay sleeps without looking by itself.
+    fn patience(&self, alone: Duration) -> Duration {
+        if self.cluster.is_some() { Duration::from_secs(1) } else { alone }
+    }
+
+    fn has_lane(&self, id: Uuid) -> bool {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&id)
     }
 
     fn forget_lane(&self, id: Uuid) {
@@ -147,6 +204,7 @@ impl Hooks {
     pub(crate) async fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.outbox.notify_one();
+        self.cluster.iter().for_each(|cluster| cluster.look.notify_one());
         let bells: Vec<_> = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         bells.iter().for_each(|bell| bell.ring.notify_one());
         let all = u32::try_from(MOST_IN_FLIGHT).unwrap_or(u32::MAX);

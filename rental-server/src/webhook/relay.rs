@@ -15,6 +15,8 @@ use std::{
 };
 use uuid::Uuid;
 
+/// One server on its own is told of every event.
+const FOREVER: Duration = Duration::from_secs(3600);
 /// Most events in one batch.
 const MOST_EVENTS: usize = 256;
 /// Most endpoints of an organization; creation refuses more.
@@ -24,7 +26,8 @@ pub(crate) const MOST_ENDPOINTS: usize = 50;
 pub(super) async fn run(hooks: Arc<Hooks>) {
     loop {
         match relay_once(&hooks).await {
-            Ok(0) => hooks.outbox.notified().await,
+            // Among several servers, what another one left behind is found by looking.
+            Ok(0) => drop(tokio::time::timeout(hooks.patience(FOREVER), hooks.outbox.notified()).await),
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(?error, "cannot read the outbox; its events wait");
@@ -52,7 +55,8 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     }
     let moment = Moment::new();
     let edge: &dyn Edge = &moment;
-    let (batch, woken) = fan_out::plan(&waiting, &endpoints, edge)?;
+    let (mut batch, woken) = fan_out::plan(&waiting, &endpoints, edge)?;
+    woken.iter().for_each(|endpoint| hooks.ring(*endpoint, &mut batch));
     let made = batch.writes.len();
     if hooks.store().commit(batch).await? == Commit::Applied {
         tracing::debug!(events = waiting.len(), writes = made, "events became deliveries");
