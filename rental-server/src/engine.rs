@@ -11,6 +11,7 @@ use rental_core::{
         postgres::{self, Address, Postgres},
         redb::{self, Redb},
     },
+    views,
 };
 use std::{
     fs, io,
@@ -172,7 +173,14 @@ async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres,
         patience: (request_timeout / WAITS).min(MOST_PATIENCE).max(Duration::from_millis(100)),
     };
     let opened = Postgres::open(&address, roots.transpose()?.as_deref(), settings).await;
-    opened.map_err(|error| error.to_string())
+    let store = opened.map_err(|error| error.to_string())?;
+    let views = views::all("rental");
+    let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
+    if let Err(why) = store.make_views(&views).await {
+        // Nothing that is served needs them.
+        tracing::warn!(why, "the views for SQL could not be made");
+    }
+    Ok(store)
 }
 
 /// From where libpq takes it: a variable, or a file that only its owner can read.

@@ -12,6 +12,7 @@ mod dump;
 mod group;
 mod link;
 mod schema;
+mod views;
 mod writer;
 
 pub use address::Address;
@@ -134,6 +135,14 @@ impl Postgres {
     /// The database cannot serve.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
         Snapshot::take(&self.readers, self.patience).await
+    }
+
+    /// Makes views in the schema `rental`: name and statement of each.
+    ///
+    /// # Errors
+    /// Why one could not be made; those before it are.
+    pub async fn make_views(&self, views: &[(&str, &str)]) -> Result<(), String> {
+        views::make(&self.readers, self.patience, views).await
     }
 
     /// Finishes what is queued.
