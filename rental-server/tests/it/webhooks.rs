@@ -13,6 +13,7 @@ mod resending;
 mod retries;
 mod sdk;
 mod secrets;
+mod servers;
 mod targets;
 
 use crate::support::{

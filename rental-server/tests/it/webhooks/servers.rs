@@ -1,0 +1,182 @@
+//! Several servers on one database: every endpoint has one sender at a time, whoever it is and whatever becomes of it.
+
+use super::{PRIVATE, act, hook, observed, wait_for, wait_for_deliveries};
+use crate::support::{
+    Organization, Server, database,
+    receiver::{Act, Receiver, Seen},
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// So many servers on a new database.
+fn servers<const N: usize>(flags: &[&str]) -> Option<[Server; N]> {
+    let url = database()?;
+    let flags: Vec<&str> = [PRIVATE].iter().chain(flags).copied().collect();
+    Some([(); N].map(|()| Server::start_on(&url, &flags)))
+}
+
+fn by_way_of<'s>(server: &'s Server, organization: &Organization<'_>) -> Organization<'s> {
+    let Organization { id, read, write, .. } = organization;
+    Organization { server, id: id.clone(), read: read.clone(), write: write.clone() }
+}
+
+/// How often each event came.
+fn times(seen: &[Seen]) -> BTreeMap<String, usize> {
+    seen.iter().fold(BTreeMap::new(), |mut times, one| {
+        *times.entry(one.event().to_owned()).or_default() += 1;
+        times
+    })
+}
+
+/// How many endpoints each server sends for, by its log.
+fn wait_until_served(organization: &Organization, receivers: &[Receiver]) {
+    organization.post("/v1/leads", &json!({"source_channel": "first"})).ok();
+    for receiver in receivers {
+        receiver.wait_for(1);
+    }
+}
+
+#[test]
+fn each_event_of_any_server_comes_once_to_each_endpoint() {
+    let Some(url) = database() else { return };
+    let start = || Server::start_on(&url, &[PRIVATE]);
+    let first = start();
+    let before = first.organization();
+    let receivers: Vec<Receiver> = (0..6).map(|_| Receiver::start()).collect();
+    receivers.iter().for_each(|receiver| drop(hook(&before, receiver)));
+    // These two find the endpoints when they start.
+    let servers = [&first, &start(), &start()];
+    let here = by_way_of(servers[0], &before);
+    wait_until_served(&here, &receivers);
+    std::thread::scope(|scope| {
+        for server in servers {
+            let organization = by_way_of(server, &here);
+            scope.spawn(move || {
+                for n in 0..40 {
+                    organization.post("/v1/leads", &json!({"source_channel": n.to_string()})).ok();
+                }
+            });
+        }
+    });
+    for receiver in &receivers {
+        let seen = receiver.wait_for(121);
+        assert!(times(&seen).len() == 121 && seen.len() == 121, "{} of 121, {} times", times(&seen).len(), seen.len());
+    }
+    super::quiet_while();
+    assert_eq!(receivers.iter().map(Receiver::count).collect::<Vec<_>>(), [121; 6]);
+}
+
+#[test]
+fn endpoints_of_a_server_that_is_killed_are_taken_over_and_no_event_is_lost() {
+    let Some(servers) = servers::<3>(&[]) else { return };
+    let here = servers[0].organization();
+    let receivers: Vec<Receiver> = (0..6).map(|_| Receiver::start()).collect();
+    receivers.iter().for_each(|receiver| drop(hook(&here, receiver)));
+    wait_until_served(&here, &receivers);
+    for round in 0..2 {
+        for n in 0..10 {
+            here.post("/v1/leads", &json!({"source_channel": format!("{round} {n}")})).ok();
+        }
+        servers[2 - round].signal("KILL");
+    }
+    for n in 0..10 {
+        here.post("/v1/leads", &json!({"source_channel": format!("last {n}")})).ok();
+    }
+    for receiver in &receivers {
+        receiver.wait_until("all 31 events", |seen| times(seen).len() == 31);
+    }
+}
+
+#[test]
+fn a_server_that_stops_in_order_hands_its_endpoints_over() {
+    let Some([mut first, second]) = servers::<2>(&[]) else { return };
+    let here = second.organization();
+    let receivers: Vec<Receiver> = (0..6).map(|_| Receiver::start()).collect();
+    receivers.iter().for_each(|receiver| drop(hook(&here, receiver)));
+    wait_until_served(&here, &receivers);
+    first.signal("TERM");
+    assert_eq!(first.exit_code(), Some(0));
+    for _ in 0..5 {
+        here.post("/v1/leads", &json!({})).ok();
+    }
+    for receiver in &receivers {
+        assert_eq!(times(&receiver.wait_for(6)).len(), 6);
+    }
+    super::quiet_while();
+    assert_eq!(receivers.iter().map(Receiver::count).collect::<Vec<_>>(), [6; 6]);
+}
+
+#[test]
+fn what_one_server_changes_about_an_endpoint_its_sender_heeds() {
+    let Some([first, second]) = servers::<2>(&[]) else { return };
+    let here = first.organization();
+    let (old, new) = (Receiver::start(), Receiver::start());
+    let hook = hook(&here, &old);
+    wait_until_served(&here, std::slice::from_ref(&old));
+    for server in [&first, &second] {
+        let path = format!("/admin/v1/webhook_endpoints/{}", hook.id);
+        let url = if server.pid == first.pid { new.url() } else { old.url() };
+        server.admin("PATCH", &path, &json!({"url": url})).ok();
+        let (target, other) = if server.pid == first.pid { (&new, &old) } else { (&old, &new) };
+        // A change is heeded within a beat of the servers; until then the old address may still get some.
+        wait_for(
+            "a delivery to the new address alone",
+            || {
+                let before = (target.count(), other.count());
+                here.post("/v1/leads", &json!({})).ok();
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                (target.count() > before.0 && other.count() == before.1).then_some(())
+            },
+            String::new,
+        );
+    }
+    act(&second, &hook, "disable", &Value::Null).ok();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let before = old.count();
+    here.post("/v1/leads", &json!({})).ok();
+    super::quiet_while();
+    assert_eq!(old.count(), before, "disabled by another server");
+    act(&second, &hook, "enable", &Value::Null).ok();
+    old.wait_for(before + 1);
+}
+
+#[test]
+fn twenty_failures_disable_an_endpoint_once_whoever_saw_them() {
+    let Some(servers) = servers::<3>(&["--webhook-retry-schedule", "10ms,10ms,10ms,10ms,10ms"]) else { return };
+    let here = servers[0].organization();
+    let receiver = Receiver::with(|_, _| Act::Status(500));
+    let hook = hook(&here, &receiver);
+    for server in servers.iter().cycle().take(6) {
+        by_way_of(server, &here).post("/v1/leads", &json!({})).ok();
+    }
+    let state = || servers[1].admin("GET", &format!("/admin/v1/webhook_endpoints/{}", hook.id), &Value::Null).ok();
+    wait_for("the endpoint to be disabled", || (state()["status"] == "disabled").then_some(()), || state().to_string());
+    assert_eq!(state()["failures_in_a_row"], 20);
+    super::quiet_while();
+    assert_eq!(receiver.count(), 20);
+    receiver.now_does(Act::Status(200));
+    act(&servers[2], &hook, "enable", &Value::Null).ok();
+    wait_for(
+        "the rest to arrive",
+        || {
+            let all = observed(&here, "deliveries", "");
+            all.iter().all(|one| one["status"] != "pending").then_some(())
+        },
+        String::new,
+    );
+}
+
+#[test]
+fn a_resent_event_goes_out_whichever_server_is_asked() {
+    let Some(servers) = servers::<2>(&[]) else { return };
+    let here = servers[0].organization();
+    let receiver = Receiver::start();
+    let hook = hook(&here, &receiver);
+    wait_until_served(&here, std::slice::from_ref(&receiver));
+    let event = receiver.seen()[0].event().to_owned();
+    for (n, server) in servers.iter().enumerate() {
+        server.admin("POST", &format!("/admin/v1/events/{event}/resend"), &Value::Null).ok();
+        receiver.wait_for(n + 2);
+    }
+    wait_for_deliveries(&here, &hook, 3, "delivered");
+}
