@@ -37,6 +37,12 @@ pub(crate) fn secret_digits() -> String {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 
+/// A name for this program among those that use a database.
+#[expect(clippy::disallowed_methods, reason = "the command line's one source of randomness")]
+pub(crate) fn server_id() -> Uuid {
+    Uuid::new_v4()
+}
+
 /// A key that no other request has.
 #[expect(clippy::disallowed_methods, reason = "the command line's one source of randomness")]
 pub(crate) fn idempotency_key() -> String {

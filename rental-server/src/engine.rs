@@ -174,6 +174,11 @@ async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres,
     };
     let opened = Postgres::open(&address, roots.transpose()?.as_deref(), settings).await;
     let store = opened.map_err(|error| error.to_string())?;
+    if store.is_half_loaded().await.map_err(|error| error.to_string())? {
+        return Err(format!(
+            "{address} holds half of a store: copying into it was broken off. Drop its schema `rental` and copy again"
+        ));
+    }
     let views = views::all("rental");
     let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
     if let Err(why) = store.make_views(&views).await {

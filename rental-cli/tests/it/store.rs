@@ -126,10 +126,12 @@ fn a_store_that_a_server_has_open_is_one_clear_line() {
 }
 
 #[test]
-fn postgres_is_not_supported_yet() {
-    let ran = run(&["store", "check", "postgres://localhost/rental"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("PostgreSQL is not supported yet"), "{}", ran.stderr);
+fn a_database_checks_and_compacts_itself() {
+    for verb in ["check", "compact"] {
+        let ran = run(&["store", verb, "postgres://localhost/rental"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("VACUUM"), "{}", ran.stderr);
+    }
 }
 
 #[test]

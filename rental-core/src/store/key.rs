@@ -13,6 +13,7 @@
 //! d endpoint class millis delivery    a delivery that is due   -> org
 //! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
+//! !                                   a copy into this store has not come to its end
 //! l server                            a server's beat          -> empty; its revision counts
 //! w endpoint                          who sends for it         -> id of the server
 //! j server endpoint                   something new is due     -> empty
@@ -262,6 +263,18 @@ pub fn bell(server: Uuid, endpoint: Uuid) -> Key {
 #[must_use]
 pub fn bells(server: Uuid) -> Span {
     under(key(b'j', &[server.as_bytes()]))
+}
+
+/// The mark of a store into which another one is being copied.
+#[must_use]
+pub fn loading() -> Key {
+    key(b'!', &[])
+}
+
+/// Whether a row belongs to running servers and means nothing in a copy of the store.
+#[must_use]
+pub fn is_of_servers(key: &Key) -> bool {
+    matches!(key.as_bytes().first(), Some(b'l' | b'w' | b'j' | b'!'))
 }
 
 /// All keys that begin with `prefix`, lowest first, as they are.

@@ -11,12 +11,14 @@ mod address;
 mod dump;
 mod group;
 mod link;
+mod load;
 mod schema;
 mod views;
 mod writer;
 
 pub use address::Address;
 pub use dump::Snapshot;
+pub use load::LoadError;
 
 use crate::store::{Answer, Batch, Key, Order, Record, Span, Store, StoreError, Write, WriterStats};
 use bytes::Bytes;

@@ -80,6 +80,10 @@ fn meaning(key: &[u8]) -> Option<String> {
             whole(17)?;
             format!("the secrets of webhook_endpoint {}", id(1)?)
         }
+        b'!' => {
+            whole(1)?;
+            "the mark of a copy that has not come to its end".into()
+        }
         b'l' => {
             whole(17)?;
             format!("the beat of server {}", id(1)?)

@@ -20,6 +20,7 @@ use rental_core::{
     store::{
         SCHEMA_VERSION, Span,
         archive::{Summary, Writer},
+        key,
     },
 };
 use std::{
@@ -106,7 +107,10 @@ pub(super) fn full_pace(query: &str) -> Result<bool, Error> {
 
 fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
     for row in moment.rows(&Span::everything()).map_err(io::Error::other)? {
-        writer.push(&row.map_err(io::Error::other)?)?;
+        let row = row.map_err(io::Error::other)?;
+        if !key::is_of_servers(&row.key) {
+            writer.push(&row)?;
+        }
     }
     writer.finish().map(|(_, summary)| summary)
 }

@@ -1,0 +1,202 @@
+//! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
+
+use super::{CACHE_BYTES, failure, unfit};
+use crate::{edge, failure::Failure, files, progress::Progress, settings};
+use rental_core::store::{
+    SCHEMA_VERSION, Span, StoreError,
+    archive::{Reader, Summary, Writer},
+    key,
+    postgres::{Address, LoadError, Postgres, Settings},
+    redb::{self, Redb, RestoreError},
+};
+use std::{
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// The longest single wait for a database.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a URL of a store names.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// `redb:PATH`.
+    File(PathBuf),
+    /// `postgres://...`.
+    Database(Box<Address>),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "redb:{}", path.display()),
+            Self::Database(address) => address.fmt(f),
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn parse(url: &str) -> Result<Self, String> {
+        match url.split_once(':') {
+            Some(("redb", path)) if !path.is_empty() => Ok(Self::File(PathBuf::from(path))),
+            Some(("postgres" | "postgresql", _)) => {
+                let address = Address::parse(url).map_err(|why| format!("is no URL of a database: {why}"))?;
+                Ok(Self::Database(Box::new(address)))
+            }
+            _ => Err("is no store: use redb:PATH or postgres://USER@HOST:PORT/DATABASE".into()),
+        }
+    }
+
+    /// Whether two URLs name the same store, as far as they tell.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+
+    /// Writes every row of the store that means something elsewhere.
+    pub(super) fn write(&self, out: impl Write) -> Result<Summary, Failure> {
+        let by = concat!("rental-cli ", env!("CARGO_PKG_VERSION"));
+        let broken = |error: io::Error| Failure::Io { doing: format!("read {self}"), error };
+        let mut writer = Writer::new(out, SCHEMA_VERSION, by, edge::now()).map_err(broken)?;
+        match self {
+            Self::File(path) => {
+                if !path.exists() {
+                    let error = io::Error::from(io::ErrorKind::NotFound);
+                    return Err(Failure::Io { doing: format!("read {}", path.display()), error });
+                }
+                let store = Redb::open(path, CACHE_BYTES).map_err(failure)?;
+                for row in store.snapshot().rows().map_err(failure)? {
+                    let row = row.map_err(failure)?;
+                    if !key::is_of_servers(&row.key) {
+                        writer.push(&row).map_err(broken)?;
+                    }
+                }
+                store.close().map_err(failure)?;
+            }
+            Self::Database(address) => {
+                let runtime = runtime()?;
+                runtime.block_on(async {
+                    let mut snapshot = connect(address).await?.snapshot().await.map_err(failure)?;
+                    snapshot.seek(&Span::everything());
+                    loop {
+                        let page = snapshot.next().await.map_err(failure)?;
+                        if page.is_empty() {
+                            return Ok::<(), Failure>(());
+                        }
+                        for row in page.iter().filter(|row| !key::is_of_servers(&row.key)) {
+                            writer.push(row).map_err(broken)?;
+                        }
+                    }
+                })?;
+            }
+        }
+        writer.finish().map(|(_, summary)| summary).map_err(broken)
+    }
+
+    /// Makes the store from an archive; `file` is where that is, for messages. Everything is read back before it counts.
+    pub(super) fn read(&self, archive: &mut Reader<impl Read>, file: &Path) -> Result<Summary, Failure> {
+        let mut progress = Progress::count(None, "rows written and read back");
+        match self {
+            Self::File(path) => {
+                let made = redb::restore(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows));
+                made.map(|made| made.archive).map_err(|error| match error {
+                    RestoreError::Archive(error) => unfit(file, error),
+                    RestoreError::Version(version) => other_version(file, version),
+                    RestoreError::Exists => Failure::InTheWay {
+                        problem: format!("{} is there already", path.display()),
+                        hint: "this makes a new store; choose another path, or move that file away",
+                    },
+                    RestoreError::Store(error) => failure(error),
+                })
+            }
+            Self::Database(address) => {
+                let runtime = runtime()?;
+                runtime.block_on(async {
+                    let store = connect(address).await?;
+                    let made = store.load(archive, &mut |rows| progress.at(rows)).await;
+                    store.close().await;
+                    made.map_err(|error| match error {
+                        LoadError::Archive(error) => unfit(file, error),
+                        LoadError::Version(version) => other_version(file, version),
+                        LoadError::NotEmpty => Failure::InTheWay {
+                            problem: format!("there are rows in {address} already"),
+                            hint: "this makes a new store; choose an empty database, or drop its schema `rental`",
+                        },
+                        LoadError::Store(error) => database(error),
+                    })
+                })
+            }
+        }
+    }
+}
+
+fn other_version(file: &Path, version: u64) -> Failure {
+    Failure::Unsuccessful {
+        kind: "version",
+        problem: format!(
+            "{} holds a store of schema version {version}, this program knows {SCHEMA_VERSION}",
+            file.display()
+        ),
+        hint: "use the version of rental-cli that belongs to the server that wrote it",
+    }
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    let made = Builder::new_current_thread().enable_all().build();
+    made.map_err(|error| Failure::Io { doing: "begin to speak with the database".into(), error })
+}
+
+async fn connect(address: &Address) -> Result<Postgres, Failure> {
+    // Fails when a provider is there already, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut address = address.clone();
+    if address.lacks_password()
+        && let Some(password) = password(&address)?
+    {
+        address.set_password(&password);
+    }
+    let roots = address.root_certificate().map(files::read);
+    let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
+    let settings = Settings { writer: edge::server_id(), patience: PATIENCE };
+    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+}
+
+/// From where libpq takes it: a variable, or a file.
+fn password(address: &Address) -> Result<Option<String>, Failure> {
+    if let Some(password) = settings::set("PGPASSWORD") {
+        return Ok(password.into_string().ok());
+    }
+    let Some(path) = settings::set("PGPASSFILE") else { return Ok(None) };
+    let read = files::read(Path::new(&path));
+    let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
+    Ok(address.password_in(&text))
+}
+
+fn database(error: StoreError) -> Failure {
+    let problem = match error {
+        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        other => other.to_string(),
+    };
+    Failure::Unsuccessful {
+        kind: "database",
+        problem,
+        hint: "check the URL, PGPASSWORD or PGPASSFILE, and the database",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_named_by_its_engine_and_place() {
+        assert!(matches!(Place::parse("redb:a:b"), Ok(Place::File(path)) if path == Path::new("a:b")));
+        let database = Place::parse("postgres://ada:secret@db:5433/rental").unwrap();
+        assert_eq!(database.to_string(), "postgres://ada@db:5433/rental");
+        assert!(database.is(&Place::parse("postgresql://ada@db:5433/rental").unwrap()));
+        for bad in ["", "redb:", "rental.redb", "http://localhost", "postgres:"] {
+            assert!(Place::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
