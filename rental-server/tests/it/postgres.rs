@@ -2,7 +2,7 @@
 
 use crate::{
     holds::double_bookings,
-    support::{ADMIN_TOKEN, Cluster, Connection, Organization, Reply, Server, database},
+    support::{ADMIN_TOKEN, Cluster, Connection, Organization, Reply, Server, database, receiver::Receiver},
 };
 use rental_core::store::archive::Reader;
 use serde_json::{Value, json};
@@ -134,6 +134,23 @@ fn the_engine_is_named_and_ready_and_has_no_file() {
     assert_eq!((&status["engine"], &status["ready"]), (&json!("postgres"), &json!(true)));
     assert_eq!(status["data_bytes"], Value::Null);
     assert_eq!(Connection::open(&server.address).send("GET", "/readyz", &[], b"").status, 200);
+}
+
+/// The endpoint was made by way of the other server, which has ended: nobody else can deliver.
+#[test]
+fn an_event_of_one_server_reaches_an_endpoint_made_by_another() {
+    let Some(url) = database() else { return };
+    let (first, second) =
+        (Server::start_on(&url, &["--webhook-allow-private"]), Server::start_on(&url, &["--webhook-allow-private"]));
+    let (receiver, here) = (Receiver::start(), first.organization());
+    let there = by_way_of(&second, &here);
+    let body = json!({"organization_id": here.id, "url": receiver.url(), "events": ["vehicle.created"]});
+    first.admin("POST", "/admin/v1/webhook_endpoints", &body).ok();
+    drop(here);
+    drop(first);
+    let vehicle = there.vehicle(json!({}));
+    let seen = receiver.wait_for(1).remove(0);
+    assert_eq!(seen.json()["data"]["id"], json!(vehicle));
 }
 
 /// Starts the program where it cannot start; gives its one line.
