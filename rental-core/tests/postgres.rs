@@ -16,7 +16,10 @@ use rental_core::store::{
     Key,
     postgres::{Address, Postgres, Settings},
 };
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 use tokio::runtime::{Builder, Runtime};
 use uuid::Uuid;
 
@@ -24,10 +27,15 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime starts")
 }
 
-/// A server's store; each has a name of its own.
+/// Each server has a name of its own.
+fn settings(patience: Duration) -> Settings {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    Settings { writer: Uuid::from_u128(NEXT.fetch_add(1, Ordering::Relaxed).into()), patience }
+}
+
+/// A server's store.
 async fn open_with(url: &str, patience: Duration) -> Postgres {
-    let settings = Settings { writer: Uuid::new_v4(), patience };
-    Postgres::open(&Address::parse(url).expect("a URL"), None, settings).await.expect("it opens")
+    Postgres::open(&Address::parse(url).expect("a URL"), None, settings(patience)).await.expect("it opens")
 }
 
 async fn open(url: &str) -> Postgres {

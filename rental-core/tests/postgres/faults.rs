@@ -56,6 +56,10 @@ async fn insert(store: Arc<Postgres>, task: usize, stop: Arc<AtomicBool>) -> End
 async fn insert_while(url: &str, disturb: impl Future<Output = ()>) -> (usize, usize) {
     let patience = Duration::from_secs(5);
     let servers = [Arc::new(open_with(url, patience).await), Arc::new(open_with(url, patience).await)];
+    insert_on(servers, disturb).await
+}
+
+async fn insert_on(servers: [Arc<Postgres>; 2], disturb: impl Future<Output = ()>) -> (usize, usize) {
     let stop = Arc::new(AtomicBool::new(false));
     let tasks: Vec<_> =
         (0..8).map(|task| tokio::spawn(insert(Arc::clone(&servers[task % 2]), task, Arc::clone(&stop)))).collect();
@@ -171,6 +175,7 @@ async fn cutting_proxy(cluster: &Cluster) -> (u16, Arc<AtomicU32>) {
     tokio::spawn(async move {
         loop {
             let (near, _) = listener.accept().await.unwrap();
+            near.set_nodelay(true).unwrap();
             let (far, commits) = (UnixStream::connect(&socket).await.unwrap(), Arc::clone(&counted));
             tokio::spawn(async move {
                 let ((mut from, mut back), (mut answers, mut to)) = (near.into_split(), far.into_split());
@@ -227,6 +232,7 @@ async fn proxy(cluster: &Cluster) -> (u16, watch::Sender<bool>) {
     tokio::spawn(async move {
         loop {
             let (mut near, _) = listener.accept().await.unwrap();
+            near.set_nodelay(true).unwrap();
             let (socket, mut held) = (socket.clone(), held.clone());
             tokio::spawn(async move {
                 until(&mut held, false).await;
@@ -247,6 +253,36 @@ async fn proxy(cluster: &Cluster) -> (u16, watch::Sender<bool>) {
 
 async fn until(held: &mut watch::Receiver<bool>, state: bool) {
     let _ = held.wait_for(|held| *held == state).await;
+}
+
+#[test]
+fn a_server_that_goes_silent_in_the_middle_of_a_commit_does_not_stop_the_others() {
+    let Some(cluster) = Cluster::start() else { return };
+    runtime().block_on(async {
+        let url = cluster.database();
+        let (port, hold) = proxy(&cluster).await;
+        let name = url.split(['/', '?']).nth(3).unwrap();
+        let through = format!("postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable");
+        let patience = Duration::from_secs(1);
+        let silent = Arc::new(open_with(&through, patience).await);
+        let other = Arc::new(open_with(&url, patience).await);
+        let (watched, hold) = (Arc::clone(&other), &hold);
+        let disturb = async move {
+            for _ in 0..4 {
+                sleep(Duration::from_millis(300)).await;
+                hold.send(true).unwrap();
+                // Until the database gives up on the silent one, which may hold the lock.
+                sleep(patience * 2).await;
+                let before = watched.stats().batches;
+                sleep(Duration::from_millis(500)).await;
+                assert!(watched.stats().batches > before, "the other one is stopped");
+                hold.send(false).unwrap();
+                sleep(Duration::from_millis(500)).await;
+            }
+        };
+        let (applied, unknown) = insert_on([silent, other], disturb).await;
+        println!("{applied} applied, {unknown} unknown");
+    });
 }
 
 #[test]

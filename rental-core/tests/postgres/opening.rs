@@ -1,12 +1,11 @@
 //! What stands in the way of a start is one clear line, without a password in it.
 
-use super::super::{Cluster, on_postgres, open, runtime};
+use super::super::{Cluster, on_postgres, open, runtime, settings};
 use rental_core::store::{
     Batch, Commit, SCHEMA_VERSION, Store,
-    postgres::{Address, Postgres, Settings},
+    postgres::{Address, Postgres},
 };
 use std::time::Duration;
-use uuid::Uuid;
 
 #[track_caller]
 fn assert_says(said: &str, parts: &[&str]) {
@@ -17,7 +16,7 @@ fn assert_says(said: &str, parts: &[&str]) {
 }
 
 async fn refused(url: &str) -> String {
-    let settings = Settings { writer: Uuid::new_v4(), patience: Duration::from_secs(2) };
+    let settings = settings(Duration::from_secs(2));
     match Postgres::open(&Address::parse(url).expect("a URL"), None, settings).await {
         Ok(_) => panic!("{url} was opened"),
         Err(error) => error.to_string(),
@@ -41,7 +40,7 @@ fn whatever_is_in_the_way_is_said_in_one_line() {
         let mut address = Address::parse(&url.replace("postgres@", "locked@")).unwrap();
         address.set_password("s3cret-right");
         cluster.sql(name(&url), "CREATE SCHEMA rental AUTHORIZATION locked");
-        let settings = Settings { writer: Uuid::new_v4(), patience: Duration::from_secs(2) };
+        let settings = settings(Duration::from_secs(2));
         Postgres::open(&address, None, settings).await.expect("its own schema is enough");
         assert_says(&refused(&cluster.url("missing")).await, &["missing", "make the database first"]);
         assert_says(&refused("postgres://u:s3cret@127.0.0.1:1/d").await, &["u@127.0.0.1:1/d", "cannot be reached"]);
@@ -170,7 +169,7 @@ fn tls_checks_the_certificate_and_the_name() {
     runtime().block_on(async {
         let open = async |host: &str, mode: &str, roots: Option<&[u8]>| {
             let address = Address::parse(&format!("postgres://postgres@{host}:{port}/tls?{mode}")).unwrap();
-            let settings = Settings { writer: Uuid::new_v4(), patience: Duration::from_secs(3) };
+            let settings = settings(Duration::from_secs(3));
             Postgres::open(&address, roots, settings).await.map(drop).map_err(|error| error.to_string())
         };
         for mode in ["sslmode=require", "sslmode=verify-full", "sslmode=prefer", ""] {

@@ -2,11 +2,22 @@
 
 use crate::{
     holds::double_bookings,
-    support::{ADMIN_TOKEN, Cluster, Connection, Organization, Reply, Server, database},
+    support::{ADMIN_TOKEN, Cluster, Connection, Organization, Reply, Server, database, receiver::Receiver},
 };
 use rental_core::store::archive::Reader;
 use serde_json::{Value, json};
-use std::{fs, os::unix::fs::PermissionsExt, process::Command, sync::Barrier, thread};
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::Command,
+    sync::{
+        Barrier, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 /// Two servers on a new database.
 fn two() -> Option<[Server; 2]> {
@@ -134,6 +145,59 @@ fn the_engine_is_named_and_ready_and_has_no_file() {
     assert_eq!((&status["engine"], &status["ready"]), (&json!("postgres"), &json!(true)));
     assert_eq!(status["data_bytes"], Value::Null);
     assert_eq!(Connection::open(&server.address).send("GET", "/readyz", &[], b"").status, 200);
+}
+
+#[test]
+fn a_database_that_restarts_is_a_503_and_then_served_again() {
+    let Some(cluster) = Cluster::start() else { return };
+    let server = Server::start_on(&cluster.database(), &[]);
+    let organization = server.organization();
+    let (stop, statuses) = (AtomicBool::new(false), Mutex::new(BTreeSet::new()));
+    let made: Vec<String> = thread::scope(|scope| {
+        let work = || {
+            let mut made = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let reply = organization.post("/v1/vehicles", &json!({"name": "One"}));
+                statuses.lock().unwrap().extend([reply.status, organization.get("/v1/vehicles").status]);
+                if reply.status == 200 {
+                    made.push(reply.id());
+                }
+            }
+            made
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        for _ in 0..3 {
+            thread::sleep(Duration::from_millis(300));
+            cluster.restart();
+        }
+        thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread ends")).collect()
+    });
+    let statuses = statuses.into_inner().unwrap();
+    assert!(statuses.is_subset(&BTreeSet::from([200, 503])), "{statuses:?}");
+    assert_eq!(Connection::open(&server.address).send("GET", "/readyz", &[], b"").status, 200);
+    assert!(made.len() > 20, "{}", made.len());
+    for id in made {
+        assert_eq!(organization.get(&format!("/v1/vehicles/{id}")).status, 200, "{id} was acknowledged");
+    }
+}
+
+/// The endpoint was made by way of the other server, which has ended: nobody else can deliver.
+#[test]
+fn an_event_of_one_server_reaches_an_endpoint_made_by_another() {
+    let Some(url) = database() else { return };
+    let (first, second) =
+        (Server::start_on(&url, &["--webhook-allow-private"]), Server::start_on(&url, &["--webhook-allow-private"]));
+    let (receiver, here) = (Receiver::start(), first.organization());
+    let there = by_way_of(&second, &here);
+    let body = json!({"organization_id": here.id, "url": receiver.url(), "events": ["vehicle.created"]});
+    first.admin("POST", "/admin/v1/webhook_endpoints", &body).ok();
+    drop(here);
+    drop(first);
+    let vehicle = there.vehicle(json!({}));
+    let seen = receiver.wait_for(1).remove(0);
+    assert_eq!(seen.json()["data"]["id"], json!(vehicle));
 }
 
 /// Starts the program where it cannot start; gives its one line.

@@ -32,7 +32,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, mpsc::Receiver, oneshot},
     time::{sleep, timeout},
 };
-use tokio_postgres::{Error, Statement};
+use tokio_postgres::{Error, Statement, error::SqlState};
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
@@ -87,8 +87,8 @@ pub(super) struct Writer {
 enum Failed {
     /// Nothing was written.
     Clean(Trouble),
-    /// The commit may have happened.
-    Unclear(String, Vec<Commit>),
+    /// The commit may have happened. Whether it took its whole time: there is none left for another attempt then.
+    Unclear(String, Vec<Commit>, bool),
 }
 
 impl From<Trouble> for Failed {
@@ -153,8 +153,9 @@ impl Writer {
             last = match failed {
                 Failed::Clean(trouble @ Trouble::Again(_)) => trouble,
                 Failed::Clean(trouble) => return Err(trouble),
-                Failed::Unclear(detail, commits) => match self.resolve().await {
+                Failed::Unclear(detail, commits, slow) => match self.resolve().await {
                     Ok(true) => return Ok(self.count(commits)),
+                    Ok(false) if slow => return Err(Trouble::Refused(detail)),
                     Ok(false) => Trouble::Again(detail),
                     Err(why) => return Ok(self.unknown(commits, &format!("{detail}, and then: {why}"))),
                 },
@@ -209,8 +210,8 @@ impl Writer {
         let failed = match timeout(self.patience, finish(&client, &decided, &self.id, self.number)).await {
             Ok(Ok(())) => return Ok(decided.outcomes),
             Ok(Err(Some(trouble))) => trouble.into(),
-            Ok(Err(None)) => Failed::Unclear("the connection was lost during a commit".into(), decided.outcomes),
-            Err(_) => Failed::Unclear("the database did not answer a commit in time".into(), decided.outcomes),
+            Ok(Err(None)) => Failed::Unclear("the connection was lost during a commit".into(), decided.outcomes, false),
+            Err(_) => Failed::Unclear("the database did not answer a commit in time".into(), decided.outcomes, true),
         };
         discard(client);
         Err(failed)
@@ -315,15 +316,24 @@ async fn finish(client: &Client, decided: &Decided<'_>, id: &[u8], number: i64) 
     for written in [put, delete, mark] {
         match written {
             Ok(_) => {}
-            // After an error of a statement its transaction cannot be committed any more.
-            Err(error) if error.code().is_some() => return Err(Some(Trouble::from(&error))),
-            Err(_) => return Err(None),
+            // After an error of a statement its transaction cannot be committed any more. An error of the connection may
+            // come from a proxy in between, which does not know what became of the rest.
+            Err(error) => match error.code() {
+                Some(code) if *code == SqlState::QUERY_CANCELED || !is_of_connection(code) => {
+                    return Err(Some(Trouble::from(&error)));
+                }
+                _ => return Err(None),
+            },
         }
     }
-    committed.map_err(|error| match error.code().map(tokio_postgres::error::SqlState::code) {
+    committed.map_err(|error| match error.code().map(SqlState::code) {
         // Of its class the one that says that it is not known.
         Some("40003") => None,
         Some(code) if code.starts_with("40") => Some(Trouble::Again(describe(&error))),
         _ => None,
     })
+}
+
+fn is_of_connection(code: &SqlState) -> bool {
+    code.code().starts_with("08") || code.code().starts_with("57")
 }
