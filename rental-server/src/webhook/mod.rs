@@ -146,12 +146,10 @@ impl Hooks {
         tokio::spawn(lane::run(Arc::clone(self), id, bell));
     }
 
-    /// Something new is due for an endpoint. Another server may have made it, so that it has no lane here yet.
-    fn wake(self: &Arc<Self>, id: Uuid) {
-        let lane = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
-        match lane {
-            Some(bell) => bell.ring.notify_one(),
-            None => self.endpoint_changed(id),
+    /// Something new is due for an endpoint.
+    fn wake(&self, id: Uuid) {
+        if let Some(bell) = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            bell.ring.notify_one();
         }
     }
 

@@ -41,7 +41,7 @@ pub(super) async fn run(hooks: Arc<Hooks>) {
 }
 
 /// Handles what lies in the outbox now, up to a batch; gives how many events.
-async fn relay_once(hooks: &Arc<Hooks>) -> Result<usize, Error> {
+async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     let rows = hooks.store().scan(&key::outbox_rows(), MOST_EVENTS).await?;
     if rows.is_empty() {
         return Ok(0);
