@@ -147,7 +147,7 @@ fn an_import_into_a_new_store_exports_the_same_lines_and_a_second_one_creates_no
     let rich = fill(&source);
     let file = export(&source);
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::start_in(folder.path(), &[]);
+    let mut server = Server::start_on_file(folder.path(), &[]);
     {
         let target = server.organization();
         assert!(
