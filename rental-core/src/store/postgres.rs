@@ -178,7 +178,7 @@ impl Postgres {
             };
             link::discard(client);
             match Trouble::from(&error) {
-                trouble @ Trouble::Again(_) => last = Some(trouble.into()),
+                trouble @ (Trouble::Again(_) | Trouble::Outrun(_)) => last = Some(trouble.into()),
                 trouble => return Err(trouble.into()),
             }
         }

@@ -104,7 +104,10 @@ fn meaning(key: &[u8]) -> Option<String> {
             whole(33)?;
             format!("the mark that {} of organization {} is billed", id(17)?, id(1)?)
         }
-        b'n' => format!("the counter {} of organization {}", String::from_utf8_lossy(key.get(17..)?), id(1)?),
+        b'n' => {
+            let name: String = String::from_utf8_lossy(key.get(17..)?).chars().take(64).collect();
+            format!("the counter {name} of organization {}", id(1)?)
+        }
         _ => return None,
     })
 }

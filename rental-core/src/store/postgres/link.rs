@@ -88,16 +88,25 @@ pub(super) fn discard(client: Client) {
 pub(super) enum Trouble {
     /// Worth another attempt, on another connection.
     Again(String),
+    /// Another transaction was faster; worth another attempt at once, and many of them.
+    Outrun(String),
     /// The database cannot do it now.
     Refused(String),
     /// The database cannot do it at all: what was sent is at fault.
     Fault(String),
 }
 
+impl Trouble {
+    pub(super) fn detail(self) -> String {
+        match self {
+            Self::Again(detail) | Self::Outrun(detail) | Self::Refused(detail) | Self::Fault(detail) => detail,
+        }
+    }
+}
+
 impl From<Trouble> for StoreError {
     fn from(trouble: Trouble) -> Self {
-        let (Trouble::Again(detail) | Trouble::Refused(detail) | Trouble::Fault(detail)) = trouble;
-        Self::Unavailable(detail)
+        Self::Unavailable(trouble.detail())
     }
 }
 
@@ -111,8 +120,10 @@ impl From<&Error> for Trouble {
             _ if [SqlState::QUERY_CANCELED, SqlState::LOCK_NOT_AVAILABLE].contains(code) => Self::Refused(detail),
             // A demoted primary: the next connection may lead to the new one.
             _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Again(detail),
-            // Lost connections, serialization failures and deadlocks, restarts.
-            Some("08" | "40" | "57") => Self::Again(detail),
+            // Serialization failures and deadlocks.
+            Some("40") => Self::Outrun(detail),
+            // Lost connections, restarts.
+            Some("08" | "57") => Self::Again(detail),
             // A value or a key that the engine has no room for.
             Some("22" | "54") => Self::Fault(detail),
             _ => Self::Refused(detail),
