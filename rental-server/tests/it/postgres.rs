@@ -254,3 +254,43 @@ fn a_password_comes_from_where_libpq_takes_it_and_is_shown_nowhere() {
     let help = help.arg("--help").env("RENTAL_STORE", "postgres://u:s3cret@h/d").output().unwrap();
     assert!(!String::from_utf8_lossy(&help.stdout).contains("s3cret"));
 }
+
+/// People who query see what the API shows, with proper types; one odd row breaks no view.
+#[test]
+fn sql_views_show_what_the_api_shows() {
+    let Some(url) = database() else { return };
+    let cluster = Cluster::shared().expect("it made the database");
+    let name = url.rsplit('/').nth(url.matches('/').count() - 3).and_then(|rest| rest.split('?').next());
+    let sql = |statement: &str| cluster.sql(name.expect("a database"), statement);
+    let server = Server::start_on(&url, &["--webhook-allow-private"]);
+    let organization = server.organization();
+    let made = organization.one_of_each();
+    let vehicle = organization.vehicle(json!({"daily_rate": 89.5, "year": 2023, "plate": "O'Brien"}));
+    let odd = organization.post("/v1/leads", &json!({"raw_data": {"a": "\u{0} and \\u0000"}})).id();
+    let row = sql(&format!(
+        "SELECT daily_rate * 2, year + 1, plate, organization_id, revision, make IS NULL FROM rental.vehicles WHERE id = '{vehicle}'"
+    ));
+    assert_eq!(row, format!("179.0\t2024\tO'Brien\t{}\t1\tt", organization.id));
+    for (plural, id) in made {
+        let object = organization.get(&format!("/v1/{plural}/{id}")).ok();
+        let row = sql(&format!(
+            "SELECT created_at = '{}', organization_id FROM rental.{plural} WHERE id = '{id}'",
+            object["created_at"].as_str().unwrap()
+        ));
+        assert_eq!(row, format!("t\t{}", organization.id), "{plural}");
+    }
+    assert_eq!(sql("SELECT lines->0->>'amount', total FROM rental.invoices"), "10\t10");
+    assert_eq!(sql(&format!("SELECT count(raw_data->>'a') FROM rental.leads WHERE id = '{odd}'")), "1");
+    for view in
+        ["customers", "rentals", "tolls", "violations", "leads", "organizations", "api_keys", "events", "audit_entries"]
+    {
+        assert!(sql(&format!("SELECT count(*) FROM rental.{view}")).parse::<u32>().unwrap() > 0, "{view}");
+    }
+    for view in ["webhook_endpoints", "deliveries"] {
+        assert_eq!(sql(&format!("SELECT count(*) FROM rental.{view}")), "0");
+    }
+    sql("DROP VIEW rental.vehicles; CREATE VIEW rental.vehicles AS SELECT 1 AS other");
+    let again = Server::start_on(&url, &[]);
+    assert_eq!(sql("SELECT count(*) > 0 FROM rental.vehicles WHERE daily_rate > 0"), "t", "an older view is made anew");
+    drop(again);
+}
