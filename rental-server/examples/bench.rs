@@ -7,6 +7,7 @@
 //! cargo run --release --locked -p rental-server --example bench -- webhooks  deliveries per second, CPU, time to receipt
 //! cargo run --release --locked -p rental-server --example bench -- backlog   memory with a million deliveries that wait
 //! cargo run --release --locked -p rental-server --example bench -- imports   tolls from files, time and memory
+//! cargo run --release --locked -p rental-server --example bench -- postgres  one and three servers beside pgbench
 //! ```
 //! A shared machine drifts, so only the ratio within a pair is worth quoting.
 
@@ -22,8 +23,12 @@ use std::{
 const TOKEN: &str = "bench-admin-token-of-more-than-32-characters";
 const PAIRS: usize = 5;
 
+#[path = "../../rental-core/tests/postgres/cluster.rs"]
+mod cluster;
 #[path = "bench/imports.rs"]
 mod imports;
+#[path = "bench/postgres.rs"]
+mod postgres;
 #[path = "bench/webhooks.rs"]
 mod webhooks;
 
@@ -32,6 +37,9 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 fn main() -> Outcome<()> {
     build()?;
     let asked = |name: &str| std::env::args().any(|argument| argument == name);
+    if asked("postgres") {
+        return postgres::measure();
+    }
     let memory = asked("memory");
     let mut server = Server::start(if memory || asked("backlog") || asked("imports") { "64MB" } else { "256MB" })?;
     let organization = server.admin("/admin/v1/organizations", &json!({"name": "Bench"}))?;
@@ -238,6 +246,22 @@ impl Server {
         let store = format!("redb:{}", directory.path().join("bench.redb").display());
         let mut process = Command::new(release("rental-server"))
             .args(["--listen", "127.0.0.1:0", "--cache-size", cache, "--store", &store, "--webhook-allow-private"])
+            .env("RENTAL_ADMIN_TOKEN", TOKEN)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let address = announced(&mut process)?;
+        Ok(Self { process, address, key: String::new(), _directory: directory })
+    }
+
+    /// A server on a database that others share.
+    fn on(database: &str) -> Outcome<Self> {
+        let directory = tempfile::tempdir()?;
+        let master_key = directory.path().join("master-key");
+        std::fs::write(&master_key, "5".repeat(64))?;
+        let mut process = Command::new(release("rental-server"))
+            .args(["--listen", "127.0.0.1:0"])
+            .env("RENTAL_STORE", database)
+            .env("RENTAL_MASTER_KEY_FILE", &master_key)
             .env("RENTAL_ADMIN_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .spawn()?;
