@@ -9,7 +9,7 @@ const ROUNDS: usize = 4;
 const CONNECTIONS: u32 = 32;
 
 pub(crate) fn measure() -> Outcome<()> {
-    let cluster = Cluster::start().ok_or("PostgreSQL is not installed")?;
+    let cluster = Cluster::shared().ok_or("PostgreSQL is not installed")?;
     let url = cluster.database();
     let servers = (0..3).map(|_| Server::on(&url)).collect::<Outcome<Vec<_>>>()?;
     let organization = servers[0].admin("/admin/v1/organizations", &json!({"name": "Bench"}))?;
@@ -30,7 +30,7 @@ pub(crate) fn measure() -> Outcome<()> {
     ] {
         let mut rounds = Vec::new();
         for round in 0..ROUNDS {
-            let plain = pgbench(&cluster, name)?;
+            let plain = pgbench(cluster, name)?;
             let single = together(&servers[..1], path, key, body)?;
             let all = together(&servers, path, key, body)?;
             if round > 0 {
