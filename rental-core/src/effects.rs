@@ -136,10 +136,7 @@ async fn claim(
 }
 
 /// The object that has a key which only one can have.
-///
-/// # Errors
-/// The store cannot serve, or holds something else there.
-pub async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
+async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
     let found = store.get(std::slice::from_ref(place)).await?.pop().flatten();
     found.map(|record| read_claim(&record.value).map(|(id, _)| id)).transpose()
 }

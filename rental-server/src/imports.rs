@@ -165,6 +165,18 @@ struct Import {
 }
 
 impl Import {
+    /// How the file is read, by name.
+    fn format(&self) -> &str {
+        let first = |formats: &'static [(&'static str, &'static str)]| formats.first().map_or("", |format| format.0);
+        match (&self.asked.format, &self.asked.mapping, self.kind) {
+            (Some(name), ..) => name,
+            (None, Some(_), _) => "mapping",
+            (None, None, Kind::Tolls) => first(import::TOLL_FORMATS),
+            (None, None, Kind::Violations) => first(import::VIOLATION_FORMATS),
+            (None, None, Kind::Objects) => "export",
+        }
+    }
+
     /// Records the file, and notes that in the audit log when anything has changed.
     fn answer(&self, file: File, note: Note, progress: &mut Progress) -> Result<Bytes, Problem> {
         let counts = match self.kind {
@@ -178,7 +190,7 @@ impl Import {
         if !self.asked.trial && counts.created + counts.updated > 0 {
             self.runtime.block_on(note.write(self.store.as_ref(), &details))?;
         }
-        let format = self.asked.format.clone().unwrap_or_default();
+        let format = self.format().to_owned();
         let answer = Answer { object: "import", format, dry_run: self.asked.trial, counts };
         Ok(serde_json::to_vec(&answer).map_err(|error| Error::Internal(error.to_string()))?.into())
     }

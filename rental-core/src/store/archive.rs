@@ -116,6 +116,15 @@ impl std::fmt::Display for ArchiveError {
 
 impl std::error::Error for ArchiveError {}
 
+/// Adds a row to a digest, by which what was written is compared with what is read back.
+#[cfg(any(feature = "redb", feature = "postgres"))]
+pub(super) fn digest_row(digest: &mut Sha256, record: &Record) {
+    for part in [record.key.as_bytes(), &record.revision.to_be_bytes(), &record.value] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+}
+
 /// Writes an archive. Each frame goes out in one call of `write_all`.
 pub struct Writer<W> {
     out: W,

@@ -31,8 +31,9 @@ pub(crate) async fn write(
         (status.as_u16(), body)
     };
     let audited = Audited { intent, organization: organization.id, call, body };
+    let intent: &dyn Intent = if call.acting.operation().is_some() { &audited } else { intent };
     let outcome =
-        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), &audited, (200, &rendered)).await;
+        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
     drop(running);
     let Written { status, body, revision, replayed, committed } = outcome?;
     if committed {

@@ -117,7 +117,7 @@ pub(super) fn import_schema() -> Value {
     ];
     let mut properties = json!({
         "object": {"type": "string", "const": "import"},
-        "format": {"type": "string", "description": "The format that was asked for."},
+        "format": {"type": "string", "description": "How the file was read: a format, `mapping`, or `export`."},
         "dry_run": {"type": "boolean", "description": "Whether nothing was recorded."},
     });
     for (name, description) in counts {

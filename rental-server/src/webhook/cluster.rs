@@ -157,6 +157,7 @@ impl Round {
             }
         }
         for gone in self.endpoints.keys().filter(|endpoint| !now.contains_key(endpoint)) {
+            drop_lane(hooks, cluster, *gone);
             forget(hooks, cluster, *gone, owners.get(gone).copied()).await?;
         }
         self.endpoints = now;
@@ -215,8 +216,9 @@ async fn bury(hooks: &Hooks, beats: &[(Uuid, Revision)], dead: &std::collections
     Ok(())
 }
 
+/// Looks for the lane each time: one that was about to end when its endpoint came back does not hear of it.
 fn start(hooks: &Arc<Hooks>, cluster: &Cluster, endpoint: Uuid) {
-    if cluster.take(endpoint) {
+    if cluster.take(endpoint) || !hooks.has_lane(endpoint) {
         hooks.endpoint_changed(endpoint);
     }
 }
@@ -261,7 +263,6 @@ async fn forget(
     endpoint: Uuid,
     owned: Option<(Uuid, Revision)>,
 ) -> Result<(), Error> {
-    drop_lane(hooks, cluster, endpoint);
     if let Some((_, revision)) = owned.filter(|(owner, _)| *owner == cluster.me) {
         let mut batch = Batch::default();
         batch.checks.push(Check::At(key::owner(endpoint), revision));
@@ -271,8 +272,10 @@ async fn forget(
     Ok(())
 }
 
-/// Removes every trace of this server: its endpoints are free for others at once.
+/// Removes every trace of this server: its endpoints are free for others at once. What is in flight ends before, so that
+/// nobody sends it again.
 async fn leave(hooks: &Hooks, cluster: &Cluster) -> Result<(), Error> {
+    hooks.until_idle().await;
     for row in all(hooks, key::owners()).await? {
         let owner = Uuid::from_slice(&row.value).ok();
         let owned = owner.map(|owner| (owner, row.revision));

@@ -1,7 +1,8 @@
 //! Webhooks in motion: a relay turns the outbox into deliveries, a lane for each endpoint sends them.
 //!
 //! Everything that must survive lies in the store before it is acted on; memory holds at most a window for each lane.
-//! Nothing polls: commits wake the relay, the relay wakes lanes, and a lane sleeps until its next delivery is due.
+//! Nothing polls in a server on its own: commits wake the relay, the relay wakes lanes, and a lane sleeps until its next
+//! delivery is due. Servers that share a store divide the endpoints, and look for each other's news (`cluster`).
 //! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
 
 pub(crate) mod backlog;
@@ -207,6 +208,11 @@ impl Hooks {
         self.cluster.iter().for_each(|cluster| cluster.look.notify_one());
         let bells: Vec<_> = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         bells.iter().for_each(|bell| bell.ring.notify_one());
+        self.until_idle().await;
+    }
+
+    /// Waits for the attempts in flight, as long as one may take.
+    async fn until_idle(&self) {
         let all = u32::try_from(MOST_IN_FLIGHT).unwrap_or(u32::MAX);
         let limit = self.settings.timeout + Duration::from_secs(1);
         let _ = tokio::time::timeout(limit, self.in_flight.acquire_many(all)).await;

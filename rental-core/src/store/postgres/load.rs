@@ -2,8 +2,8 @@
 
 use super::Postgres;
 use crate::store::{
-    Batch, Commit, Record, Span, Store, StoreError, Write,
-    archive::{ArchiveError, Reader, Summary},
+    Batch, Commit, Span, Store, StoreError, Write,
+    archive::{ArchiveError, Reader, Summary, digest_row},
     key,
 };
 use sha2::{Digest, Sha256};
@@ -67,7 +67,7 @@ impl Postgres {
         let (mut waiting, mut size, mut rows, mut written) = (Batch::default(), 0, 0u64, Sha256::new());
         while let Some(frame) = archive.next_frame().map_err(LoadError::Archive)? {
             for record in frame.into_iter().filter(|record| !key::is_of_servers(&record.key)) {
-                note(&mut written, &record);
+                digest_row(&mut written, &record);
                 rows += 1;
                 size += record.key.as_bytes().len() + record.value.len();
                 waiting.writes.push(Write::Put(record.key, record.revision, record.value));
@@ -109,7 +109,7 @@ impl Postgres {
                 break;
             }
             for record in page.iter().filter(|record| record.key != key::loading()) {
-                note(&mut digest, record);
+                digest_row(&mut digest, record);
                 found += 1;
             }
             progress(rows + found);
@@ -120,12 +120,5 @@ impl Postgres {
         let why =
             format!("{found} of {rows} rows were read back as they were written; does somebody else write to it?");
         Err(StoreError::Corrupt(why))
-    }
-}
-
-fn note(digest: &mut Sha256, record: &Record) {
-    for part in [record.key.as_bytes(), &record.revision.to_be_bytes(), &record.value] {
-        digest.update((part.len() as u64).to_be_bytes());
-        digest.update(part);
     }
 }

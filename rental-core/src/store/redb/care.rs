@@ -2,8 +2,8 @@
 
 use super::{Closed, SCHEMA_VERSION, file, look::Found, unavailable};
 use crate::store::{
-    Record, StoreError,
-    archive::{ArchiveError, Reader, Summary},
+    StoreError,
+    archive::{ArchiveError, Reader, Summary, digest_row},
 };
 use redb::Builder;
 use sha2::{Digest, Sha256};
@@ -97,7 +97,7 @@ pub fn restore<R: Read>(
     while let Some(frame) = archive.next_frame().map_err(RestoreError::Archive)? {
         rows += frame.len() as u64;
         for record in frame {
-            note(&mut digest, &record);
+            digest_row(&mut digest, &record);
             size += record.key.as_bytes().len() + record.value.len();
             waiting.push(record);
         }
@@ -124,7 +124,7 @@ fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result
     closed.walk(&mut |step| {
         match step {
             Found::Row(record) => {
-                note(&mut digest, &record);
+                digest_row(&mut digest, &record);
                 found += 1;
             }
             Found::Damaged(_, error) => problem = Some(error.to_string()),
@@ -137,11 +137,4 @@ fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result
     }
     let detail = problem.unwrap_or_else(|| format!("{found} of {rows} rows were read back"));
     Err(StoreError::Corrupt(format!("what was written could not be read back as it was ({detail}); check the disk")))
-}
-
-fn note(digest: &mut Sha256, record: &Record) {
-    for part in [record.key.as_bytes(), &record.revision.to_be_bytes(), &record.value] {
-        digest.update((part.len() as u64).to_be_bytes());
-        digest.update(part);
-    }
 }

@@ -16,7 +16,7 @@ fn a_toll_has_what_the_file_says_and_the_vehicle_with_its_tag() {
     let organization = Server::shared().organization();
     let vehicle = organization.vehicle(json!({"transponder_number": "004 12345678"}));
     let answer = import(&organization, "tolls", "", &format!("{HEADER}{}", toll(1, "6.94"))).ok();
-    assert_eq!(counts(&answer), [1, 0, 0, 0, 0]);
+    assert_eq!((counts(&answer), &answer["format"]), ([1, 0, 0, 0, 0], &json!("generic")));
     assert_eq!(
         (&answer["object"], &answer["dry_run"], &answer["matched"]),
         (&json!("import"), &json!(false), &json!(1))
@@ -167,7 +167,8 @@ fn a_file_of_another_agency_is_read_by_a_mapping() {
     });
     let query = format!("?mapping={}", percent_encode(&mapping.to_string()));
     let file = "Trans ID,Date,Time,Plate,Toll\n77,06/02/2026,22:03:32,TX ABC1234,$2.10\n";
-    assert_eq!(counts(&import(&organization, "tolls", &query, file).ok()), [1, 0, 0, 0, 0]);
+    let answer = import(&organization, "tolls", &query, file).ok();
+    assert_eq!((counts(&answer), &answer["format"]), ([1, 0, 0, 0, 0], &json!("mapping")));
     let found = all(&organization, "tolls").remove(0);
     assert_eq!((&found["agency"], &found["occurred_at"]), (&json!("TxTag"), &json!("2026-06-03T03:03:32.000Z")));
 }

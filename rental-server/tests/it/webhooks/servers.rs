@@ -28,7 +28,7 @@ fn times(seen: &[Seen]) -> BTreeMap<String, usize> {
     })
 }
 
-/// How many endpoints each server sends for, by its log.
+/// Waits until each endpoint has a sender: a first event has come everywhere.
 fn wait_until_served(organization: &Organization, receivers: &[Receiver]) {
     organization.post("/v1/leads", &json!({"source_channel": "first"})).ok();
     for receiver in receivers {
