@@ -17,6 +17,7 @@ use std::{
     net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
@@ -76,15 +77,16 @@ fn measure_rates(server: &Server) -> Outcome<()> {
     let id = server.call("/v1/vehicles", &vehicle)?["id"].as_str().unwrap_or_default().to_owned();
     let one = format!("/v1/vehicles/{id}");
     println!("{:28} {:>12} {:>12} {:>28}", "", "requests/s", "p99 ms", "ratio to floor (min-max)");
-    for (name, path, body, connections, goal) in [
-        ("durable POST, c=32", "/v1/vehicles", Some(&vehicle), 32, 0.15),
-        ("durable POST, c=128", "/v1/vehicles", Some(&vehicle), 128, 0.20),
+    let post = posting(&vehicle)?;
+    for (name, path, script, connections, goal) in [
+        ("durable POST, c=32", "/v1/vehicles", Some(post.as_str()), 32, 0.15),
+        ("durable POST, c=128", "/v1/vehicles", Some(post.as_str()), 128, 0.20),
         ("GET one, c=32", one.as_str(), None, 32, 0.75),
         ("list of 20, c=32", "/v1/vehicles", None, 32, 0.45),
     ] {
         let mut pairs = Vec::new();
         for round in 0..=PAIRS {
-            let ours = wrk(&server.address, path, Some(&server.key), body, connections)?;
+            let ours = wrk(&server.address, path, Some(&server.key), script, connections)?;
             let floor = wrk(&floor_address, "/v1/vehicles/x", None, None, connections)?;
             // The first pair warms up.
             if round > 0 {
@@ -116,9 +118,10 @@ fn fill(server: &Server) -> Outcome<String> {
     let vehicle = server.call("/v1/vehicles", &json!({"name": "One", "daily_rate": 50}))?;
     let customer = server.call("/v1/customers", &json!({"full_name": "One"}))?;
     let rental = json!({"vehicle_id": vehicle["id"], "customer_id": customer["id"], "start_date": "2026-06-01", "end_date": "2026-06-05"});
+    let post = posting(&rental)?;
     let mut made = 0;
     while made < RENTALS {
-        made += wrk(&server.address, "/v1/rentals", Some(&server.key), Some(&rental), 128)?.2;
+        made += wrk(&server.address, "/v1/rentals", Some(&server.key), Some(&post), 128)?.2;
         println!("{made} rentals, resident {} MB", server.resident_mb()?);
     }
     std::thread::sleep(Duration::from_secs(5));
@@ -171,32 +174,48 @@ fn backup(server: &Server, pace: &str) -> Outcome<Child> {
     Ok(curl.stdout(Stdio::piped()).spawn()?)
 }
 
+/// What makes wrk post this.
+fn posting(body: &Value) -> Outcome<String> {
+    let text = serde_json::to_string(&body.to_string())?;
+    Ok(format!("wrk.method='POST'\nwrk.headers['Content-Type']='application/json'\nwrk.body={text}\n"))
+}
+
+/// What makes wrk ask for these paths in turn.
+fn asking(paths: &[String]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| format!("'{path}'")).collect();
+    format!(
+        "local paths={{{}}}\nlocal n=0\nfunction request() n=n%#paths+1; return wrk.format('GET',paths[n]) end\n",
+        paths.join(",")
+    )
+}
+
 /// Requests per second, p99 in milliseconds, and requests in all.
 fn wrk(
     address: &str,
     path: &str,
     key: Option<&str>,
-    body: Option<&Value>,
+    script: Option<&str>,
     connections: u32,
 ) -> Outcome<(f64, f64, u64)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut command = Command::new("wrk");
     command.args(["-t1", "-d4s", "--latency", &format!("-c{connections}")]);
     if let Some(key) = key {
         command.args(["-H", &format!("Authorization: Bearer {key}")]);
     }
-    let script = std::env::temp_dir().join(format!("rental-bench-{}.lua", std::process::id()));
-    if let Some(body) = body {
-        let text = serde_json::to_string(&body.to_string())?;
-        std::fs::write(
-            &script,
-            format!("wrk.method='POST'\nwrk.headers['Content-Type']='application/json'\nwrk.body={text}\n"),
-        )?;
-        command.arg("-s").arg(&script);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let file = std::env::temp_dir().join(format!("rental-bench-{}-{number}.lua", std::process::id()));
+    if let Some(script) = script {
+        std::fs::write(&file, script)?;
+        command.arg("-s").arg(&file);
     }
     let output = command
         .arg(format!("http://{address}{path}"))
         .output()
         .map_err(|error| format!("wrk: {error} (Debian package wrk)"))?;
+    if script.is_some() {
+        std::fs::remove_file(&file)?;
+    }
     let text = String::from_utf8(output.stdout)?;
     if text.contains("Non-2xx") || text.contains("Socket errors") {
         return Err(format!("{path}: {text}").into());

@@ -12,6 +12,7 @@ mod dump;
 mod group;
 mod link;
 mod load;
+mod reader;
 mod schema;
 mod views;
 mod writer;
@@ -24,8 +25,8 @@ use crate::store::{Answer, Batch, Key, Order, Record, Span, Store, StoreError, W
 use bytes::Bytes;
 use deadpool_postgres::Pool;
 use link::Trouble;
+use reader::Reader;
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -84,11 +85,19 @@ pub struct Settings {
 
 /// A store in a database that other servers use as well.
 pub struct Postgres {
-    readers: Pool,
+    readers: Readers,
+    reader: Arc<Reader>,
     queue: Option<Sender<Job>>,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
     known: Arc<Known>,
+    patience: Duration,
+}
+
+/// Connections for reads.
+#[derive(Clone)]
+struct Readers {
+    pool: Pool,
     patience: Duration,
 }
 
@@ -102,7 +111,6 @@ impl Postgres {
         let Settings { writer: id, patience } = settings;
         let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
         let readers = link::pool(address, roots, READERS, patience).map_err(&failed)?;
-        let writers = link::pool(address, roots, 1, patience).map_err(&failed)?;
         let client = readers.get().await.map_err(|error| failed(link::refusal(&error)))?;
         examine(&client).await.map_err(&failed)?;
         schema::prepare(&client).await.map_err(&failed)?;
@@ -112,9 +120,11 @@ impl Postgres {
         drop(client);
         let (queue, jobs) = channel(QUEUE);
         let known = Arc::<Known>::default();
-        let writer =
-            Writer { pool: writers, id: id.as_bytes().to_vec(), number: 0, patience, known: Arc::clone(&known) };
+        let pool = link::pool(address, roots, 1, patience).map_err(&failed)?;
+        let writer = Writer { pool, id: id.as_bytes().to_vec(), number: 0, patience, known: Arc::clone(&known) };
+        let readers = Readers { pool: readers, patience };
         Ok(Self {
+            reader: Reader::new(readers.clone()),
             readers,
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE_BYTES)),
@@ -136,7 +146,7 @@ impl Postgres {
     /// # Errors
     /// The database cannot serve.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        Snapshot::take(&self.readers, self.patience).await
+        Snapshot::take(&self.readers.pool, self.patience).await
     }
 
     /// Makes views in the schema `rental`: name and statement of each.
@@ -144,7 +154,7 @@ impl Postgres {
     /// # Errors
     /// Why one could not be made; those before it are.
     pub async fn make_views(&self, views: &[(&str, &str)]) -> Result<(), String> {
-        views::make(&self.readers, self.patience, views).await
+        views::make(&self.readers.pool, self.patience, views).await
     }
 
     /// Finishes what is queued.
@@ -156,48 +166,6 @@ impl Postgres {
         }
     }
 
-    /// One statement, on another connection if the first one turns out to be gone.
-    async fn read(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
-        let mut last = None;
-        for _ in 0..READ_ATTEMPTS {
-            let client = match link::take(&self.readers).await {
-                Ok(client) => client,
-                Err(trouble) => return Err(trouble.into()),
-            };
-            let asking = async {
-                let statement = client.prepare_cached(sql).await?;
-                client.query(&statement, values).await
-            };
-            let error = match timeout(self.patience, asking).await {
-                Ok(Ok(rows)) => return Ok(rows),
-                Ok(Err(error)) => error,
-                Err(_) => {
-                    link::discard(client);
-                    return Err(unanswered());
-                }
-            };
-            link::discard(client);
-            match Trouble::from(&error) {
-                trouble @ (Trouble::Again(_) | Trouble::Outrun(_)) => last = Some(trouble.into()),
-                trouble => return Err(trouble.into()),
-            }
-        }
-        Err(last.unwrap_or_else(unanswered))
-    }
-
-    async fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Record>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let wanted: Vec<&[u8]> = keys.iter().map(Key::as_bytes).collect();
-        let mut found = HashMap::with_capacity(keys.len());
-        for row in self.read(GET, &[&wanted]).await? {
-            let record = record(&row, 0)?;
-            found.insert(record.key.clone(), record);
-        }
-        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
-    }
-
     async fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
         if span.is_empty() || limit == 0 {
             return Ok(Vec::new());
@@ -206,10 +174,10 @@ impl Postgres {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         if !span.follow {
             let sql = if span.order == Order::Ascending { RISING } else { FALLING };
-            return self.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
+            return self.readers.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
         }
         let sql = if span.order == Order::Ascending { FOLLOW_RISING } else { FOLLOW_FALLING };
-        let rows = self.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
+        let rows = self.readers.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
         let followed = |row: &Row| {
             let entry = Key::from_bytes(row.try_get(0).map_err(|error| foreign(&error))?);
             let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
@@ -240,16 +208,48 @@ impl Postgres {
         if self.known.troubled.load(Ordering::Relaxed) {
             return self.commit(Batch::default()).await.map(drop);
         }
-        match self.read("SHOW transaction_read_only", &[]).await?.first().map(|row| row.try_get::<_, String>(0)) {
+        match self.readers.read("SHOW transaction_read_only", &[]).await?.first().map(|row| row.try_get::<_, String>(0))
+        {
             Some(Ok(answer)) if answer == "off" => Ok(()),
             _ => Err(StoreError::Unavailable("the database is read-only".into())),
         }
     }
 }
 
+impl Readers {
+    /// One statement, on another connection if the first one turns out to be gone.
+    async fn read(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
+        let mut last = None;
+        for _ in 0..READ_ATTEMPTS {
+            let client = match link::take(&self.pool).await {
+                Ok(client) => client,
+                Err(trouble) => return Err(trouble.into()),
+            };
+            let asking = async {
+                let statement = client.prepare_cached(sql).await?;
+                client.query(&statement, values).await
+            };
+            let error = match timeout(self.patience, asking).await {
+                Ok(Ok(rows)) => return Ok(rows),
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    link::discard(client);
+                    return Err(unanswered());
+                }
+            };
+            link::discard(client);
+            match Trouble::from(&error) {
+                trouble @ (Trouble::Again(_) | Trouble::Outrun(_)) => last = Some(trouble.into()),
+                trouble => return Err(trouble.into()),
+            }
+        }
+        Err(last.unwrap_or_else(unanswered))
+    }
+}
+
 impl Store for Postgres {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        Box::pin(self.read_all(keys))
+        Box::pin(self.reader.get(keys))
     }
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {

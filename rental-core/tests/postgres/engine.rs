@@ -1,7 +1,7 @@
 //! What every engine promises, and what this one adds.
 
 use super::super::{Cluster, key, on_postgres, open, runtime};
-use rental_core::store::{Batch, Check, Commit, Store, StoreError, conformance, postgres::Postgres};
+use rental_core::store::{Batch, Check, Commit, Key, Store, StoreError, Write, conformance, postgres::Postgres};
 use std::sync::Arc;
 
 /// Empties one database for each case; making a new one takes too long.
@@ -47,6 +47,56 @@ fn concurrent_batches_share_commits() {
         let stats = store.stats();
         assert_eq!(stats.batches, 200);
         assert!(stats.commits < 100, "{stats:?}");
+    });
+}
+
+#[test]
+fn concurrent_reads_each_get_their_own() {
+    on_postgres(|cluster| async {
+        let store = Arc::new(open(&cluster.database()).await);
+        let mut batch = Batch::default();
+        (0..100).for_each(|n: u32| batch.insert(key(&n.to_string()), n.to_string().into()));
+        assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+        let wanted = |n: u32| vec![n % 100, 200 + n, n % 7, n % 100];
+        let read = |n: u32| {
+            let (store, keys) = (Arc::clone(&store), wanted(n).iter().map(|n| key(&n.to_string())).collect::<Vec<_>>());
+            tokio::spawn(async move { store.get(&keys).await })
+        };
+        let tasks: Vec<_> = (0..1000).map(read).collect();
+        // Callers that go away disturb nobody.
+        tasks.iter().step_by(3).for_each(tokio::task::JoinHandle::abort);
+        for (n, task) in (0..).zip(tasks) {
+            let Ok(found) = task.await else { continue };
+            let expected = wanted(n).into_iter().map(|n| (n < 100).then(|| n.to_string()));
+            let found =
+                found.unwrap().into_iter().map(|row| row.map(|row| String::from_utf8(row.value.to_vec()).unwrap()));
+            assert!(found.eq(expected), "{n}");
+        }
+    });
+}
+
+#[test]
+fn rows_that_were_taken_for_new_may_be_there() {
+    on_postgres(|cluster| async {
+        let store = open(&cluster.database()).await;
+        let named = |kind: &str, id: u8| Key::from_bytes(&[kind.as_bytes(), &[id; 16]].concat());
+        let put = |key: Key, value: &'static str| Write::Put(key, 0, value.into());
+        let mut old = Batch::default();
+        old.writes.extend([put(named("i", 1), "old"), put(named("i", 2), "old")]);
+        assert_eq!(store.commit(old).await, Ok(Commit::Applied));
+        // An entry that is named after a new record, and one of a record that turns out to be there.
+        let mut new = Batch::default();
+        new.insert(named("r", 1), "new".into());
+        new.writes.push(put(named("i", 1), "new"));
+        assert_eq!(store.commit(new.clone()).await, Ok(Commit::Applied));
+        let mut late = Batch::default();
+        late.insert(named("r", 3), "new".into());
+        let (again, other) = futures_util::future::join(store.commit(new), store.commit(late)).await;
+        assert_eq!((again, other), (Ok(Commit::Stale(named("r", 1))), Ok(Commit::Applied)));
+        let keys = [named("r", 1), named("i", 1), named("i", 2), named("r", 3)];
+        let found = store.get(&keys).await.unwrap();
+        let found: Vec<_> = found.into_iter().map(|row| row.unwrap().value).collect();
+        assert_eq!(found, ["new", "new", "old", "new"]);
     });
 }
 
@@ -109,7 +159,7 @@ fn a_snapshot_shows_one_moment() {
         let store = open(&cluster.database()).await;
         let put = |n: u32, text: &str| {
             let mut batch = Batch::default();
-            batch.writes.push(rental_core::store::Write::Put(key(&format!("{n:05}")), 1, text.to_owned().into()));
+            batch.writes.push(Write::Put(key(&format!("{n:05}")), 1, text.to_owned().into()));
             batch
         };
         for n in 0..450 {

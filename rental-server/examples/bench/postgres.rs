@@ -1,12 +1,13 @@
 //! One and three servers on a PostgreSQL of their own, beside what `pgbench` reaches on it with inserts of single rows.
 
-use crate::{Outcome, Server, cluster::Cluster, wrk};
-use serde_json::{Value, json};
+use crate::{Outcome, Server, asking, cluster::Cluster, posting, wrk};
+use serde_json::json;
 use std::{path::PathBuf, process::Command, thread};
 
 /// Rounds of every measurement, in turn; the first warms up.
 const ROUNDS: usize = 4;
-const CONNECTIONS: u32 = 32;
+/// Vehicles that are read in turn.
+const VEHICLES: usize = 1000;
 
 pub(crate) fn measure() -> Outcome<()> {
     let cluster = Cluster::shared().ok_or("PostgreSQL is not installed")?;
@@ -17,49 +18,52 @@ pub(crate) fn measure() -> Outcome<()> {
         .admin("/admin/v1/api_keys", &json!({"organization_id": organization["id"], "scope": "read_write"}))?;
     let key = key["key"].as_str().unwrap_or_default();
     let vehicle = json!({"name": "White Tesla", "make": "Tesla", "model": "Model 3", "year": 2023, "plate": "ABC1234", "daily_rate": 89.5});
-    let id =
-        crate::post(&servers[0].address, "/v1/vehicles", key, &vehicle)?["id"].as_str().unwrap_or_default().to_owned();
+    let mut paths = Vec::new();
+    for _ in 0..VEHICLES {
+        let made = crate::post(&servers[0].address, "/v1/vehicles", key, &vehicle)?;
+        paths.push(format!("/v1/vehicles/{}", made["id"].as_str().unwrap_or_default()));
+    }
+    let (post, read) = (posting(&vehicle)?, asking(&paths));
     let name = url.split('?').next().and_then(|url| url.rsplit('/').next()).ok_or("no database")?;
     cluster.sql(name, "CREATE TABLE plain (id bigserial PRIMARY KEY, value text NOT NULL)");
-    let one = format!("/v1/vehicles/{id}");
-    println!("{:28} {:>10} {:>10} {:>26}", "c=32", "1 server", "3 servers", "of pgbench (1 | 3)");
-    for (name_of, path, body) in [
-        ("durable POST", "/v1/vehicles", Some(&vehicle)),
-        ("GET one", one.as_str(), None),
-        ("list of 20", "/v1/vehicles", None),
-    ] {
-        let mut rounds = Vec::new();
-        for round in 0..ROUNDS {
-            let plain = pgbench(cluster, name)?;
-            let single = together(&servers[..1], path, key, body)?;
-            let all = together(&servers, path, key, body)?;
-            if round > 0 {
-                rounds.push([plain, single, all]);
+    println!("{:28} {:>10} {:>10} {:>10} {:>26}", "", "pgbench", "1 server", "3 servers", "of pgbench (1 | 3)");
+    for (what, script) in [("durable POST", Some(&post)), ("GET one of 1,000", Some(&read)), ("list of 20", None)] {
+        for connections in [32, 128] {
+            let mut rounds = Vec::new();
+            for round in 0..ROUNDS {
+                let plain = pgbench(cluster, name, connections)?;
+                let load = (key, script.map(String::as_str), connections);
+                let single = together(&servers[..1], load)?;
+                let all = together(&servers, load)?;
+                if round > 0 {
+                    rounds.push([plain, single, all]);
+                }
             }
+            let middle = |of: fn(&[f64; 3]) -> f64| {
+                let mut values: Vec<f64> = rounds.iter().map(of).collect();
+                values.sort_by(f64::total_cmp);
+                values[values.len() / 2]
+            };
+            println!(
+                "{:28} {:10.0} {:10.0} {:10.0} {:19.2} | {:.2}",
+                format!("{what}, c={connections}"),
+                middle(|round| round[0]),
+                middle(|round| round[1]),
+                middle(|round| round[2]),
+                middle(|round| round[1] / round[0]),
+                middle(|round| round[2] / round[0]),
+            );
         }
-        let middle = |of: fn(&[f64; 3]) -> f64| {
-            let mut values: Vec<f64> = rounds.iter().map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
-        };
-        println!(
-            "{name_of:28} {:10.0} {:10.0} {:13.2} | {:.2}   (pgbench {:.0}/s)",
-            middle(|round| round[1]),
-            middle(|round| round[2]),
-            middle(|round| round[1] / round[0]),
-            middle(|round| round[2] / round[0]),
-            middle(|round| round[0])
-        );
     }
     Ok(())
 }
 
 /// Requests per second of all these servers at once.
-fn together(servers: &[Server], path: &str, key: &str, body: Option<&Value>) -> Outcome<f64> {
-    let share = CONNECTIONS / u32::try_from(servers.len())?;
+fn together(servers: &[Server], (key, script, connections): (&str, Option<&str>, u32)) -> Outcome<f64> {
+    let share = connections / u32::try_from(servers.len())?;
     let rates: Vec<Result<f64, String>> = thread::scope(|scope| {
         let one = |server: &Server| {
-            let found = wrk(&server.address, path, Some(key), body, share);
+            let found = wrk(&server.address, "/v1/vehicles", Some(key), script, share);
             found.map(|found| found.0).map_err(|error| error.to_string())
         };
         let running: Vec<_> = servers.iter().map(|server| scope.spawn(move || one(server))).collect();
@@ -70,19 +74,20 @@ fn together(servers: &[Server], path: &str, key: &str, body: Option<&Value>) -> 
 }
 
 /// Transactions per second of single-row inserts.
-fn pgbench(cluster: &Cluster, database: &str) -> Outcome<f64> {
+fn pgbench(cluster: &Cluster, database: &str, connections: u32) -> Outcome<f64> {
     let script = std::env::temp_dir().join(format!("rental-pgbench-{}.sql", std::process::id()));
     std::fs::write(&script, "INSERT INTO plain (value) VALUES (repeat('x', 500));\n")?;
     let mut command = Command::new(program()?);
     command.args(["-n", "-T", "4", "-j", "2", "-M", "prepared", "-U", "postgres"]);
     command
-        .args(["-c", &CONNECTIONS.to_string()])
+        .args(["-c", &connections.to_string()])
         .arg("-f")
         .arg(&script)
         .arg("-h")
         .arg(&cluster.directory)
         .arg(database);
     let output = command.output()?;
+    std::fs::remove_file(&script)?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let rate = text.lines().find_map(|line| line.strip_prefix("tps = ")?.split_whitespace().next()?.parse().ok());
     rate.ok_or_else(|| format!("pgbench: {text}{}", String::from_utf8_lossy(&output.stderr)).into())

@@ -33,7 +33,7 @@ impl Snapshot {
         snapshot.seek(&Span::everything());
         let begin = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = {}; \
-             SELECT commits FROM rental.store WHERE id = 1",
+             SELECT key FROM rental.rows ORDER BY key LIMIT 1",
             IDLE.as_millis()
         );
         let client = snapshot.client.as_ref().ok_or_else(lost)?;

@@ -1,15 +1,63 @@
 //! What several batches come to, decided one after the other in memory: pure.
+//!
+//! Nearly always the store is as the batches expect, because they were prepared from it a moment ago. So a group is
+//! decided on what its batches expect ([`Expectations::of`]), and its statements are such that the database tells whether
+//! that was right: rows taken for new are inserted plainly, rows with a known revision are updated where they have it, and
+//! what else is expected is read beside them.
 
 use crate::store::{Batch, Check, Commit, Key, Revision, Write};
 use bytes::Bytes;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The outcome of each batch, and what lies at each written key in the end.
+/// What lies at a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Expected {
+    Absent,
+    At(Revision),
+    /// Something.
+    Present,
+}
+
+impl Expected {
+    pub(super) fn holds(self, found: Option<Revision>) -> bool {
+        match self {
+            Self::Absent => found.is_none(),
+            Self::At(revision) => found == Some(revision),
+            Self::Present => found.is_some(),
+        }
+    }
+}
+
+/// What a group expects of the store before its first batch.
 #[derive(Debug, Default)]
-pub(super) struct Decided<'b> {
-    pub(super) outcomes: Vec<Commit>,
-    /// `None` where the key is deleted.
-    pub(super) writes: HashMap<&'b Key, Option<(Revision, &'b Bytes)>>,
+pub(super) struct Expectations<'b>(HashMap<&'b Key, Expected>);
+
+impl<'b> Expectations<'b> {
+    /// Where two batches do not agree, the first one is believed: if it is right, the other one is stale.
+    pub(super) fn of(batches: &[&'b Batch]) -> Self {
+        let mut all = HashMap::new();
+        for check in batches.iter().flat_map(|batch| &batch.checks) {
+            let expected = match check {
+                Check::Absent(_) => Expected::Absent,
+                Check::At(_, revision) => Expected::At(*revision),
+                Check::Present(_) => Expected::Present,
+            };
+            let known = all.entry(check.key()).or_insert(expected);
+            if let (Expected::Present, Expected::At(_)) = (*known, expected) {
+                *known = expected;
+            }
+        }
+        Self(all)
+    }
+
+    /// The revision that is taken for the stored one.
+    pub(super) fn revision(&self, key: &Key) -> Option<Revision> {
+        match self.0.get(key)? {
+            Expected::Absent => None,
+            Expected::At(revision) => Some(*revision),
+            Expected::Present => Some(Revision::MAX),
+        }
+    }
 }
 
 /// Every key that a check looks at, once.
@@ -19,14 +67,22 @@ pub(super) fn checked<'b>(batches: &[&'b Batch]) -> Vec<&'b [u8]> {
     keys.into_iter().collect()
 }
 
-/// Checks and applies each batch in order: each sees the writes of those before it. `stored` has the revisions of the
-/// keys of [`checked`] that are there.
-pub(super) fn decide<'b>(batches: &[&'b Batch], stored: &HashMap<Vec<u8>, Revision>) -> Decided<'b> {
+/// The outcome of each batch, and what lies at each written key in the end.
+#[derive(Debug, Default)]
+pub(super) struct Decided<'b> {
+    pub(super) outcomes: Vec<Commit>,
+    /// `None` where the key is deleted.
+    writes: HashMap<&'b Key, Option<(Revision, &'b Bytes)>>,
+}
+
+/// Checks and applies each batch in order: each sees the writes of those before it. `stored` gives the revision of what
+/// is there before the first.
+pub(super) fn decide<'b>(batches: &[&'b Batch], stored: impl Fn(&Key) -> Option<Revision>) -> Decided<'b> {
     let mut decided = Decided::default();
     for batch in batches {
         let now = |key: &Key| match decided.writes.get(key) {
             Some(write) => write.map(|(revision, _)| revision),
-            None => stored.get(key.as_bytes()).copied(),
+            None => stored(key),
         };
         let failed = batch.checks.iter().find(|check| match check {
             Check::At(key, expected) => now(key) != Some(*expected),
@@ -46,4 +102,140 @@ pub(super) fn decide<'b>(batches: &[&'b Batch], stored: &HashMap<Vec<u8>, Revisi
         decided.outcomes.push(Commit::Applied);
     }
     decided
+}
+
+/// Rows as the columns of a statement.
+#[derive(Debug, Default)]
+pub(super) struct Rows<'b> {
+    pub(super) keys: Vec<&'b [u8]>,
+    pub(super) revisions: Vec<i64>,
+    pub(super) values: Vec<&'b [u8]>,
+}
+
+impl<'b> Rows<'b> {
+    fn push(&mut self, key: &'b Key, revision: Revision, value: &'b [u8]) {
+        self.keys.push(key.as_bytes());
+        self.revisions.push(revision.cast_signed());
+        self.values.push(value);
+    }
+}
+
+/// What the statements of a group write, and what they are to find.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'b> {
+    /// Rows that are not there.
+    pub(super) new: Rows<'b>,
+    /// Rows that are there, and the revisions that they have.
+    pub(super) changed: Rows<'b>,
+    pub(super) before: Vec<i64>,
+    /// Rows of which nothing is known.
+    pub(super) other: Rows<'b>,
+    /// Keys that go.
+    pub(super) gone: Vec<&'b [u8]>,
+    /// What has to be looked at, because no statement that writes tells.
+    pub(super) guards: HashMap<&'b [u8], Expected>,
+}
+
+impl<'b> Plan<'b> {
+    pub(super) fn of(decided: &Decided<'b>, expectations: &Expectations<'b>) -> Self {
+        let mut plan = Self::default();
+        let is_new = |key: &Key| expectations.0.get(key) == Some(&Expected::Absent);
+        let new = decided.writes.iter().filter(|(key, write)| write.is_some() && is_new(key));
+        let names: HashSet<&[u8]> = new.filter_map(|(key, _)| name(key)).collect();
+        for (&key, write) in &decided.writes {
+            match (write, expectations.0.get(key)) {
+                (Some((revision, value)), Some(Expected::Absent)) => plan.new.push(key, *revision, value),
+                (Some((revision, value)), Some(Expected::At(before))) => {
+                    plan.changed.push(key, *revision, value);
+                    plan.before.push(before.cast_signed());
+                }
+                // Whatever is named after something new is new as well, such as its index entries. If not, that shows.
+                (Some((revision, value)), None) if name(key).is_some_and(|name| names.contains(name)) => {
+                    plan.new.push(key, *revision, value);
+                }
+                (Some((revision, value)), _) => plan.other.push(key, *revision, value),
+                (None, _) => plan.gone.push(key.as_bytes()),
+            }
+        }
+        for (key, expected) in &expectations.0 {
+            let told = *expected != Expected::Present && matches!(decided.writes.get(key), Some(Some(_)));
+            if !told {
+                plan.guards.insert(key.as_bytes(), *expected);
+            }
+        }
+        plan
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        [&self.new.keys, &self.changed.keys, &self.other.keys, &self.gone].iter().all(|keys| keys.is_empty())
+    }
+}
+
+/// The id at the end of a longer key.
+fn name(key: &Key) -> Option<&[u8]> {
+    const ID: usize = 16;
+    let bytes = key.as_bytes();
+    bytes.get(bytes.len().checked_sub(ID).filter(|rest| *rest > 0)?..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Some keys end with the same id, as records and their index entries do.
+    fn keys() -> impl Strategy<Value = Key> {
+        (0..3u8, 0..3u8).prop_map(|(kind, id)| Key::from_bytes(&[&[kind][..], &[id; 16]].concat()))
+    }
+
+    fn batches() -> impl Strategy<Value = Vec<Batch>> {
+        let check = (keys(), 0..6u8, 0..3u64).prop_map(|(key, kind, revision)| match kind {
+            0..3 => Check::At(key, revision),
+            3 => Check::Present(key),
+            _ => Check::Absent(key),
+        });
+        let write = (keys(), 0..4u8, 0..3u64).prop_map(|(key, kind, revision)| match kind {
+            0 => Write::Delete(key),
+            _ => Write::Put(key, revision, Bytes::new()),
+        });
+        let batch = (prop::collection::vec(check, 0..3), prop::collection::vec(write, 0..4));
+        prop::collection::vec(batch.prop_map(|(checks, writes)| Batch { checks, writes }), 1..6)
+    }
+
+    fn written(decided: &Decided<'_>) -> HashMap<Key, Option<Revision>> {
+        decided.writes.iter().map(|(&key, write)| (key.clone(), write.map(|(revision, _)| revision))).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        /// What was decided on expectations is what would have been decided on the store, if the database found it so; and it
+        /// does where all of them are right.
+        #[test]
+        fn what_the_database_confirms_is_right(
+            stored in prop::collection::hash_map(keys(), 0..3u64, 0..6),
+            batches in batches(),
+        ) {
+            let batches: Vec<&Batch> = batches.iter().collect();
+            let revision = |key: &[u8]| stored.get(&Key::from_bytes(key)).copied();
+            let expectations = Expectations::of(&batches);
+            let decided = decide(&batches, |key| expectations.revision(key));
+            let plan = Plan::of(&decided, &expectations);
+            let changed = plan.changed.keys.iter().zip(&plan.before);
+            let confirmed = plan.new.keys.iter().all(|key| revision(key).is_none())
+                && changed.clone().all(|(key, before)| revision(key) == Some(before.cast_unsigned()))
+                && plan.guards.iter().all(|(key, expected)| expected.holds(revision(key)));
+            let found = decide(&batches, |key| stored.get(key).copied());
+            if confirmed {
+                prop_assert_eq!(&decided.outcomes, &found.outcomes);
+                prop_assert_eq!(written(&decided), written(&found));
+            }
+            let guessed = plan.new.keys.iter().any(|key| !expectations.0.contains_key(&Key::from_bytes(key)));
+            let right = expectations.0.iter().all(|(key, expected)| expected.holds(stored.get(key).copied()));
+            prop_assert!(confirmed || guessed || !right);
+            // Every write is in one statement, once.
+            let all = [&plan.new.keys, &plan.changed.keys, &plan.other.keys, &plan.gone].map(|keys| keys.len());
+            prop_assert_eq!(all.iter().sum::<usize>(), decided.writes.len());
+        }
+    }
 }

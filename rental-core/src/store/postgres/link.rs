@@ -61,8 +61,10 @@ async fn greet(client: &tokio_postgres::Client, patience: Duration) -> Result<()
     }
     // Every statement here is a look-up or a range of the one index. A planner that has not seen the table grow yet may
     // think otherwise. Other engines may not know these words, and do not need them.
-    for word in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
-        if client.batch_execute(&format!("SET {word} = off")).await.is_err() {
+    for setting in
+        ["enable_seqscan = off", "enable_bitmapscan = off", "enable_sort = off", "plan_cache_mode = force_generic_plan"]
+    {
+        if client.batch_execute(&format!("SET {setting}")).await.is_err() {
             break;
         }
     }

@@ -1,25 +1,27 @@
-//! The one writer of a server: several batches in one transaction, two round trips, one commit.
+//! Writes: several batches in one transaction, one commit.
 //!
 //! **Why it is right.** Every transaction that writes first changes the one row of `rental.store`, on whichever server, and
 //! holds that row until it has ended. So the transactions come one after the other. Each statement of `READ COMMITTED`
-//! sees all that was committed when it began; the one that reads the checked keys begins once the row is held, so it sees
-//! every transaction before this one, and none other can come between it and the commit: what was absent stays absent.
+//! sees all that was committed when it began; those that look at the checked keys begin once the row is held, so they see
+//! every transaction before this one, and none other can come between them and the commit: what was absent stays absent.
 //! Engines that give a stronger level instead fail at that row with 40001 when another was faster, and the group is
 //! decided anew. Readers take no part: each reads with one statement, which sees a transaction whole or not at all.
 //!
-//! **What it costs.** Servers take turns. A turn is one round trip between the lock and the commit, and the commit itself;
-//! it takes up to [`GROUP`] batches, so what waits meanwhile shares the next one.
+//! **What it costs.** A group is written as its batches expect the store to be (`group.rs`), in one round trip, and
+//! committed in a second one if the database found it so. If not, it is rolled back, and its next attempt reads what is
+//! there first. Servers take turns; a turn takes up to [`GROUP`] batches, so what waits meanwhile shares the next one.
+//! A second connection of one server makes more turns that are smaller: measured, it is slower.
 //!
 //! **When a connection is lost while a commit is under way** the same row tells: whoever holds it on another connection
 //! knows that the lost transaction has ended, and this server's row in `rental.writers` says how.
 
 use super::{
-    group::{Decided, checked, decide},
+    group::{Expectations, Expected, Plan, Rows, checked, decide},
     link::{Client, Trouble, describe, discard, take},
 };
-use crate::store::{Batch, Commit, Key, Revision, SCHEMA_VERSION, StoreError};
+use crate::store::{Batch, Commit, Revision, SCHEMA_VERSION, StoreError};
 use deadpool_postgres::Pool;
-use futures_util::future::{join3, join4};
+use futures_util::future::{join, join3, join4};
 use std::{
     collections::HashMap,
     sync::{
@@ -30,9 +32,9 @@ use std::{
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc::Receiver, oneshot},
-    time::{sleep, timeout},
+    time::{error::Elapsed, sleep, timeout},
 };
-use tokio_postgres::{Error, Statement, error::SqlState};
+use tokio_postgres::{Error, Statement, error::SqlState, types::ToSql};
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
@@ -45,13 +47,20 @@ const MOST_OUTRUN: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "UPDATE rental.store SET commits = commits + 1 WHERE id = 1 RETURNING schema_version";
+// What returns nothing is no table for CockroachDB, hence RETURNING.
+const LOCK_AND_MARK: &str = "WITH mark AS (INSERT INTO rental.writers (id, last, seen) VALUES ($1, $2, now()) \
+                             ON CONFLICT (id) DO UPDATE SET last = excluded.last, seen = excluded.seen RETURNING last) \
+                             UPDATE rental.store SET commits = commits + 1 WHERE id = 1 RETURNING schema_version";
 const REVISIONS: &str = "SELECT key, revision FROM rental.rows WHERE key = ANY($1)";
-const PUT: &str = "INSERT INTO rental.rows (key, revision, value) \
-                   SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) \
-                   ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, value = excluded.value";
-const DELETE: &str = "DELETE FROM rental.rows WHERE key = ANY($1)";
-const MARK: &str = "INSERT INTO rental.writers (id, last, seen) VALUES ($1, $2, now()) \
-                    ON CONFLICT (id) DO UPDATE SET last = excluded.last, seen = excluded.seen";
+const NEW: &str = "INSERT INTO rental.rows (key, revision, value) \
+                   SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])";
+const CHANGED: &str = "UPDATE rental.rows r SET revision = u.revision, value = u.value \
+                       FROM unnest($1::bytea[], $2::bigint[], $3::bytea[], $4::bigint[]) u (key, revision, value, before) \
+                       WHERE r.key = u.key AND r.revision = u.before";
+const OTHER: &str = "INSERT INTO rental.rows (key, revision, value) \
+                     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) \
+                     ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, value = excluded.value";
+const GONE: &str = "DELETE FROM rental.rows WHERE key = ANY($1)";
 const LAST: &str = "SELECT last FROM rental.writers WHERE id = $1";
 
 pub(super) type Outcome = Result<Commit, StoreError>;
@@ -87,10 +96,20 @@ pub(super) struct Writer {
 
 /// How an attempt failed.
 enum Failed {
+    /// Nothing was written, because the store is not as the batches expect.
+    Unexpected,
     /// Nothing was written.
     Clean(Trouble),
-    /// The commit may have happened. Whether it took its whole time: there is none left for another attempt then.
-    Unclear(String, Vec<Commit>, bool),
+    /// The commit may have happened; if it has not, this is what became of the attempt.
+    Unclear(Trouble, Vec<Commit>),
+}
+
+/// How a commit that was sent did not succeed.
+enum Ending {
+    /// Its transaction failed before it.
+    Clean(Trouble),
+    /// It may have happened all the same.
+    Unclear(Trouble),
 }
 
 impl From<Trouble> for Failed {
@@ -101,17 +120,7 @@ impl From<Trouble> for Failed {
 
 /// Runs until nobody can send jobs any more; what was sent is finished first.
 pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
-    while let Some(first) = jobs.recv().await {
-        let (mut group, mut bytes) = (Vec::new(), 0);
-        let mut next = Some(first);
-        while let Some(job) = next {
-            bytes += job.room.num_permits();
-            // Those whose callers have gone are left out: nobody would learn how they ended.
-            if !job.answer.is_closed() && !job.claimed.swap(true, Ordering::AcqRel) {
-                group.push(job);
-            }
-            next = if group.len() < GROUP && bytes < GROUP_BYTES { jobs.try_recv().ok() } else { None };
-        }
+    while let Some(group) = next(&mut jobs).await {
         let batches: Vec<&Batch> = group.iter().map(|job| &job.batch).collect();
         let outcomes = writer.commit(&batches).await;
         for (job, outcome) in group.into_iter().zip(outcomes) {
@@ -119,6 +128,21 @@ pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
             let _ = job.answer.send(outcome);
         }
     }
+}
+
+/// What waits, as much as goes into one commit; waits for the first.
+async fn next(jobs: &mut Receiver<Job>) -> Option<Vec<Job>> {
+    let mut next = Some(jobs.recv().await?);
+    let (mut group, mut bytes) = (Vec::new(), 0);
+    while let Some(job) = next {
+        bytes += job.room.num_permits();
+        // Those whose callers have gone are left out: nobody would learn how they ended.
+        if !job.answer.is_closed() && !job.claimed.swap(true, Ordering::AcqRel) {
+            group.push(job);
+        }
+        next = if group.len() < GROUP && bytes < GROUP_BYTES { jobs.try_recv().ok() } else { None };
+    }
+    Some(group)
 }
 
 impl Writer {
@@ -147,30 +171,34 @@ impl Writer {
     /// All of them in one transaction, tried again while that is safe.
     async fn together(&mut self, batches: &[&Batch]) -> Result<Vec<Outcome>, Trouble> {
         let mut last = Trouble::Refused("no attempt was made".into());
-        let (mut attempt, mut outrun) = (0, 0);
+        let (mut attempt, mut outrun, mut expected) = (0, 0, true);
         while attempt < ATTEMPTS && outrun < MOST_OUTRUN {
-            let failed = match self.attempt(batches).await {
+            let tried = if expected { self.as_expected(batches).await } else { self.as_found(batches).await };
+            let failed = match tried {
                 Ok(commits) => return Ok(self.count(commits)),
                 Err(failed) => failed,
             };
             last = match failed {
-                Failed::Clean(trouble @ Trouble::Outrun(_)) => {
-                    outrun += 1;
-                    last = trouble;
+                Failed::Unexpected => {
+                    expected = false;
                     continue;
                 }
-                Failed::Clean(trouble @ Trouble::Again(_)) => trouble,
-                Failed::Clean(trouble) => return Err(trouble),
-                Failed::Unclear(detail, commits, slow) => match self.resolve().await {
+                Failed::Clean(trouble) => trouble,
+                Failed::Unclear(trouble, commits) => match self.resolve().await {
                     Ok(true) => return Ok(self.count(commits)),
-                    Ok(false) if slow => return Err(Trouble::Refused(detail)),
-                    Ok(false) => Trouble::Again(detail),
-                    Err(why) => return Ok(self.unknown(commits, &format!("{detail}, and then: {why}"))),
+                    Ok(false) => trouble,
+                    Err(why) => return Ok(self.unknown(commits, &format!("{}, and then: {why}", trouble.detail()))),
                 },
             };
-            // The first time it is only a connection that a restart has cut.
-            sleep(PAUSE * attempt).await;
-            attempt += 1;
+            match &last {
+                Trouble::Outrun(_) => outrun += 1,
+                Trouble::Again(_) => {
+                    // The first time it is only a connection that a restart has cut.
+                    sleep(PAUSE * attempt).await;
+                    attempt += 1;
+                }
+                Trouble::Refused(_) | Trouble::Fault(_) => return Err(last),
+            }
         }
         Err(last)
     }
@@ -195,36 +223,93 @@ impl Writer {
         commits.into_iter().map(outcome).collect()
     }
 
-    async fn attempt(&mut self, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
+    /// Writes what the batches come to if the store is as they expect, and commits if it was.
+    async fn as_expected(&mut self, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
+        let expectations = Expectations::of(batches);
+        let decided = decide(batches, |key| expectations.revision(key));
+        let plan = Plan::of(&decided, &expectations);
+        let guards: Vec<&[u8]> = plan.guards.keys().copied().collect();
         let client = take(&self.pool).await?;
-        let stored = match timeout(self.patience, begin(&client, &checked(batches))).await {
-            Ok(Ok(stored)) => stored,
-            Ok(Err(trouble)) => {
-                self.end(client, &trouble).await;
-                return Err(trouble.into());
-            }
-            Err(_) => {
-                discard(client);
-                return Err(Trouble::Refused("the database did not answer in time".into()).into());
-            }
+        self.number += 1;
+        let written = async {
+            let statements = Statements::prepare(&client).await?;
+            let mark = (self.id.as_slice(), self.number);
+            let (begun, written) =
+                join(begin(&client, &statements, mark, &guards), write(&client, &statements, &plan)).await;
+            let found = begun?;
+            let written = written.map_err(|error| Trouble::from(&error))?;
+            let as_expected = |(key, expected): (&&[u8], &Expected)| expected.holds(found.get(*key).copied());
+            Ok::<bool, Trouble>(written && plan.guards.iter().all(as_expected))
         };
-        let decided = decide(batches, &stored);
-        if decided.writes.is_empty() {
+        match timeout(self.patience, written).await {
+            Ok(Ok(true)) if !plan.is_empty() => {
+                let ended = timeout(self.patience, commit(&client)).await;
+                self.ended(client, ended, decided.outcomes).await
+            }
+            Ok(Ok(true)) => {
+                roll_back(client, self.patience).await;
+                Ok(decided.outcomes)
+            }
+            Ok(Ok(false)) => {
+                roll_back(client, self.patience).await;
+                Err(Failed::Unexpected)
+            }
+            other => Err(self.given_up(client, other.map(|ended| ended.map(drop))).await),
+        }
+    }
+
+    /// Reads what is there before it decides.
+    async fn as_found(&mut self, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
+        let client = take(&self.pool).await?;
+        self.number += 1;
+        let begun = async {
+            let statements = Statements::prepare(&client).await?;
+            let found = begin(&client, &statements, (&self.id, self.number), &checked(batches)).await?;
+            Ok::<_, Trouble>((statements, found))
+        };
+        let (statements, found) = match timeout(self.patience, begun).await {
+            Ok(Ok(begun)) => begun,
+            other => return Err(self.given_up(client, other.map(|ended| ended.map(drop))).await),
+        };
+        let decided = decide(batches, |key| found.get(key.as_bytes()).copied());
+        let plan = Plan::of(&decided, &Expectations::default());
+        if plan.is_empty() {
             roll_back(client, self.patience).await;
             return Ok(decided.outcomes);
         }
-        self.number += 1;
-        let failed = match timeout(self.patience, finish(&client, &decided, &self.id, self.number)).await {
-            Ok(Ok(())) => return Ok(decided.outcomes),
-            Ok(Err(Some(trouble))) => {
+        let ended = timeout(self.patience, finish(&client, &statements, &plan)).await;
+        self.ended(client, ended, decided.outcomes).await
+    }
+
+    /// An attempt that ended before its commit was sent.
+    async fn given_up(&self, client: Client, ended: Result<Result<(), Trouble>, Elapsed>) -> Failed {
+        let trouble = match ended {
+            Ok(Err(trouble)) => trouble,
+            _ => Trouble::Refused("the database did not answer in time".into()),
+        };
+        self.end(client, &trouble).await;
+        Failed::Clean(trouble)
+    }
+
+    /// An attempt whose commit was sent.
+    async fn ended(
+        &self,
+        client: Client,
+        ended: Result<Result<(), Ending>, Elapsed>,
+        outcomes: Vec<Commit>,
+    ) -> Result<Vec<Commit>, Failed> {
+        let trouble = match ended {
+            Ok(Ok(())) => return Ok(outcomes),
+            Ok(Err(Ending::Clean(trouble))) => {
                 self.end(client, &trouble).await;
-                return Err(trouble.into());
+                return Err(Failed::Clean(trouble));
             }
-            Ok(Err(None)) => Failed::Unclear("the connection was lost during a commit".into(), decided.outcomes, false),
-            Err(_) => Failed::Unclear("the database did not answer a commit in time".into(), decided.outcomes, true),
+            Ok(Err(Ending::Unclear(trouble))) => trouble,
+            // It took its whole time: there is none left for another attempt.
+            Err(_) => Trouble::Refused("the database did not answer a commit in time".into()),
         };
         discard(client);
-        Err(failed)
+        Err(Failed::Unclear(trouble, outcomes))
     }
 
     /// Keeps a connection whose transaction only lost a race.
@@ -291,13 +376,47 @@ async fn roll_back(client: Client, patience: Duration) {
     }
 }
 
-/// Takes the lock and reads the revisions of `keys`: one round trip.
-async fn begin(client: &Client, keys: &[&[u8]]) -> Result<HashMap<Vec<u8>, Revision>, Trouble> {
+/// The statements of a group, prepared on its connection.
+struct Statements {
+    lock: Statement,
+    revisions: Statement,
+    new: Statement,
+    changed: Statement,
+    other: Statement,
+    gone: Statement,
+}
+
+impl Statements {
+    async fn prepare(client: &Client) -> Result<Self, Trouble> {
+        let all = async {
+            Ok(Self {
+                lock: client.prepare_cached(LOCK_AND_MARK).await?,
+                revisions: client.prepare_cached(REVISIONS).await?,
+                new: client.prepare_cached(NEW).await?,
+                changed: client.prepare_cached(CHANGED).await?,
+                other: client.prepare_cached(OTHER).await?,
+                gone: client.prepare_cached(GONE).await?,
+            })
+        };
+        all.await.map_err(|error: Error| Trouble::from(&error))
+    }
+}
+
+/// Takes the lock, leaves the mark and reads the revisions of `keys`: one round trip, whose statements are sent in this
+/// order, without waiting for answers.
+async fn begin(
+    client: &Client,
+    statements: &Statements,
+    (id, number): (&[u8], i64),
+    keys: &[&[u8]],
+) -> Result<HashMap<Vec<u8>, Revision>, Trouble> {
     let read = async {
-        let (lock, revisions) = (client.prepare_cached(LOCK).await?, client.prepare_cached(REVISIONS).await?);
-        // They are sent in this order, without waiting for answers.
+        let mark: [&(dyn ToSql + Sync); 2] = [&id, &number];
         let (begun, locked, found) =
-            join3(client.batch_execute(BEGIN), client.query_opt(&lock, &[]), client.query(&revisions, &[&keys])).await;
+            join3(client.batch_execute(BEGIN), client.query_opt(&statements.lock, &mark), async {
+                if keys.is_empty() { Ok(Vec::new()) } else { client.query(&statements.revisions, &[&keys]).await }
+            })
+            .await;
         begun?;
         let version = locked?.map(|row| row.try_get::<_, i64>(0)).transpose()?;
         let mut stored = HashMap::with_capacity(keys.len());
@@ -313,50 +432,66 @@ async fn begin(client: &Client, keys: &[&[u8]]) -> Result<HashMap<Vec<u8>, Revis
     Ok(stored)
 }
 
-/// Writes and commits: one round trip. `None` when it cannot be told whether it happened.
-async fn finish(client: &Client, decided: &Decided<'_>, id: &[u8], number: i64) -> Result<(), Option<Trouble>> {
-    let (mut keys, mut revisions, mut values, mut gone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (key, write) in &decided.writes {
-        match write {
-            Some((revision, value)) => {
-                keys.push(Key::as_bytes(key));
-                revisions.push(revision.cast_signed());
-                values.push(value.as_ref());
-            }
-            None => gone.push(Key::as_bytes(key)),
+/// Sends what `plan` writes: one round trip. Tells whether the rows that change were all as they were expected.
+async fn write(client: &Client, statements: &Statements, plan: &Plan<'_>) -> Result<bool, Error> {
+    let rows = async |statement: &Statement, rows: &Rows<'_>| {
+        if rows.keys.is_empty() {
+            Ok(0)
+        } else {
+            client.execute(statement, &[&rows.keys, &rows.revisions, &rows.values]).await
         }
-    }
-    let statements = async {
-        let put = client.prepare_cached(PUT).await?;
-        Ok::<[Statement; 3], Error>([put, client.prepare_cached(DELETE).await?, client.prepare_cached(MARK).await?])
     };
-    let [put, delete, mark] = statements.await.map_err(|error| Some(Trouble::from(&error)))?;
-    let (put, delete, mark, committed) = join4(
-        async { if keys.is_empty() { Ok(0) } else { client.execute(&put, &[&keys, &revisions, &values]).await } },
-        async { if gone.is_empty() { Ok(0) } else { client.execute(&delete, &[&gone]).await } },
-        client.execute(&mark, &[&id, &number]),
-        client.batch_execute("COMMIT"),
+    let Rows { keys, revisions, values } = &plan.changed;
+    let (new, changed, other, gone) = join4(
+        rows(&statements.new, &plan.new),
+        async {
+            if keys.is_empty() {
+                Ok(0)
+            } else {
+                client.execute(&statements.changed, &[keys, revisions, values, &plan.before]).await
+            }
+        },
+        rows(&statements.other, &plan.other),
+        async { if plan.gone.is_empty() { Ok(0) } else { client.execute(&statements.gone, &[&plan.gone]).await } },
     )
     .await;
-    for written in [put, delete, mark] {
-        match written {
-            Ok(_) => {}
-            // After an error of a statement its transaction cannot be committed any more. An error of the connection may
-            // come from a proxy in between, which does not know what became of the rest.
-            Err(error) => match error.code() {
-                Some(code) if *code == SqlState::QUERY_CANCELED || !is_of_connection(code) => {
-                    return Err(Some(Trouble::from(&error)));
-                }
-                _ => return Err(None),
-            },
-        }
+    if matches!(&new, Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION)) {
+        return Ok(false);
     }
-    committed.map_err(|error| match error.code().map(SqlState::code) {
-        // Of its class the one that says that it is not known.
-        Some("40003") => None,
-        Some(code) if code.starts_with("40") => Some(Trouble::Outrun(describe(&error))),
-        _ => None,
+    // The first error is the reason of those after it.
+    new?;
+    let changed = changed?;
+    other?;
+    gone?;
+    Ok(changed == keys.len() as u64)
+}
+
+/// Writes and commits: one round trip.
+async fn finish(client: &Client, statements: &Statements, plan: &Plan<'_>) -> Result<(), Ending> {
+    let (written, committed) = join(write(client, statements, plan), commit(client)).await;
+    match written {
+        Ok(_) => committed,
+        // After an error of a statement its transaction cannot be committed any more. An error of the connection may
+        // come from a proxy in between, which does not know what became of the rest.
+        Err(error) => Err(match error.code() {
+            Some(code) if *code == SqlState::QUERY_CANCELED || !is_of_connection(code) => {
+                Ending::Clean(Trouble::from(&error))
+            }
+            _ => unanswered(&error),
+        }),
+    }
+}
+
+/// Whatever is answered but success, it is looked up what happened: engines differ in what they call certain.
+async fn commit(client: &Client) -> Result<(), Ending> {
+    client.batch_execute("COMMIT").await.map_err(|error| match Trouble::from(&error) {
+        outrun @ Trouble::Outrun(_) => Ending::Unclear(outrun),
+        _ => unanswered(&error),
     })
+}
+
+fn unanswered(error: &Error) -> Ending {
+    Ending::Unclear(Trouble::Again(format!("a commit was not answered: {}", describe(error))))
 }
 
 fn is_of_connection(code: &SqlState) -> bool {
