@@ -2,8 +2,8 @@
 //!
 //! A cached principal counts only for the epoch in which it was read. Whoever changes a key or an organization calls
 //! [`Gate::forget`] after the commit and before the answer, so a revoked key is refused on the very next request; and
-//! whatever happens, no principal is believed for longer than a second. Where other servers may change them too, one read
-//! tells whether the key and its organization still are as they were.
+//! whatever happens, no principal is believed for longer than a second. Where other servers may change them too, what was
+//! remembered has to be confirmed before anything is committed or answered (`confirm.rs`).
 
 use crate::limiter::Bucket;
 use rental_core::{
@@ -48,7 +48,7 @@ pub(crate) struct Usage {
 pub(crate) struct Pass {
     pub(crate) principal: Principal,
     /// Revisions of the key and of its organization.
-    revisions: [Revision; 2],
+    pub(crate) revisions: [Revision; 2],
     pub(crate) usage: Arc<Usage>,
 }
 
@@ -81,20 +81,26 @@ impl Gate {
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Who presents this key. Whether the request is allowed is [`Principal::authorize`]'s to say.
-    pub(crate) async fn open(&self, store: &dyn Store, presented: &str, now: Timestamp) -> Result<Arc<Pass>, Error> {
+    /// Who presents this key, and whether that has to be confirmed. Whether the request is allowed is
+    /// [`Principal::authorize`]'s to say.
+    pub(crate) async fn open(
+        &self,
+        store: &dyn Store,
+        presented: &str,
+        now: Timestamp,
+    ) -> Result<(Arc<Pass>, bool), Error> {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
         let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
         let epoch = self.epoch.load(Ordering::SeqCst);
-        let pass = match self.remembered(&hash, epoch, now) {
-            Some(pass) if !self.shared || is_current(store, &pass).await? => pass,
-            _ => {
+        let (pass, confirm) = match self.remembered(&hash, epoch, now) {
+            Some(pass) => (pass, self.shared),
+            None => {
                 let found = read(store, &hash).await?.ok_or(invalid)?;
-                self.remember(hash, (epoch, now), found)
+                (self.remember(hash, (epoch, now), found), false)
             }
         };
         self.note_use(&pass, now);
-        Ok(pass)
+        Ok((pass, confirm))
     }
 
     fn remembered(&self, hash: &[u8; 32], epoch: u64, now: Timestamp) -> Option<Arc<Pass>> {
@@ -172,14 +178,6 @@ async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [
     let organization: Option<(Organization, Revision)> = load(store, key.organization_id).await?;
     let Some((organization, of_organization)) = organization else { return Ok(None) };
     Ok(Some((Principal { key, organization: Arc::new(organization) }, [seen, of_organization])))
-}
-
-/// Whether the key and its organization are as they were read.
-async fn is_current(store: &dyn Store, pass: &Pass) -> Result<bool, Error> {
-    let Principal { key, organization } = &pass.principal;
-    let keys = [key::record(SYSTEM, &api_key::SPEC, key.id), key::record(SYSTEM, &organization::SPEC, organization.id)];
-    let found = store.get(&keys).await?;
-    Ok(found.iter().flatten().map(|record| record.revision).eq(pass.revisions))
 }
 
 /// One of the operator's objects.

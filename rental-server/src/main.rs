@@ -3,6 +3,7 @@
 mod app;
 mod audit;
 mod config;
+mod confirm;
 mod demo;
 mod docs_page;
 mod edge;

@@ -59,7 +59,7 @@ pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: im
 ///
 /// # Panics
 /// When the counter does not end at the number of successful commits, or no commit succeeds.
-pub fn racing_commits_have_one_winner<S: Store>(runtime: &Runtime, empty: impl Fn() -> S) {
+pub fn racing_commits_have_one_winner<S: Store + 'static>(runtime: &Runtime, empty: impl Fn() -> S) {
     const TASKS: u64 = 16;
     const ROUNDS: u64 = 20;
     let store = Arc::new(empty());

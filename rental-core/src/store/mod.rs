@@ -153,7 +153,7 @@ pub struct WriterStats {
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// An ordered key-value store with atomic, conditional, durable batches.
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Send + Sync {
     /// Reads these keys from one snapshot, in the order asked.
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>>;
 

@@ -6,14 +6,13 @@ use crate::{
     http::{
         backup,
         call::{BodyStream, Call, read_body},
-        export,
+        export, keyed,
         reply::{Problem, Reply, etag, lists},
-        write::write,
+        write::{write, write_to},
     },
     imports::{self, Kind},
     invoices::{self, Settle},
     keys,
-    limiter::Verdict,
     routes::{Action, Found, Guard},
     status, suggestions,
     webhook::endpoints,
@@ -22,21 +21,21 @@ use bytes::Bytes;
 use rental_core::{
     access::bearer,
     error::{Error, KeyProblem},
-    operation::{self, Create, Edge, Update},
+    operation::{self, Create, Update},
     page::{self, ListQuery},
     resources::{Collection, organization::Organization},
-    store::{Record, Revision},
+    store::{Record, Revision, Store},
 };
 use uuid::Uuid;
-use warp::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use warp::http::{HeaderMap, Method, StatusCode, header};
 
-type Handled = Result<Reply, Problem>;
+pub(super) type Handled = Result<Reply, Problem>;
 
 /// Serves one matched request.
 pub(crate) async fn handle<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
     match found.endpoint.guard {
         Guard::Open => open_page(app, found.endpoint.action).await,
-        Guard::Key => with_key(app, found, call, body).await,
+        Guard::Key => keyed::with_key(app, found, call, body).await,
         // Boxed, like every write: reads are the hot path, and a small future is a cheap one.
         Guard::Admin => Box::pin(with_admin_token(app, found, call, body)).await,
     }
@@ -70,47 +69,9 @@ async fn open_page(app: &App, action: Action) -> Handled {
     }
 }
 
-fn presented(call: &Call) -> Result<&str, Error> {
+pub(super) fn presented(call: &Call) -> Result<&str, Error> {
     let header = call.single(&header::AUTHORIZATION).ok().flatten();
     header.and_then(bearer).ok_or(Error::Unauthenticated(KeyProblem::Missing))
-}
-
-async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
-    let collection = collection(found)?;
-    let pass = app.gate.open(app.store(), presented(call)?, call.moment.now()).await?;
-    let writes = matches!(found.endpoint.action, Action::Create | Action::Update);
-    pass.principal.authorize(writes, call.moment.now())?;
-    let verdict = app.limits.rate.map(|limit| {
-        let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        (limit, limit.take(&pass.usage.bucket, nanos))
-    });
-    if let Some((_, Verdict { allowed: false, wait_secs, .. })) = verdict {
-        let refused = Problem::TooManyRequests { retry_after: wait_secs };
-        return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), verdict));
-    }
-    let organization = &pass.principal.organization;
-    let handled = match found.endpoint.action {
-        Action::List => list(app, organization.id, collection, call).await,
-        Action::Get => get(app, organization.id, collection, found.id, call).await,
-        Action::Create => Box::pin(create(app, organization, collection, call, body)).await,
-        _ => Box::pin(update(app, organization, collection, found.id, call, body)).await,
-    };
-    match verdict {
-        None => handled,
-        Some(_) => {
-            let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, call.request_id.as_str()));
-            Ok(with_limits(reply, verdict))
-        }
-    }
-}
-
-/// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
-fn with_limits(reply: Reply, verdict: Option<(crate::limiter::Limit, Verdict)>) -> Reply {
-    let Some((limit, verdict)) = verdict else { return reply };
-    reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"default\";q={};w=2", limit.burst())).with(
-        HeaderName::from_static("ratelimit"),
-        &format!("\"default\";r={};t={}", verdict.remaining, verdict.wait_secs),
-    )
 }
 
 async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
@@ -132,11 +93,11 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
     match (found.endpoint.action, collection.spec.object) {
         (Action::List, "event" | "delivery") => {
             let organization = gate::organization(app.store(), found.id).await?;
-            return list(app, organization.id, collection, call).await;
+            return list(app.store(), organization.id, collection, call).await;
         }
         (Action::Get, "event" | "delivery") => {
             let organization = operation::owner_of(app.store(), collection.spec, found.id).await?;
-            return get(app, organization.id, collection, found.id, call).await;
+            return get(app.store(), organization.id, collection, found.id, call).await;
         }
         (_, "webhook_endpoint" | "event") if found.endpoint.method != Method::GET => {
             return webhooks(app, found, call, body).await;
@@ -164,16 +125,20 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
             suggestions::attach(app, call, &organization, collection.spec, &bytes).await
         }
         Action::PrintInvoice => invoices::print(app, call, found.id).await,
-        Action::List => list(app, system.id, collection, call).await,
-        Action::Get => get(app, system.id, collection, found.id, call).await,
+        Action::List => list(app.store(), system.id, collection, call).await,
+        Action::Get => get(app.store(), system.id, collection, found.id, call).await,
         Action::Create if found.endpoint.path.contains("{organization}") => {
             let organization = gate::organization(app.store(), found.id).await?;
-            create(app, &organization, collection, call, body).await
+            let bytes = read(app, call, body).await?;
+            create(app, (app.store(), &organization, collection), call, &bytes).await
         }
         Action::Create if collection.spec.object == "api_key" => {
             keys::create(app, call, &read(app, call, body).await?).await
         }
-        Action::Create => create(app, &system, collection, call, body).await,
+        Action::Create => {
+            let bytes = read(app, call, body).await?;
+            create(app, (app.store(), &system, collection), call, &bytes).await
+        }
         Action::RevokeKey => keys::revoke(app, call, found.id, &read(app, call, body).await?).await,
         Action::RotateKey => keys::rotate(app, call, found.id, &read(app, call, body).await?).await,
         Action::PayInvoice | Action::VoidInvoice => {
@@ -187,7 +152,8 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
             write(app, &organization, call, &bytes, &settle).await
         }
         _ => {
-            let reply = update(app, &system, collection, found.id, call, body).await?;
+            let bytes = read(app, call, body).await?;
+            let reply = update(app, (app.store(), &system, collection), found.id, call, &bytes).await?;
             app.gate.forget();
             Ok(reply)
         }
@@ -214,24 +180,30 @@ fn expects(call: &Call, revision: Revision) -> bool {
     lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true)
 }
 
-fn collection(found: &Found<'_, '_>) -> Result<&'static Collection, Problem> {
+pub(super) fn collection(found: &Found<'_, '_>) -> Result<&'static Collection, Problem> {
     found.endpoint.collection.ok_or_else(|| Error::Internal(format!("{} has no resource", found.endpoint.path)).into())
 }
 
-async fn read<B: BodyStream>(app: &App, call: &Call, body: B) -> Result<Bytes, Problem> {
+pub(super) async fn read<B: BodyStream>(app: &App, call: &Call, body: B) -> Result<Bytes, Problem> {
     let bytes = read_body(call, body, app.limits.max_body).await?;
     page::no_parameters(call.query())?;
     Ok(bytes)
 }
 
-async fn list(app: &App, organization: Uuid, collection: &Collection, call: &Call) -> Handled {
+pub(super) async fn list(store: &dyn Store, organization: Uuid, collection: &Collection, call: &Call) -> Handled {
     let query = ListQuery::parse(call.query(), collection.spec)?;
-    Ok(Reply::json(operation::list(app.store(), organization, collection.spec, &query).await?))
+    Ok(Reply::json(operation::list(store, organization, collection.spec, &query).await?))
 }
 
-async fn get(app: &App, organization: Uuid, collection: &Collection, id: &str, call: &Call) -> Handled {
+pub(super) async fn get(
+    store: &dyn Store,
+    organization: Uuid,
+    collection: &Collection,
+    id: &str,
+    call: &Call,
+) -> Handled {
     page::no_parameters(call.query())?;
-    let Record { revision, value, .. } = operation::get(app.store(), organization, collection.spec, id).await?;
+    let Record { revision, value, .. } = operation::get(store, organization, collection.spec, id).await?;
     if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
         let unchanged =
             Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), headers: HeaderMap::new(), stream: None };
@@ -240,28 +212,27 @@ async fn get(app: &App, organization: Uuid, collection: &Collection, id: &str, c
     Ok(Reply::object(value, revision))
 }
 
-async fn create<B: BodyStream>(
+/// Where objects are written: the store as the request sees it, whose, and which.
+pub(super) type Target<'a> = (&'a dyn Store, &'a Organization, &'static Collection);
+
+pub(super) async fn create(
     app: &App,
-    organization: &Organization,
-    collection: &Collection,
+    (store, organization, collection): Target<'_>,
     call: &Call,
-    body: B,
+    body: &[u8],
 ) -> Handled {
-    let bytes = read(app, call, body).await?;
-    let intent = Create { collection, organization, body: &bytes, given: &[] };
-    write(app, organization, call, &bytes, &intent).await
+    let intent = Create { collection, organization, body, given: &[] };
+    write_to(store, app, organization, call, body, &intent).await
 }
 
-async fn update<B: BodyStream>(
+pub(super) async fn update(
     app: &App,
-    organization: &Organization,
-    collection: &Collection,
+    (store, organization, collection): Target<'_>,
     id: &str,
     call: &Call,
-    body: B,
+    body: &[u8],
 ) -> Handled {
-    let bytes = read(app, call, body).await?;
     let expected = |revision: Revision| expects(call, revision);
-    let intent = Update { collection, organization, id, body: &bytes, expected: &expected };
-    write(app, organization, call, &bytes, &intent).await
+    let intent = Update { collection, organization, id, body, expected: &expected };
+    write_to(store, app, organization, call, body, &intent).await
 }

@@ -5,6 +5,7 @@ mod backup;
 pub(crate) mod call;
 pub(crate) mod export;
 mod handlers;
+mod keyed;
 pub(crate) mod progress;
 pub(crate) mod reply;
 mod serve;

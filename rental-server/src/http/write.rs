@@ -13,11 +13,24 @@ use rental_core::{
     idempotency::Ticket,
     operation::{self, Intent, Written},
     resources::organization::Organization,
+    store::Store,
 };
 use warp::http::{HeaderName, StatusCode, header};
 
 /// Performs a write, once for each idempotency key.
 pub(crate) async fn write(
+    app: &App,
+    organization: &Organization,
+    call: &Call,
+    body: &[u8],
+    intent: &dyn Intent,
+) -> Result<Reply, Problem> {
+    write_to(app.store(), app, organization, call, body, intent).await
+}
+
+/// The same on the store as this request sees it.
+pub(crate) async fn write_to(
+    store: &dyn Store,
     app: &App,
     organization: &Organization,
     call: &Call,
@@ -33,7 +46,7 @@ pub(crate) async fn write(
     let audited = Audited { intent, organization: organization.id, call, body };
     let intent: &dyn Intent = if call.acting.operation().is_some() { &audited } else { intent };
     let outcome =
-        operation::write(app.store(), &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+        operation::write(store, &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
     drop(running);
     let Written { status, body, revision, replayed, committed } = outcome?;
     if committed {
