@@ -14,6 +14,7 @@ mod link;
 mod load;
 mod reader;
 mod schema;
+mod turn;
 mod views;
 mod writer;
 

@@ -3,7 +3,7 @@
 //! Nearly always the store is as the batches expect, because they were prepared from it a moment ago. So a group is
 //! decided on what its batches expect ([`Expectations::of`]), and its statements are such that the database tells whether
 //! that was right: rows taken for new are inserted plainly, rows with a known revision are updated where they have it, and
-//! what else is expected is read beside them.
+//! what else is expected is looked at beside them.
 
 use crate::store::{Batch, Check, Commit, Key, Revision, Write};
 use bytes::Bytes;
@@ -11,21 +11,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What lies at a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Expected {
+enum Expected {
     Absent,
     At(Revision),
     /// Something.
     Present,
-}
-
-impl Expected {
-    pub(super) fn holds(self, found: Option<Revision>) -> bool {
-        match self {
-            Self::Absent => found.is_none(),
-            Self::At(revision) => found == Some(revision),
-            Self::Present => found.is_some(),
-        }
-    }
 }
 
 /// What a group expects of the store before its first batch.
@@ -120,6 +110,11 @@ impl<'b> Rows<'b> {
     }
 }
 
+/// No revision: the key is not there.
+const ABSENT: i64 = -1;
+/// No revision: something is there.
+const PRESENT: i64 = -2;
+
 /// What the statements of a group write, and what they are to find.
 #[derive(Debug, Default)]
 pub(super) struct Plan<'b> {
@@ -132,8 +127,8 @@ pub(super) struct Plan<'b> {
     pub(super) other: Rows<'b>,
     /// Keys that go.
     pub(super) gone: Vec<&'b [u8]>,
-    /// What has to be looked at, because no statement that writes tells.
-    pub(super) guards: HashMap<&'b [u8], Expected>,
+    /// What has to be looked at, because no statement that writes tells: the revision, [`ABSENT`] or [`PRESENT`].
+    pub(super) guards: Vec<(&'b [u8], i64)>,
 }
 
 impl<'b> Plan<'b> {
@@ -160,7 +155,12 @@ impl<'b> Plan<'b> {
         for (key, expected) in &expectations.0 {
             let told = *expected != Expected::Present && matches!(decided.writes.get(key), Some(Some(_)));
             if !told {
-                plan.guards.insert(key.as_bytes(), *expected);
+                let expected = match expected {
+                    Expected::Absent => ABSENT,
+                    Expected::Present => PRESENT,
+                    Expected::At(revision) => revision.cast_signed(),
+                };
+                plan.guards.push((key.as_bytes(), expected));
             }
         }
         plan
@@ -224,14 +224,22 @@ mod tests {
             let changed = plan.changed.keys.iter().zip(&plan.before);
             let confirmed = plan.new.keys.iter().all(|key| revision(key).is_none())
                 && changed.clone().all(|(key, before)| revision(key) == Some(before.cast_unsigned()))
-                && plan.guards.iter().all(|(key, expected)| expected.holds(revision(key)));
+                && plan.guards.iter().all(|(key, expected)| match *expected {
+                    ABSENT => revision(key).is_none(),
+                    PRESENT => revision(key).is_some(),
+                    before => revision(key) == Some(before.cast_unsigned()),
+                });
             let found = decide(&batches, |key| stored.get(key).copied());
             if confirmed {
                 prop_assert_eq!(&decided.outcomes, &found.outcomes);
                 prop_assert_eq!(written(&decided), written(&found));
             }
             let guessed = plan.new.keys.iter().any(|key| !expectations.0.contains_key(&Key::from_bytes(key)));
-            let right = expectations.0.iter().all(|(key, expected)| expected.holds(stored.get(key).copied()));
+            let right = expectations.0.iter().all(|(key, expected)| match (expected, stored.get(key)) {
+                (Expected::Absent, found) => found.is_none(),
+                (Expected::Present, found) => found.is_some(),
+                (Expected::At(revision), found) => found == Some(revision),
+            });
             prop_assert!(confirmed || guessed || !right);
             // Every write is in one statement, once.
             let all = [&plan.new.keys, &plan.changed.keys, &plan.other.keys, &plan.gone].map(|keys| keys.len());

@@ -7,23 +7,22 @@
 //! Engines that give a stronger level instead fail at that row with 40001 when another was faster, and the group is
 //! decided anew. Readers take no part: each reads with one statement, which sees a transaction whole or not at all.
 //!
-//! **What it costs.** A group is written as its batches expect the store to be (`group.rs`), in one round trip, and
-//! committed in a second one if the database found it so. If not, it is rolled back, and its next attempt reads what is
-//! there first. Servers take turns; a turn takes up to [`GROUP`] batches, so what waits meanwhile shares the next one.
-//! A second connection of one server makes more turns that are smaller: measured, it is slower.
+//! **What it costs.** Two round trips: one for the turn, one for all that is written and the commit. Servers take turns, and
+//! whatever has come while one waited for its turn shares it, up to [`GROUP`] batches. The group is written as its batches
+//! expect the store to be (`group.rs`), with statements that fail where it is not; then nothing of it is written, and its
+//! next attempt reads what is there before it decides.
 //!
 //! **When a connection is lost while a commit is under way** the same row tells: whoever holds it on another connection
 //! knows that the lost transaction has ended, and this server's row in `rental.writers` says how.
 
 use super::{
-    group::{Expectations, Expected, Plan, Rows, checked, decide},
-    link::{Client, Trouble, describe, discard, take},
+    group::{Expectations, Plan, checked, decide},
+    link::{Client, Trouble, discard, take},
+    turn::{Ending, Turn, last_number, lock},
 };
-use crate::store::{Batch, Commit, Revision, SCHEMA_VERSION, StoreError};
+use crate::store::{Batch, Commit, StoreError};
 use deadpool_postgres::Pool;
-use futures_util::future::{join, join3, join4};
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -34,7 +33,6 @@ use tokio::{
     sync::{OwnedSemaphorePermit, mpsc::Receiver, oneshot},
     time::{error::Elapsed, sleep, timeout},
 };
-use tokio_postgres::{Error, Statement, error::SqlState, types::ToSql};
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
@@ -45,23 +43,6 @@ const ATTEMPTS: u32 = 5;
 /// Times that it is tried when other servers were faster: only engines that do not let it wait for its turn need many.
 const MOST_OUTRUN: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
-
-const LOCK: &str = "UPDATE rental.store SET commits = commits + 1 WHERE id = 1 RETURNING schema_version";
-// What returns nothing is no table for CockroachDB, hence RETURNING.
-const LOCK_AND_MARK: &str = "WITH mark AS (INSERT INTO rental.writers (id, last, seen) VALUES ($1, $2, now()) \
-                             ON CONFLICT (id) DO UPDATE SET last = excluded.last, seen = excluded.seen RETURNING last) \
-                             UPDATE rental.store SET commits = commits + 1 WHERE id = 1 RETURNING schema_version";
-const REVISIONS: &str = "SELECT key, revision FROM rental.rows WHERE key = ANY($1)";
-const NEW: &str = "INSERT INTO rental.rows (key, revision, value) \
-                   SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])";
-const CHANGED: &str = "UPDATE rental.rows r SET revision = u.revision, value = u.value \
-                       FROM unnest($1::bytea[], $2::bigint[], $3::bytea[], $4::bigint[]) u (key, revision, value, before) \
-                       WHERE r.key = u.key AND r.revision = u.before";
-const OTHER: &str = "INSERT INTO rental.rows (key, revision, value) \
-                     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) \
-                     ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, value = excluded.value";
-const GONE: &str = "DELETE FROM rental.rows WHERE key = ANY($1)";
-const LAST: &str = "SELECT last FROM rental.writers WHERE id = $1";
 
 pub(super) type Outcome = Result<Commit, StoreError>;
 
@@ -104,25 +85,13 @@ enum Failed {
     Unclear(Trouble, Vec<Commit>),
 }
 
-/// How a commit that was sent did not succeed.
-enum Ending {
-    /// Its transaction failed before it.
-    Clean(Trouble),
-    /// It may have happened all the same.
-    Unclear(Trouble),
-}
-
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Self {
-        Self::Clean(trouble)
-    }
-}
-
 /// Runs until nobody can send jobs any more; what was sent is finished first.
 pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
-    while let Some(group) = next(&mut jobs).await {
+    while let Some(first) = jobs.recv().await {
+        let turn = writer.begin().await;
+        let group = gather(first, &mut jobs);
         let batches: Vec<&Batch> = group.iter().map(|job| &job.batch).collect();
-        let outcomes = writer.commit(&batches).await;
+        let outcomes = writer.commit(turn, &batches).await;
         for (job, outcome) in group.into_iter().zip(outcomes) {
             // A caller that went away does not undo what was committed for it.
             let _ = job.answer.send(outcome);
@@ -130,10 +99,9 @@ pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
     }
 }
 
-/// What waits, as much as goes into one commit; waits for the first.
-async fn next(jobs: &mut Receiver<Job>) -> Option<Vec<Job>> {
-    let mut next = Some(jobs.recv().await?);
-    let (mut group, mut bytes) = (Vec::new(), 0);
+/// What waits by now, as much as goes into one commit.
+fn gather(first: Job, jobs: &mut Receiver<Job>) -> Vec<Job> {
+    let (mut group, mut bytes, mut next) = (Vec::new(), 0, Some(first));
     while let Some(job) = next {
         bytes += job.room.num_permits();
         // Those whose callers have gone are left out: nobody would learn how they ended.
@@ -142,21 +110,25 @@ async fn next(jobs: &mut Receiver<Job>) -> Option<Vec<Job>> {
         }
         next = if group.len() < GROUP && bytes < GROUP_BYTES { jobs.try_recv().ok() } else { None };
     }
-    Some(group)
+    group
 }
 
 impl Writer {
     /// One outcome for each batch.
-    async fn commit(&mut self, batches: &[&Batch]) -> Vec<Outcome> {
+    async fn commit(&mut self, turn: Result<Turn, Trouble>, batches: &[&Batch]) -> Vec<Outcome> {
         if batches.is_empty() {
+            if let Ok(turn) = turn {
+                roll_back(turn.client, self.patience).await;
+            }
             return Vec::new();
         }
-        match self.together(batches).await {
+        match self.together(Some(turn), batches).await {
             // One of them is at fault; the others are none the worse for it.
             Err(Trouble::Fault(_)) if batches.len() > 1 => {
                 let mut outcomes = Vec::with_capacity(batches.len());
                 for batch in batches {
-                    outcomes.extend(self.together(&[batch]).await.unwrap_or_else(|trouble| vec![Err(trouble.into())]));
+                    let alone = self.together(None, &[batch]).await;
+                    outcomes.extend(alone.unwrap_or_else(|trouble| vec![Err(trouble.into())]));
                 }
                 outcomes
             }
@@ -168,12 +140,24 @@ impl Writer {
         }
     }
 
-    /// All of them in one transaction, tried again while that is safe.
-    async fn together(&mut self, batches: &[&Batch]) -> Result<Vec<Outcome>, Trouble> {
+    /// All of them in one transaction, tried again while that is safe. The first attempt may have its turn already.
+    async fn together(
+        &mut self,
+        mut turn: Option<Result<Turn, Trouble>>,
+        batches: &[&Batch],
+    ) -> Result<Vec<Outcome>, Trouble> {
         let mut last = Trouble::Refused("no attempt was made".into());
         let (mut attempt, mut outrun, mut expected) = (0, 0, true);
         while attempt < ATTEMPTS && outrun < MOST_OUTRUN {
-            let tried = if expected { self.as_expected(batches).await } else { self.as_found(batches).await };
+            let turn = match turn.take() {
+                Some(turn) => turn,
+                None => self.begin().await,
+            };
+            let tried = match turn {
+                Ok(turn) if expected => self.as_expected(turn, batches).await,
+                Ok(turn) => self.as_found(turn, batches).await,
+                Err(trouble) => Err(Failed::Clean(trouble)),
+            };
             let failed = match tried {
                 Ok(commits) => return Ok(self.count(commits)),
                 Err(failed) => failed,
@@ -213,7 +197,7 @@ impl Writer {
         commits.into_iter().map(Ok).collect()
     }
 
-    /// What was stale is so either way: it was read under the lock.
+    /// Of what was stale nothing was written either way.
     fn unknown(&self, commits: Vec<Commit>, detail: &str) -> Vec<Outcome> {
         self.known.troubled.store(true, Ordering::Relaxed);
         let outcome = |commit| match commit {
@@ -223,72 +207,52 @@ impl Writer {
         commits.into_iter().map(outcome).collect()
     }
 
-    /// Writes what the batches come to if the store is as they expect, and commits if it was.
-    async fn as_expected(&mut self, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
+    /// Waits for this server's turn, and leaves its mark.
+    async fn begin(&mut self) -> Result<Turn, Trouble> {
+        let client = take(&self.pool).await?;
+        self.number += 1;
+        match timeout(self.patience, lock(&client, &self.id, self.number)).await {
+            Ok(Ok(statements)) => Ok(Turn { client, statements }),
+            Ok(Err(trouble)) => {
+                self.end(client, &trouble).await;
+                Err(trouble)
+            }
+            Err(_) => {
+                discard(client);
+                Err(unheard())
+            }
+        }
+    }
+
+    /// Writes what the batches come to if the store is as they expect.
+    async fn as_expected(&self, turn: Turn, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
         let expectations = Expectations::of(batches);
         let decided = decide(batches, |key| expectations.revision(key));
         let plan = Plan::of(&decided, &expectations);
-        let guards: Vec<&[u8]> = plan.guards.keys().copied().collect();
-        let client = take(&self.pool).await?;
-        self.number += 1;
-        let written = async {
-            let statements = Statements::prepare(&client).await?;
-            let mark = (self.id.as_slice(), self.number);
-            let (begun, written) =
-                join(begin(&client, &statements, mark, &guards), write(&client, &statements, &plan)).await;
-            let found = begun?;
-            let written = written.map_err(|error| Trouble::from(&error))?;
-            let as_expected = |(key, expected): (&&[u8], &Expected)| expected.holds(found.get(*key).copied());
-            Ok::<bool, Trouble>(written && plan.guards.iter().all(as_expected))
-        };
-        match timeout(self.patience, written).await {
-            Ok(Ok(true)) if !plan.is_empty() => {
-                let ended = timeout(self.patience, commit(&client)).await;
-                self.ended(client, ended, decided.outcomes).await
-            }
-            Ok(Ok(true)) => {
-                roll_back(client, self.patience).await;
-                Ok(decided.outcomes)
-            }
-            Ok(Ok(false)) => {
-                roll_back(client, self.patience).await;
-                Err(Failed::Unexpected)
-            }
-            other => Err(self.given_up(client, other.map(|ended| ended.map(drop))).await),
-        }
+        self.finish(turn, &plan, decided.outcomes).await
     }
 
     /// Reads what is there before it decides.
-    async fn as_found(&mut self, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
-        let client = take(&self.pool).await?;
-        self.number += 1;
-        let begun = async {
-            let statements = Statements::prepare(&client).await?;
-            let found = begin(&client, &statements, (&self.id, self.number), &checked(batches)).await?;
-            Ok::<_, Trouble>((statements, found))
-        };
-        let (statements, found) = match timeout(self.patience, begun).await {
-            Ok(Ok(begun)) => begun,
-            other => return Err(self.given_up(client, other.map(|ended| ended.map(drop))).await),
+    async fn as_found(&self, turn: Turn, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
+        let found = match timeout(self.patience, turn.revisions(&checked(batches))).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(trouble)) => {
+                self.end(turn.client, &trouble).await;
+                return Err(Failed::Clean(trouble));
+            }
+            Err(_) => {
+                discard(turn.client);
+                return Err(Failed::Clean(unheard()));
+            }
         };
         let decided = decide(batches, |key| found.get(key.as_bytes()).copied());
         let plan = Plan::of(&decided, &Expectations::default());
-        if plan.is_empty() {
-            roll_back(client, self.patience).await;
-            return Ok(decided.outcomes);
-        }
-        let ended = timeout(self.patience, finish(&client, &statements, &plan)).await;
-        self.ended(client, ended, decided.outcomes).await
+        self.finish(turn, &plan, decided.outcomes).await
     }
 
-    /// An attempt that ended before its commit was sent.
-    async fn given_up(&self, client: Client, ended: Result<Result<(), Trouble>, Elapsed>) -> Failed {
-        let trouble = match ended {
-            Ok(Err(trouble)) => trouble,
-            _ => Trouble::Refused("the database did not answer in time".into()),
-        };
-        self.end(client, &trouble).await;
-        Failed::Clean(trouble)
+    async fn finish(&self, turn: Turn, plan: &Plan<'_>, outcomes: Vec<Commit>) -> Result<Vec<Commit>, Failed> {
+        let ended = timeout(self.patience, turn.finish(plan)).await;
+        self.ended(turn.client, ended, outcomes).await
     }
 
     /// An attempt whose commit was sent.
@@ -300,6 +264,8 @@ impl Writer {
     ) -> Result<Vec<Commit>, Failed> {
         let trouble = match ended {
             Ok(Ok(())) => return Ok(outcomes),
+            // What was sent last has ended the transaction.
+            Ok(Err(Ending::Unexpected)) => return Err(Failed::Unexpected),
             Ok(Err(Ending::Clean(trouble))) => {
                 self.end(client, &trouble).await;
                 return Err(Failed::Clean(trouble));
@@ -339,21 +305,7 @@ impl Writer {
     /// The number of this server's last commit, once no other transaction writes.
     async fn look(&self) -> Result<Option<i64>, Trouble> {
         let client = take(&self.pool).await?;
-        let asking = async {
-            let (lock, last) = (client.prepare_cached(LOCK).await?, client.prepare_cached(LAST).await?);
-            let (begun, locked, found, ended) = join4(
-                client.batch_execute(BEGIN),
-                client.query_opt(&lock, &[]),
-                client.query_opt(&last, &[&self.id]),
-                client.batch_execute("ROLLBACK"),
-            )
-            .await;
-            begun?;
-            locked?;
-            let found = found?.map(|row| row.try_get::<_, i64>(0)).transpose()?;
-            ended.map(|()| found)
-        };
-        match timeout(self.patience, asking).await {
+        match timeout(self.patience, last_number(&client, &self.id)).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => {
                 discard(client);
@@ -367,8 +319,6 @@ impl Writer {
     }
 }
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-
 /// Gives a connection back without its transaction.
 async fn roll_back(client: Client, patience: Duration) {
     if !matches!(timeout(patience, client.batch_execute("ROLLBACK")).await, Ok(Ok(()))) {
@@ -376,124 +326,6 @@ async fn roll_back(client: Client, patience: Duration) {
     }
 }
 
-/// The statements of a group, prepared on its connection.
-struct Statements {
-    lock: Statement,
-    revisions: Statement,
-    new: Statement,
-    changed: Statement,
-    other: Statement,
-    gone: Statement,
-}
-
-impl Statements {
-    async fn prepare(client: &Client) -> Result<Self, Trouble> {
-        let all = async {
-            Ok(Self {
-                lock: client.prepare_cached(LOCK_AND_MARK).await?,
-                revisions: client.prepare_cached(REVISIONS).await?,
-                new: client.prepare_cached(NEW).await?,
-                changed: client.prepare_cached(CHANGED).await?,
-                other: client.prepare_cached(OTHER).await?,
-                gone: client.prepare_cached(GONE).await?,
-            })
-        };
-        all.await.map_err(|error: Error| Trouble::from(&error))
-    }
-}
-
-/// Takes the lock, leaves the mark and reads the revisions of `keys`: one round trip, whose statements are sent in this
-/// order, without waiting for answers.
-async fn begin(
-    client: &Client,
-    statements: &Statements,
-    (id, number): (&[u8], i64),
-    keys: &[&[u8]],
-) -> Result<HashMap<Vec<u8>, Revision>, Trouble> {
-    let read = async {
-        let mark: [&(dyn ToSql + Sync); 2] = [&id, &number];
-        let (begun, locked, found) =
-            join3(client.batch_execute(BEGIN), client.query_opt(&statements.lock, &mark), async {
-                if keys.is_empty() { Ok(Vec::new()) } else { client.query(&statements.revisions, &[&keys]).await }
-            })
-            .await;
-        begun?;
-        let version = locked?.map(|row| row.try_get::<_, i64>(0)).transpose()?;
-        let mut stored = HashMap::with_capacity(keys.len());
-        for row in found? {
-            stored.insert(row.try_get(0)?, row.try_get::<_, i64>(1)?.cast_unsigned());
-        }
-        Ok::<_, Error>((version, stored))
-    };
-    let (version, stored) = read.await.map_err(|error| Trouble::from(&error))?;
-    if version.map(i64::cast_unsigned) != Some(SCHEMA_VERSION) {
-        return Err(Trouble::Refused(format!("the store has schema version {version:?} by now; start its new server")));
-    }
-    Ok(stored)
-}
-
-/// Sends what `plan` writes: one round trip. Tells whether the rows that change were all as they were expected.
-async fn write(client: &Client, statements: &Statements, plan: &Plan<'_>) -> Result<bool, Error> {
-    let rows = async |statement: &Statement, rows: &Rows<'_>| {
-        if rows.keys.is_empty() {
-            Ok(0)
-        } else {
-            client.execute(statement, &[&rows.keys, &rows.revisions, &rows.values]).await
-        }
-    };
-    let Rows { keys, revisions, values } = &plan.changed;
-    let (new, changed, other, gone) = join4(
-        rows(&statements.new, &plan.new),
-        async {
-            if keys.is_empty() {
-                Ok(0)
-            } else {
-                client.execute(&statements.changed, &[keys, revisions, values, &plan.before]).await
-            }
-        },
-        rows(&statements.other, &plan.other),
-        async { if plan.gone.is_empty() { Ok(0) } else { client.execute(&statements.gone, &[&plan.gone]).await } },
-    )
-    .await;
-    if matches!(&new, Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION)) {
-        return Ok(false);
-    }
-    // The first error is the reason of those after it.
-    new?;
-    let changed = changed?;
-    other?;
-    gone?;
-    Ok(changed == keys.len() as u64)
-}
-
-/// Writes and commits: one round trip.
-async fn finish(client: &Client, statements: &Statements, plan: &Plan<'_>) -> Result<(), Ending> {
-    let (written, committed) = join(write(client, statements, plan), commit(client)).await;
-    match written {
-        Ok(_) => committed,
-        // After an error of a statement its transaction cannot be committed any more. An error of the connection may
-        // come from a proxy in between, which does not know what became of the rest.
-        Err(error) => Err(match error.code() {
-            Some(code) if *code == SqlState::QUERY_CANCELED || !is_of_connection(code) => {
-                Ending::Clean(Trouble::from(&error))
-            }
-            _ => unanswered(&error),
-        }),
-    }
-}
-
-/// Whatever is answered but success, it is looked up what happened: engines differ in what they call certain.
-async fn commit(client: &Client) -> Result<(), Ending> {
-    client.batch_execute("COMMIT").await.map_err(|error| match Trouble::from(&error) {
-        outrun @ Trouble::Outrun(_) => Ending::Unclear(outrun),
-        _ => unanswered(&error),
-    })
-}
-
-fn unanswered(error: &Error) -> Ending {
-    Ending::Unclear(Trouble::Again(format!("a commit was not answered: {}", describe(error))))
-}
-
-fn is_of_connection(code: &SqlState) -> bool {
-    code.code().starts_with("08") || code.code().starts_with("57")
+fn unheard() -> Trouble {
+    Trouble::Refused("the database did not answer in time".into())
 }
