@@ -17,13 +17,13 @@ use std::{
     time::Duration,
 };
 
-const CLIENTS: u64 = 4;
+pub(crate) const CLIENTS: u64 = 6;
 const VEHICLES: usize = 5;
 const EMAILS: [&str; 3] = ["a@example.com", "b@example.com", "c+d@example.com"];
 const STATUSES: [&str; 5] = ["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"];
 
 #[derive(Clone, Debug)]
-struct Request {
+pub(crate) struct Request {
     key: String,
     method: &'static str,
     path: String,
@@ -31,10 +31,10 @@ struct Request {
 }
 
 /// One organization's history: what was asked and answered, in an order that is right for each object.
-struct World {
+pub(crate) struct World {
     id: String,
     keys: [String; 2],
-    done: Vec<(Request, Reply)>,
+    pub(crate) done: Vec<(Request, Reply)>,
     /// Sent, not answered: the server was killed meanwhile.
     pending: Vec<Request>,
 }
@@ -53,8 +53,9 @@ impl Dice {
     }
 }
 
-fn try_perform(organization: &Organization, connection: &mut Connection, request: &Request) -> std::io::Result<Reply> {
-    let bearer = format!("Bearer {}", organization.write);
+/// `key` is the organization's.
+pub(crate) fn try_perform(key: &str, connection: &mut Connection, request: &Request) -> std::io::Result<Reply> {
+    let bearer = format!("Bearer {key}");
     let headers =
         [("Authorization", bearer.as_str()), ("Content-Type", "application/json"), ("Idempotency-Key", &request.key)];
     connection.try_send(request.method, &request.path, &headers, request.body.to_string().as_bytes())
@@ -62,12 +63,12 @@ fn try_perform(organization: &Organization, connection: &mut Connection, request
 
 fn perform(organization: &Organization, request: &Request) -> Reply {
     let mut connection = Connection::open(&organization.server.address);
-    try_perform(organization, &mut connection, request).expect("a running server answers")
+    try_perform(&organization.write, &mut connection, request).expect("a running server answers")
 }
 
 impl World {
     /// An organization with vehicles for all and a customer for each client.
-    fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let organization = server.organization();
         let vehicles = (0..VEHICLES).map(|n| ("/v1/vehicles", format!("v{n}"), json!({"name": format!("v{n}")})));
         let customers = (0..CLIENTS).map(|n| ("/v1/customers", format!("p{n}"), json!({"full_name": format!("p{n}")})));
@@ -82,7 +83,7 @@ impl World {
         Self { id: organization.id.clone(), keys, done, pending: Vec::new() }
     }
 
-    fn organization<'s>(&self, server: &'s Server) -> Organization<'s> {
+    pub(crate) fn organization<'s>(&self, server: &'s Server) -> Organization<'s> {
         let [read, write] = self.keys.clone();
         Organization { server, id: self.id.clone(), read, write }
     }
@@ -108,7 +109,7 @@ impl World {
     }
 
     /// Type and object of every event that the answers promise.
-    fn promised_events(&self) -> BTreeMap<(String, String), usize> {
+    pub(crate) fn promised_events(&self) -> BTreeMap<(String, String), usize> {
         let (mut state, mut events) = (BTreeMap::new(), BTreeMap::new());
         for (request, reply) in self.done.iter().filter(|(_, reply)| reply.status == 200) {
             let (object, id) = (reply.ok()["object"].as_str().expect("a type").to_owned(), reply.id());
@@ -129,18 +130,18 @@ impl World {
     }
 }
 
-/// Writes until the server is gone. A client changes its own objects only, so that each object's history is known.
-fn client(
-    organization: &Organization,
+/// Writes until `send` has no answer; the request without one comes last. A client changes its own objects only, so that
+/// each object's history is known.
+pub(crate) fn client(
     world: &World,
     number: u64,
     seed: u64,
-) -> (Vec<(Request, Reply)>, Option<Request>) {
+    mut send: impl FnMut(&Request) -> Option<Reply>,
+) -> (Vec<(Request, Reply)>, Request) {
     let mut dice = Dice(seed * 100 + number);
     let (vehicles, customer) = (world.ids("vehicles"), world.ids("customers")[number as usize].clone());
     let mut own = vec![format!("/v1/customers/{customer}")];
     let mut done: Vec<(Request, Reply)> = Vec::new();
-    let Ok(mut connection) = Connection::try_open(&organization.server.address) else { return (done, None) };
     loop {
         let key = format!("c{number}-{}", done.len());
         let (method, path, body) = match dice.roll(6) {
@@ -154,16 +155,12 @@ fn client(
             },
         };
         let request = Request { key, method, path, body };
-        match try_perform(organization, &mut connection, &request) {
-            Ok(reply) => {
-                assert!([200, 409].contains(&reply.status), "{request:?}: {}", reply.text());
-                if request.method == "POST" && reply.status == 200 {
-                    own.push(format!("{}/{}", request.path, reply.id()));
-                }
-                done.push((request, reply));
-            }
-            Err(_) => return (done, Some(request)),
+        let Some(reply) = send(&request) else { return (done, request) };
+        assert!([200, 409].contains(&reply.status), "{request:?}: {}", reply.text());
+        if request.method == "POST" && reply.status == 200 {
+            own.push(format!("{}/{}", request.path, reply.id()));
         }
+        done.push((request, reply));
     }
 }
 
@@ -181,15 +178,20 @@ fn write_and_kill(server: Server, world: &mut World, after: Duration, seed: u64)
     let organization = world.organization(&server);
     let histories: Vec<_> = std::thread::scope(|scope| {
         let (organization, world) = (&organization, &*world);
-        let clients: Vec<_> =
-            (0..CLIENTS).map(|number| scope.spawn(move || client(organization, world, number, seed))).collect();
+        let run = |number| {
+            scope.spawn(move || {
+                let mut connection = Connection::open(&organization.server.address);
+                client(world, number, seed, |request| try_perform(&organization.write, &mut connection, request).ok())
+            })
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(run).collect();
         std::thread::sleep(after);
         server.signal("KILL");
         clients.into_iter().map(|client| client.join().expect("a client ends")).collect()
     });
     for (done, pending) in histories {
         world.done.extend(done);
-        world.pending.extend(pending);
+        world.pending.push(pending);
     }
     drop(organization);
     server.wait_until_gone();
@@ -241,7 +243,7 @@ fn list(organization: &Organization, path: &str) -> Vec<Value> {
 }
 
 /// The store tells the same story as the answers: nothing is missing, doubled, stale or beside its index.
-fn check_everything(organization: &Organization, world: &World) {
+pub(crate) fn check_everything(organization: &Organization, world: &World) {
     let objects = world.objects();
     for (path, text) in &objects {
         assert_eq!(&organization.get(path).text(), text, "{path}");
@@ -276,7 +278,7 @@ fn check_everything(organization: &Organization, world: &World) {
     }
 }
 
-fn check_replays(organization: &Organization, world: &World) {
+pub(crate) fn check_replays(organization: &Organization, world: &World) {
     for (request, first) in world.done.iter().rev().take(100) {
         let again = perform(organization, request);
         assert_eq!((again.status, again.text()), (first.status, first.text()), "{request:?}");

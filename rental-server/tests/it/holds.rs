@@ -64,7 +64,7 @@ fn refused(reply: &Reply, holder: &str) {
 }
 
 /// ISO dates sort as text; `~` is behind every digit, so a same-day rental ends after its day began.
-fn nights(rental: &Value) -> Option<(String, String)> {
+pub(crate) fn nights(rental: &Value) -> Option<(String, String)> {
     let (start, end) = (rental["start_date"].as_str()?, rental["end_date"].as_str()?);
     let holding = ["APPROVED", "ACTIVE"].contains(&rental["status"].as_str()?);
     holding.then(|| (start.to_owned(), if start == end { format!("{end}~") } else { end.to_owned() }))
@@ -247,7 +247,7 @@ const CLIENTS: usize = 50;
 const VEHICLES: usize = 5;
 
 /// Runs `client` in as many threads, which start together.
-fn race(clients: usize, client: impl Fn(usize) + Sync) {
+pub(crate) fn race(clients: usize, client: impl Fn(usize) + Sync) {
     let start = Barrier::new(clients);
     std::thread::scope(|scope| {
         for number in 0..clients {
@@ -295,12 +295,12 @@ fn fifty_clients_who_want_the_same_nights_have_one_winner_for_each_vehicle() {
 }
 
 /// A small generator, so that a failing run can be repeated: the seed is the client's number.
-fn random(state: &mut u64, below: u64) -> u64 {
+pub(crate) fn random(state: &mut u64, below: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
 }
 
-fn march(day: u64) -> String {
+pub(crate) fn march(day: u64) -> String {
     format!("2027-03-{:02}", 1 + day)
 }
 

@@ -9,13 +9,13 @@ fn shared() -> Organization<'static> {
     Server::shared().organization()
 }
 
-fn with_key(organization: &Organization, key: &str, method: &str, path: &str, body: &Value) -> Reply {
+pub(crate) fn with_key(organization: &Organization, key: &str, method: &str, path: &str, body: &Value) -> Reply {
     organization.call_with(method, path, &[("Idempotency-Key", key)], body)
 }
 
 /// The second answer is the first one again, byte for byte, and says so.
 #[track_caller]
-fn replays(first: &Reply, second: &Reply) {
+pub(crate) fn replays(first: &Reply, second: &Reply) {
     assert_eq!(first.header("idempotent-replayed"), None, "the first answer is no replay");
     assert_eq!(second.header("idempotent-replayed"), Some("true"), "{}", second.text());
     assert_eq!((second.status, second.text()), (first.status, first.text()));
@@ -23,7 +23,7 @@ fn replays(first: &Reply, second: &Reply) {
     assert_ne!(second.header("request-id"), first.header("request-id"), "each request has an id of its own");
 }
 
-fn vehicles(organization: &Organization) -> Vec<Value> {
+pub(crate) fn vehicles(organization: &Organization) -> Vec<Value> {
     organization.get("/v1/vehicles?limit=100").ok()["data"].as_array().expect("a list").clone()
 }
 
@@ -98,15 +98,17 @@ fn another_request_with_a_used_key_is_refused_and_has_no_effect() {
     assert_eq!(organization.get(&path).ok()["name"], "First");
 }
 
-/// Sends one request from twenty threads at once: one is first, the others replay it or are told to come back.
-fn race(organization: &Organization, key: &str, method: &str, path: &str, body: &Value) -> Vec<Reply> {
+/// Sends one request from twenty threads at once, by way of all these servers: one is first, the others replay it or are
+/// told to come back.
+pub(crate) fn race(organizations: &[&Organization], key: &str, method: &str, path: &str, body: &Value) -> Vec<Reply> {
     const CLIENTS: usize = 20;
     let (start, answers) = (Barrier::new(CLIENTS), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..CLIENTS {
-            scope.spawn(|| {
+        for client in 0..CLIENTS {
+            let (start, answers) = (&start, &answers);
+            scope.spawn(move || {
                 start.wait();
-                let reply = with_key(organization, key, method, path, body);
+                let reply = with_key(organizations[client % organizations.len()], key, method, path, body);
                 answers.lock().unwrap().push(reply);
             });
         }
@@ -129,9 +131,9 @@ fn twenty_requests_at_once_with_one_key_have_one_effect() {
     let organization = shared();
     for round in 0..15 {
         let key = format!("race-{round}");
-        let done = race(&organization, &key, "POST", "/v1/vehicles", &json!({"name": key}));
+        let done = race(&[&organization], &key, "POST", "/v1/vehicles", &json!({"name": key}));
         let path = format!("/v1/vehicles/{}", done[0].id());
-        race(&organization, &format!("patch-{round}"), "PATCH", &path, &json!({"year": 2000 + round}));
+        race(&[&organization], &format!("patch-{round}"), "PATCH", &path, &json!({"year": 2000 + round}));
         assert_eq!(organization.get(&path).header("etag"), Some("\"2\""), "changed once");
     }
     assert_eq!(vehicles(&organization).len(), 15);

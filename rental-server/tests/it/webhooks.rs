@@ -94,7 +94,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>, instead: impl Fn
 
 /// All objects of an organization that only operators see, `events` or `deliveries`, newest first.
 #[track_caller]
-fn observed(organization: &Organization, plural: &str, query: &str) -> Vec<Value> {
+pub(crate) fn observed(organization: &Organization, plural: &str, query: &str) -> Vec<Value> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {
         let path = format!("/admin/v1/organizations/{}/{plural}?limit=100{query}{cursor}", organization.id);

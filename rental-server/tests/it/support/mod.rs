@@ -211,6 +211,11 @@ pub(crate) struct Organization<'s> {
 }
 
 impl Organization<'_> {
+    /// The same organization, asked by way of another server on its database.
+    pub(crate) fn by_way_of<'s>(&self, server: &'s Server) -> Organization<'s> {
+        Organization { server, id: self.id.clone(), read: self.read.clone(), write: self.write.clone() }
+    }
+
     /// One request with the read_write key and a JSON body (`Value::Null` for none).
     pub(crate) fn call(&self, method: &str, path: &str, body: &Value) -> Reply {
         self.call_with(method, path, &[], body)

@@ -2,22 +2,20 @@
 
 use super::{PRIVATE, act, hook, observed, wait_for, wait_for_deliveries};
 use crate::support::{
-    Organization, Server, database,
+    Connection, Organization, Server, database,
     receiver::{Act, Receiver, Seen},
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 /// So many servers on a new database.
 fn servers<const N: usize>(flags: &[&str]) -> Option<[Server; N]> {
     let url = database()?;
     let flags: Vec<&str> = [PRIVATE].iter().chain(flags).copied().collect();
     Some([(); N].map(|()| Server::start_on(&url, &flags)))
-}
-
-fn by_way_of<'s>(server: &'s Server, organization: &Organization<'_>) -> Organization<'s> {
-    let Organization { id, read, write, .. } = organization;
-    Organization { server, id: id.clone(), read: read.clone(), write: write.clone() }
 }
 
 /// How often each event came.
@@ -46,11 +44,11 @@ fn each_event_of_any_server_comes_once_to_each_endpoint() {
     receivers.iter().for_each(|receiver| drop(hook(&before, receiver)));
     // These two find the endpoints when they start.
     let servers = [&first, &start(), &start()];
-    let here = by_way_of(servers[0], &before);
+    let here = before.by_way_of(servers[0]);
     wait_until_served(&here, &receivers);
     std::thread::scope(|scope| {
         for server in servers {
-            let organization = by_way_of(server, &here);
+            let organization = here.by_way_of(server);
             scope.spawn(move || {
                 for n in 0..40 {
                     organization.post("/v1/leads", &json!({"source_channel": n.to_string()})).ok();
@@ -84,6 +82,42 @@ fn endpoints_of_a_server_that_is_killed_are_taken_over_and_no_event_is_lost() {
     }
     for receiver in &receivers {
         receiver.wait_until("all 31 events", |seen| times(seen).len() == 31);
+    }
+}
+
+/// How many deliveries this server has made: the counter of its own attempts.
+fn delivered_by(server: &Server) -> u64 {
+    let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+    let line = page.lines().find_map(|line| line.strip_prefix("rental_webhook_attempts_delivered_total "));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("no count in {page}"))
+}
+
+/// The bound is that of the design, 10 s without a beat and up to 2 s to look, and as much again for a busy machine.
+#[test]
+fn the_owner_of_an_endpoint_is_killed_and_another_server_delivers_soon() {
+    let Some(servers) = servers::<3>(&[]) else { return };
+    let (mut alive, receiver) = (Vec::from_iter(&servers), Receiver::start());
+    let here = servers[0].organization();
+    hook(&here, &receiver);
+    wait_until_served(&here, std::slice::from_ref(&receiver));
+    for _ in 0..2 {
+        let before: Vec<u64> = alive.iter().map(|server| delivered_by(server)).collect();
+        let seen = receiver.count();
+        here.by_way_of(alive[0]).post("/v1/leads", &json!({})).ok();
+        receiver.wait_for(seen + 1);
+        let grown = || alive.iter().zip(&before).position(|(server, before)| delivered_by(server) > *before);
+        let owner = wait_for("the delivery to be counted", grown, String::new);
+        let victim = alive.remove(owner);
+        victim.signal("KILL");
+        let killed = Instant::now();
+        victim.wait_until_gone();
+        let last = receiver.count();
+        let lead = here.by_way_of(alive[0]).post("/v1/leads", &json!({})).id();
+        let seen = receiver.wait_for(last + 1);
+        let after = seen[last].began.duration_since(killed);
+        println!("another server delivered {after:?} after the kill of the one that sent before");
+        assert_eq!(seen[last].json()["data"]["id"], json!(lead));
+        assert!(after < Duration::from_secs(24), "{after:?}");
     }
 }
 
@@ -124,14 +158,14 @@ fn what_one_server_changes_about_an_endpoint_its_sender_heeds() {
             || {
                 let before = (target.count(), other.count());
                 here.post("/v1/leads", &json!({})).ok();
-                std::thread::sleep(std::time::Duration::from_millis(300));
+                std::thread::sleep(Duration::from_millis(300));
                 (target.count() > before.0 && other.count() == before.1).then_some(())
             },
             String::new,
         );
     }
     act(&second, &hook, "disable", &Value::Null).ok();
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(3));
     let before = old.count();
     here.post("/v1/leads", &json!({})).ok();
     super::quiet_while();
@@ -147,7 +181,7 @@ fn twenty_failures_disable_an_endpoint_once_whoever_saw_them() {
     let receiver = Receiver::with(|_, _| Act::Status(500));
     let hook = hook(&here, &receiver);
     for server in servers.iter().cycle().take(6) {
-        by_way_of(server, &here).post("/v1/leads", &json!({})).ok();
+        here.by_way_of(server).post("/v1/leads", &json!({})).ok();
     }
     let state = || servers[1].admin("GET", &format!("/admin/v1/webhook_endpoints/{}", hook.id), &Value::Null).ok();
     wait_for("the endpoint to be disabled", || (state()["status"] == "disabled").then_some(()), || state().to_string());
