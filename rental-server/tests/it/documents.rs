@@ -13,7 +13,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -21,6 +21,7 @@ const DOCUMENTS: [&str; 10] = [
     "docs/api.md",
     "docs/imports.md",
     "docs/operating.md",
+    "docs/postgresql.md",
     "docs/spec.md",
     "docs/decisions.md",
     "rental-webhook-verify/README.md",

@@ -1,14 +1,16 @@
 //! Runs the `sh` blocks of the documents as a reader would: in order, in one shell.
 //!
 //! The word after `sh` says where: `demo` on the demo server, `own` on a new one, `ignore` nowhere; with `cli`, and for
-//! `own`, `rental-cli` must be built. Numbers are the statuses of the answers other than 200, in order. Every line of a
+//! `own`, `rental-cli` must be built; `postgres` starts its servers itself, beside a PostgreSQL. Numbers are the statuses of the answers other than 200, in order. Every line of a
 //! `text` block stands in what the block before it printed.
 
 use super::read;
+use crate::support::Cluster;
 use std::{
     collections::HashMap,
     fs,
     io::{BufRead, BufReader, Write},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -99,7 +101,7 @@ impl Block {
             "demo" => kind == Kind::Demo,
             "demo cli" => kind == Kind::Demo && with_cli,
             "own" => kind == Kind::Own && with_cli,
-            "ignore" => false,
+            "ignore" | "postgres" => false,
             other => panic!("`sh {other}`: say where these commands run\n{}", self.commands),
         }
     }
@@ -209,6 +211,36 @@ fn the_examples_for_api_users_work_when_pasted() {
 #[test]
 fn the_examples_for_operators_work_when_pasted() {
     check("docs/operating.md", Kind::Own);
+}
+
+/// Its commands start and stop servers, so the shell has them all.
+#[test]
+fn the_move_to_postgresql_works_when_pasted() {
+    let mut programs = ["bash", "curl", "psql"].map(PathBuf::from).into_iter().chain([binaries().join("rental-cli")]);
+    let Some(cluster) = programs.all(|program| runs(&program)).then(Cluster::shared).flatten() else { return };
+    let document = "docs/postgresql.md";
+    let text = read(document);
+    let all = blocks(&text);
+    let meant: Vec<&Block> = all.iter().filter(|block| block.place == "postgres").collect();
+    let mut script = String::from("trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT\n");
+    meant.iter().for_each(|block| script += &block.commands);
+    script = script.replace("postgres://rental@localhost/rental", &format!("'{}'", cluster.database()));
+    for port in ["8081", "8082"] {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+        script = script.replace(port, &free.port().to_string());
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = format!("{}:{}", binaries().display(), std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("bash");
+    shell.args(["-euo", "pipefail", "-c", &script]).current_dir(directory.path()).env_clear().env("PATH", path);
+    let ended = shell.stdin(Stdio::null()).output().expect("bash runs");
+    let printed = String::from_utf8(ended.stdout).expect("text");
+    assert!(ended.status.success(), "{}\n{printed}\n{}", ended.status, String::from_utf8_lossy(&ended.stderr));
+    let shown: Vec<&String> = meant.iter().flat_map(|block| &block.shown).collect();
+    assert!(meant.len() == 2 && shown.len() == 2, "the page has other blocks now");
+    assert!(shown.iter().all(|line| printed.contains(line.trim())), "{shown:?}\n{printed}");
+    // Both servers, and the one of before.
+    assert_eq!(printed.matches("\"name\":\"White Tesla\"").count(), 3, "{printed}");
 }
 
 #[test]
