@@ -46,8 +46,8 @@ struct Keyed<'r, B> {
     call: &'r Call,
     collection: &'static Collection,
     body: Option<B>,
-    /// The body, once it was read.
-    read: Option<Bytes>,
+    /// The body, once it was read, or why it could not be.
+    read: Option<Result<Bytes, Problem>>,
     /// What the rate limit says, once it was asked.
     verdict: Option<(Limit, Verdict)>,
 }
@@ -83,9 +83,9 @@ impl<B: BodyStream> Keyed<'_, B> {
 
     async fn write(&mut self, app: &App, store: &dyn Store, organization: &Organization) -> Handled {
         if let Some(body) = self.body.take() {
-            self.read = Some(read(app, self.call, body).await?);
+            self.read = Some(read(app, self.call, body).await);
         }
-        let bytes = self.read.clone().unwrap_or_default();
+        let bytes = self.read.clone().unwrap_or_else(|| Ok(Bytes::new()))?;
         let target = (store, organization, self.collection);
         match self.found.endpoint.action {
             Action::Create => create(app, target, self.call, &bytes).await,

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
 /// Whatever a request is refused for: what the core says, and what only HTTP knows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Problem {
     Core(Error),
     /// The admin token is wrong.

@@ -215,6 +215,31 @@ fn a_plan_that_one_server_changed_counts_on_each_whatever_the_request_is() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What was remembered is out of date, but nothing is refused for it: the request begins anew and ends as any other.
+#[test]
+fn a_change_that_takes_nothing_away_leaves_every_answer_as_it_is() {
+    let Some(servers) = three() else { return };
+    let foreign = servers[0].organization().vehicle(json!({}));
+    let (all, mut wrong) = (everywhere(&servers, &servers[0].organization()), Vec::new());
+    let mut requests = requests(&all[0], &foreign);
+    requests.push((413, ask(With::Write, "POST", "/v1/vehicles", "x".repeat(2 << 20).leak())));
+    for (n, (status, ask)) in requests.into_iter().enumerate() {
+        for server in [n, n + 1, n + 2] {
+            for with in [With::Read, With::Write] {
+                assert_eq!(self::ask(with, "GET", "/v1/customers?limit=1", "").send(&all[server % 3]).status, 200);
+            }
+            let path = format!("/admin/v1/organizations/{}", all[0].id);
+            let name = json!({"name": format!("Number {n} {server}")});
+            all[(server + 1) % 3].server.admin("PATCH", &path, &name).ok();
+            let reply = ask.send(&all[server % 3]);
+            if reply.status != status && (status, reply.status) != (304, 200) {
+                wrong.push(format!("{ask:?}: {} {}", reply.status, reply.text()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn a_key_that_one_server_made_works_on_the_others_at_once() {
     let Some(servers) = three() else { return };
