@@ -23,8 +23,8 @@ use std::{
 
 /// Whether a file is being opened.
 pub(crate) static OPENING: AtomicBool = AtomicBool::new(false);
-/// A call on a database can take six times its longest single wait: it ends before the request does.
-const WAITS: u32 = 6;
+/// A call on a database can take eight times its longest single wait: it ends before the request does.
+const WAITS: u32 = 8;
 /// The longest single wait, however long requests may take.
 const MOST_PATIENCE: Duration = Duration::from_secs(10);
 

@@ -81,6 +81,15 @@ impl Gate {
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// What is remembered of this one key holds no more, unless somebody has read it anew meanwhile.
+    pub(crate) fn forget_pass(&self, presented: &str, pass: &Arc<Pass>) {
+        let Some(hash) = access::key_hash(presented) else { return };
+        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+        if seen.get(&hash[..16]).is_some_and(|entry| Arc::ptr_eq(&entry.pass, pass)) {
+            seen.remove(&hash[..16]);
+        }
+    }
+
     /// Who presents this key, and whether that has to be confirmed. Whether the request is allowed is
     /// [`Principal::authorize`]'s to say.
     pub(crate) async fn open(

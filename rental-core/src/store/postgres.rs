@@ -1,6 +1,6 @@
 //! The engine for several servers: one table in PostgreSQL, or in what speaks its protocol.
 //!
-//! Reads are one statement each, from a pool of connections. Writes go through one task, which takes what is queued and
+//! Reads are one statement each, from a pool of connections; those of single rows share statements. Writes go through one task, which takes what is queued and
 //! commits it together (`writer.rs` says why that is right). Everything has a bound: connections, what is queued, and each
 //! wait for the database. After a restart or a fail-over of the database the engine goes on by itself; what could not
 //! be served meanwhile was [`StoreError::Unavailable`].
@@ -80,7 +80,7 @@ const FOLLOW_FALLING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
 pub struct Settings {
     /// Names this server among those on the same database: another one at every start.
     pub writer: Uuid,
-    /// The longest single wait for the database. A call can take six times as long when everything goes wrong.
+    /// The longest single wait for the database. A call can take eight times as long when everything goes wrong.
     pub patience: Duration,
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::{Cluster, key, on_postgres, open, runtime};
 use rental_core::store::{Batch, Check, Commit, Key, Store, StoreError, Write, conformance, postgres::Postgres};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 /// Empties one database for each case; making a new one takes too long.
 fn emptied<'a>(cluster: &'a Cluster, runtime: &'a tokio::runtime::Runtime) -> impl Fn() -> Postgres + 'a {
@@ -150,6 +150,46 @@ fn more_than_the_queue_holds_is_refused_at_once() {
         }
         // The writer may have made some room meanwhile.
         assert!((1..=17).contains(&busy), "64 MB fit, {busy} of 80 were refused");
+    });
+}
+
+/// Adds one to a row, beside checks of every kind.
+async fn add_one(store: &Postgres) {
+    let [row, there, absent] = ["row", "there", "absent"].map(key);
+    let found = store.get(&[row.clone(), there.clone()]).await.unwrap();
+    let mut batch = Batch::default();
+    batch.checks.extend([Check::Present(there.clone()), Check::At(there, 1), Check::Absent(absent)]);
+    batch.replace(row, found[0].as_ref().map_or(0, |row| row.revision), "one more".into());
+    assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+}
+
+/// Plans of statements are kept, and autovacuum does not come at once.
+#[test]
+fn rows_are_looked_up_in_a_table_that_has_grown_since_it_was_analyzed() {
+    on_postgres(|cluster| async {
+        let url = cluster.database();
+        let name = url.split(['/', '?']).nth(3).expect("a name");
+        let store = open(&url).await;
+        let mut first = Batch::default();
+        ["row", "there"].into_iter().for_each(|name| first.insert(key(name), "first".into()));
+        assert_eq!(store.commit(first).await, Ok(Commit::Applied));
+        let grow = |from: u32, to: u32| {
+            let rows = format!("SELECT decode(md5(n::text), 'hex'), 1, '' FROM generate_series({from}, {to}) n");
+            cluster.sql(name, &format!("INSERT INTO rental.rows {rows}"));
+        };
+        grow(1, 20);
+        cluster.sql(name, "VACUUM ANALYZE rental.rows");
+        add_one(&store).await;
+        grow(21, 50_000);
+        for _ in 0..20 {
+            add_one(&store).await;
+        }
+        // A session counts what it did after a second at the earliest, when it is used again.
+        tokio::time::sleep(Duration::from_millis(1200)).await;
+        add_one(&store).await;
+        let read = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'rows_pkey'";
+        let read: u64 = cluster.sql(name, read).parse().expect("a number");
+        assert!((20..20_000).contains(&read), "{read} entries of the index were read");
     });
 }
 

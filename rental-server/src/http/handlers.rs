@@ -1,4 +1,4 @@
-//! What each row of the table does: open the gate, read the body, call the core, shape the answer.
+//! What each row of the table does: read the body, call the core, shape the answer.
 
 use crate::{
     app::App,

@@ -25,8 +25,9 @@ use warp::http::HeaderName;
 pub(super) async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
     let mut request =
         Keyed { found, call, collection: collection(found)?, body: Some(body), read: None, verdict: None };
+    let presented = presented(call)?;
     loop {
-        let (pass, confirm) = app.gate.open(app.store(), presented(call)?, call.moment.now()).await?;
+        let (pass, confirm) = app.gate.open(app.store(), presented, call.moment.now()).await?;
         if !confirm {
             return request.handle(app, app.store(), &pass).await;
         }
@@ -36,11 +37,11 @@ pub(super) async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, ca
             return handled;
         }
         // Another server has changed the key or the organization; nothing was committed or answered.
-        app.gate.forget();
+        app.gate.forget_pass(presented, &pass);
     }
 }
 
-/// A request with an API key, which may be handled twice.
+/// A request with an API key, which may be handled more than once.
 struct Keyed<'r, B> {
     found: &'r Found<'r, 'r>,
     call: &'r Call,

@@ -2,8 +2,7 @@
 //!
 //! Nearly always the store is as the batches expect, because they were prepared from it a moment ago. So a group is
 //! decided on what its batches expect ([`Expectations::of`]), and its statements are such that the database tells whether
-//! that was right: rows taken for new are inserted plainly, rows with a known revision are updated where they have it, and
-//! what else is expected is looked at beside them.
+//! that was right: rows taken for new are inserted plainly, and what else is expected is looked at before them.
 
 use crate::store::{Batch, Check, Commit, Key, Revision, Write};
 use bytes::Bytes;
@@ -120,14 +119,11 @@ const PRESENT: i64 = -2;
 pub(super) struct Plan<'b> {
     /// Rows that are not there.
     pub(super) new: Rows<'b>,
-    /// Rows that are there, and the revisions that they have.
-    pub(super) changed: Rows<'b>,
-    pub(super) before: Vec<i64>,
-    /// Rows of which nothing is known.
+    /// Rows that may be there.
     pub(super) other: Rows<'b>,
     /// Keys that go.
     pub(super) gone: Vec<&'b [u8]>,
-    /// What has to be looked at, because no statement that writes tells: the revision, [`ABSENT`] or [`PRESENT`].
+    /// What has to be looked at first, because no statement that writes tells: the revision, [`ABSENT`] or [`PRESENT`].
     pub(super) guards: Vec<(&'b [u8], i64)>,
 }
 
@@ -140,10 +136,6 @@ impl<'b> Plan<'b> {
         for (&key, write) in &decided.writes {
             match (write, expectations.0.get(key)) {
                 (Some((revision, value)), Some(Expected::Absent)) => plan.new.push(key, *revision, value),
-                (Some((revision, value)), Some(Expected::At(before))) => {
-                    plan.changed.push(key, *revision, value);
-                    plan.before.push(before.cast_signed());
-                }
                 // Whatever is named after something new is new as well, such as its index entries. If not, that shows.
                 (Some((revision, value)), None) if name(key).is_some_and(|name| names.contains(name)) => {
                     plan.new.push(key, *revision, value);
@@ -153,7 +145,7 @@ impl<'b> Plan<'b> {
             }
         }
         for (key, expected) in &expectations.0 {
-            let told = *expected != Expected::Present && matches!(decided.writes.get(key), Some(Some(_)));
+            let told = *expected == Expected::Absent && matches!(decided.writes.get(key), Some(Some(_)));
             if !told {
                 let expected = match expected {
                     Expected::Absent => ABSENT,
@@ -167,7 +159,7 @@ impl<'b> Plan<'b> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        [&self.new.keys, &self.changed.keys, &self.other.keys, &self.gone].iter().all(|keys| keys.is_empty())
+        [&self.new.keys, &self.other.keys, &self.gone].iter().all(|keys| keys.is_empty())
     }
 }
 
@@ -221,9 +213,7 @@ mod tests {
             let expectations = Expectations::of(&batches);
             let decided = decide(&batches, |key| expectations.revision(key));
             let plan = Plan::of(&decided, &expectations);
-            let changed = plan.changed.keys.iter().zip(&plan.before);
             let confirmed = plan.new.keys.iter().all(|key| revision(key).is_none())
-                && changed.clone().all(|(key, before)| revision(key) == Some(before.cast_unsigned()))
                 && plan.guards.iter().all(|(key, expected)| match *expected {
                     ABSENT => revision(key).is_none(),
                     PRESENT => revision(key).is_some(),
@@ -242,7 +232,7 @@ mod tests {
             });
             prop_assert!(confirmed || guessed || !right);
             // Every write is in one statement, once.
-            let all = [&plan.new.keys, &plan.changed.keys, &plan.other.keys, &plan.gone].map(|keys| keys.len());
+            let all = [&plan.new.keys, &plan.other.keys, &plan.gone].map(|keys| keys.len());
             prop_assert_eq!(all.iter().sum::<usize>(), decided.writes.len());
         }
     }

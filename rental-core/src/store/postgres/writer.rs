@@ -31,7 +31,7 @@ use std::{
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc::Receiver, oneshot},
-    time::{error::Elapsed, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 /// Most batches in one commit.
@@ -89,7 +89,9 @@ enum Failed {
 pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
     while let Some(first) = jobs.recv().await {
         let turn = writer.begin().await;
-        let group = gather(first, &mut jobs);
+        // Whoever came while the first one waited in vain has its own time to wait.
+        let most = if matches!(turn, Err(Trouble::Refused(_))) { 1 } else { GROUP };
+        let group = gather(first, &mut jobs, most);
         let batches: Vec<&Batch> = group.iter().map(|job| &job.batch).collect();
         let outcomes = writer.commit(turn, &batches).await;
         for (job, outcome) in group.into_iter().zip(outcomes) {
@@ -99,8 +101,8 @@ pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
     }
 }
 
-/// What waits by now, as much as goes into one commit.
-fn gather(first: Job, jobs: &mut Receiver<Job>) -> Vec<Job> {
+/// What waits by now, as much as goes into one commit and `most` at most.
+fn gather(first: Job, jobs: &mut Receiver<Job>, most: usize) -> Vec<Job> {
     let (mut group, mut bytes, mut next) = (Vec::new(), 0, Some(first));
     while let Some(job) = next {
         bytes += job.room.num_permits();
@@ -108,7 +110,7 @@ fn gather(first: Job, jobs: &mut Receiver<Job>) -> Vec<Job> {
         if !job.answer.is_closed() && !job.claimed.swap(true, Ordering::AcqRel) {
             group.push(job);
         }
-        next = if group.len() < GROUP && bytes < GROUP_BYTES { jobs.try_recv().ok() } else { None };
+        next = if group.len() < most && bytes < GROUP_BYTES { jobs.try_recv().ok() } else { None };
     }
     group
 }
@@ -163,10 +165,11 @@ impl Writer {
                 Err(failed) => failed,
             };
             last = match failed {
-                Failed::Unexpected => {
+                Failed::Unexpected if expected => {
                     expected = false;
                     continue;
                 }
+                Failed::Unexpected => Trouble::Refused("the table refuses rows that it has no reason to refuse".into()),
                 Failed::Clean(trouble) => trouble,
                 Failed::Unclear(trouble, commits) => match self.resolve().await {
                     Ok(true) => return Ok(self.count(commits)),
@@ -197,12 +200,12 @@ impl Writer {
         commits.into_iter().map(Ok).collect()
     }
 
-    /// Of what was stale nothing was written either way.
+    /// Of what is stale nothing was written either way; but nobody has confirmed that it is.
     fn unknown(&self, commits: Vec<Commit>, detail: &str) -> Vec<Outcome> {
         self.known.troubled.store(true, Ordering::Relaxed);
         let outcome = |commit| match commit {
             Commit::Applied => Err(StoreError::Unknown(detail.to_owned())),
-            stale @ Commit::Stale(_) => Ok(stale),
+            Commit::Stale(_) => Err(StoreError::Unavailable(detail.to_owned())),
         };
         commits.into_iter().map(outcome).collect()
     }
@@ -250,31 +253,21 @@ impl Writer {
         self.finish(turn, &plan, decided.outcomes).await
     }
 
+    /// Sends what is planned, with the commit.
     async fn finish(&self, turn: Turn, plan: &Plan<'_>, outcomes: Vec<Commit>) -> Result<Vec<Commit>, Failed> {
-        let ended = timeout(self.patience, turn.finish(plan)).await;
-        self.ended(turn.client, ended, outcomes).await
-    }
-
-    /// An attempt whose commit was sent.
-    async fn ended(
-        &self,
-        client: Client,
-        ended: Result<Result<(), Ending>, Elapsed>,
-        outcomes: Vec<Commit>,
-    ) -> Result<Vec<Commit>, Failed> {
-        let trouble = match ended {
+        let trouble = match timeout(self.patience, turn.finish(plan)).await {
             Ok(Ok(())) => return Ok(outcomes),
             // What was sent last has ended the transaction.
             Ok(Err(Ending::Unexpected)) => return Err(Failed::Unexpected),
             Ok(Err(Ending::Clean(trouble))) => {
-                self.end(client, &trouble).await;
+                self.end(turn.client, &trouble).await;
                 return Err(Failed::Clean(trouble));
             }
             Ok(Err(Ending::Unclear(trouble))) => trouble,
             // It took its whole time: there is none left for another attempt.
             Err(_) => Trouble::Refused("the database did not answer a commit in time".into()),
         };
-        discard(client);
+        discard(turn.client);
         Err(Failed::Unclear(trouble, outcomes))
     }
 
