@@ -8,6 +8,7 @@
 //! cargo run --release --locked -p rental-server --example bench -- backlog   memory with a million deliveries that wait
 //! cargo run --release --locked -p rental-server --example bench -- imports   tolls from files, time and memory
 //! cargo run --release --locked -p rental-server --example bench -- postgres  one and three servers beside pgbench
+//! cargo run --release --locked -p rental-server --example bench -- postgres-store  batches without HTTP beside pgbench
 //! ```
 //! A shared machine drifts, so only the ratio within a pair is worth quoting.
 
@@ -40,6 +41,9 @@ fn main() -> Outcome<()> {
     let asked = |name: &str| std::env::args().any(|argument| argument == name);
     if asked("postgres") {
         return postgres::measure();
+    }
+    if asked("postgres-store") {
+        return postgres::measure_store();
     }
     let memory = asked("memory");
     let mut server = Server::start(if memory || asked("backlog") || asked("imports") { "64MB" } else { "256MB" })?;

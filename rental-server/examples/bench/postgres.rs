@@ -1,8 +1,21 @@
 //! One and three servers on a PostgreSQL of their own, beside what `pgbench` reaches on it with inserts of single rows.
 
 use crate::{Outcome, Server, asking, cluster::Cluster, posting, wrk};
+use rental_core::store::{
+    Batch, Check, Commit, Key, Store,
+    postgres::{Address, Postgres, Settings},
+};
 use serde_json::json;
-use std::{path::PathBuf, process::Command, thread};
+use std::{
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Rounds of every measurement, in turn; the first warms up.
 const ROUNDS: usize = 4;
@@ -24,7 +37,7 @@ pub(crate) fn measure() -> Outcome<()> {
         paths.push(format!("/v1/vehicles/{}", made["id"].as_str().unwrap_or_default()));
     }
     let (post, read) = (posting(&vehicle)?, asking(&paths));
-    let name = url.split('?').next().and_then(|url| url.rsplit('/').next()).ok_or("no database")?;
+    let name = name_of(&url)?;
     cluster.sql(name, "CREATE TABLE plain (id bigserial PRIMARY KEY, value text NOT NULL)");
     println!("{:28} {:>10} {:>10} {:>10} {:>26}", "", "pgbench", "1 server", "3 servers", "of pgbench (1 | 3)");
     for (what, script) in [("durable POST", Some(&post)), ("GET one of 1,000", Some(&read)), ("list of 20", None)] {
@@ -56,6 +69,75 @@ pub(crate) fn measure() -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// What the store commits without HTTP before it.
+pub(crate) fn measure_store() -> Outcome<()> {
+    let cluster = Cluster::shared().ok_or("PostgreSQL is not installed")?;
+    let name = new_plain(cluster)?;
+    println!("{:28} {:>10} {:>10} {:>30}", "", "pgbench", "batches", "of pgbench");
+    for tasks in [32, 128] {
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            rounds.push((pgbench(cluster, &name, tasks)?, batches(&cluster.database(), tasks)?));
+        }
+        rounds.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
+        let (plain, alone) = rounds[rounds.len() / 2];
+        println!("{:28} {plain:10.0} {alone:10.0} {:30.2}", format!("batches, {tasks} tasks"), alone / plain);
+    }
+    Ok(())
+}
+
+/// A new database with a table for single rows.
+fn new_plain(cluster: &Cluster) -> Outcome<String> {
+    let url = cluster.database();
+    let name = name_of(&url)?;
+    cluster.sql(name, "CREATE TABLE plain (id bigserial PRIMARY KEY, value text NOT NULL)");
+    Ok(name.to_owned())
+}
+
+fn name_of(url: &str) -> Outcome<&str> {
+    Ok(url.split('?').next().and_then(|url| url.rsplit('/').next()).ok_or("no database")?)
+}
+
+/// Batches a second that the store alone commits: each four rows and three checks, as those of a new vehicle.
+fn batches(url: &str, tasks: u32) -> Outcome<f64> {
+    const TIME: Duration = Duration::from_secs(4);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let address = Address::parse(url)?;
+    let settings = Settings { writer: uuid::Uuid::from_u128(1), patience: Duration::from_secs(5) };
+    let store = runtime.block_on(Postgres::open(&address, None, settings)).map_err(|error| error.to_string())?;
+    let (store, next, began) = (Arc::new(store), Arc::new(AtomicU64::new(1)), Instant::now());
+    let tasks: Vec<_> = (0..tasks)
+        .map(|_| {
+            let (store, next) = (Arc::clone(&store), Arc::clone(&next));
+            runtime.spawn(async move {
+                let mut committed = 0_u32;
+                while began.elapsed() < TIME {
+                    let batch = vehicle(next.fetch_add(1, Ordering::Relaxed));
+                    committed += u32::from(store.commit(batch).await == Ok(Commit::Applied));
+                }
+                committed
+            })
+        })
+        .collect();
+    let committed = runtime.block_on(futures_util::future::try_join_all(tasks))?.into_iter().sum::<u32>();
+    Ok(f64::from(committed) / began.elapsed().as_secs_f64())
+}
+
+/// A record, its event, and an index entry of each.
+fn vehicle(number: u64) -> Batch {
+    let key = |kind: &str, number: u64| {
+        let id = (u128::from(number) << 64).to_be_bytes();
+        Key::from_bytes(&[kind.as_bytes(), &[7; 16], &id].concat())
+    };
+    let mut batch = Batch::default();
+    batch.checks.push(Check::Absent(Key::from_bytes(b"q")));
+    for (record, entry, number) in [("rv", "iv available", number * 2), ("re", "ie vehicle.created", number * 2 + 1)] {
+        batch.insert(key(record, number), vec![b'x'; 500].into());
+        batch.mark(key(entry, number));
+    }
+    batch
 }
 
 /// Requests per second of all these servers at once.
