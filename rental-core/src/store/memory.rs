@@ -24,6 +24,7 @@ fn record(key: &Key, row: &(Revision, Bytes)) -> Record {
     Record { key: key.clone(), revision: row.0, value: row.1.clone() }
 }
 
+/// Said once more than `Check::holds`: the engines are compared with this.
 fn holds(rows: &Rows, check: &Check) -> bool {
     match check {
         Check::At(key, revision) => rows.get(key).is_some_and(|row| row.0 == *revision),

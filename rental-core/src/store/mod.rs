@@ -55,6 +55,16 @@ impl Check {
             Self::At(key, _) | Self::Present(key) | Self::Absent(key) => key,
         }
     }
+
+    /// Whether it holds for a key with this revision, or without a value.
+    #[cfg(any(feature = "redb", feature = "postgres"))]
+    pub(crate) fn holds(&self, found: Option<Revision>) -> bool {
+        match self {
+            Self::At(_, revision) => found == Some(*revision),
+            Self::Present(_) => found.is_some(),
+            Self::Absent(_) => found.is_none(),
+        }
+    }
 }
 
 /// One change of one key.

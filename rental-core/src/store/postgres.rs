@@ -1,9 +1,9 @@
 //! The engine for several servers: one table in PostgreSQL, or in what speaks its protocol.
 //!
-//! Reads are one statement each, from a pool of connections; those of single rows share statements. Writes go through one task, which takes what is queued and
-//! commits it together (`writer.rs` says why that is right). Everything has a bound: connections, what is queued, and each
-//! wait for the database. After a restart or a fail-over of the database the engine goes on by itself; what could not
-//! be served meanwhile was [`StoreError::Unavailable`].
+//! Reads are one statement each, from a pool of connections; those of single rows share statements (`reader.rs`). Writes
+//! go through one task, which takes what is queued and commits it together (`writer.rs` says why that is right). Everything
+//! has a bound: connections, what is queued, and each wait for the database. After a restart or a fail-over of the database
+//! the engine goes on by itself; what could not be served meanwhile was [`StoreError::Unavailable`].
 //!
 //! Nothing in here needs PostgreSQL itself: plain tables, no extension, no advisory lock, no notification.
 
@@ -86,18 +86,17 @@ pub struct Settings {
 
 /// A store in a database that other servers use as well.
 pub struct Postgres {
-    readers: Readers,
+    connections: Connections,
     reader: Arc<Reader>,
     queue: Option<Sender<Job>>,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
     known: Arc<Known>,
-    patience: Duration,
 }
 
 /// Connections for reads.
 #[derive(Clone)]
-struct Readers {
+struct Connections {
     pool: Pool,
     patience: Duration,
 }
@@ -123,15 +122,14 @@ impl Postgres {
         let known = Arc::<Known>::default();
         let pool = link::pool(address, roots, 1, patience).map_err(&failed)?;
         let writer = Writer { pool, id: id.as_bytes().to_vec(), number: 0, patience, known: Arc::clone(&known) };
-        let readers = Readers { pool: readers, patience };
+        let connections = Connections { pool: readers, patience };
         Ok(Self {
-            reader: Reader::new(readers.clone()),
-            readers,
+            reader: Reader::new(connections.clone()),
+            connections,
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE_BYTES)),
             writer: Some(tokio::spawn(writer::run(writer, jobs))),
             known,
-            patience,
         })
     }
 
@@ -147,7 +145,7 @@ impl Postgres {
     /// # Errors
     /// The database cannot serve.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        Snapshot::take(&self.readers.pool, self.patience).await
+        Snapshot::take(&self.connections.pool, self.connections.patience).await
     }
 
     /// Makes views in the schema `rental`: name and statement of each.
@@ -155,7 +153,7 @@ impl Postgres {
     /// # Errors
     /// Why one could not be made; those before it are.
     pub async fn make_views(&self, views: &[(&str, &str)]) -> Result<(), String> {
-        views::make(&self.readers.pool, self.patience, views).await
+        views::make(&self.connections.pool, self.connections.patience, views).await
     }
 
     /// Finishes what is queued.
@@ -175,10 +173,10 @@ impl Postgres {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         if !span.follow {
             let sql = if span.order == Order::Ascending { RISING } else { FALLING };
-            return self.readers.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
+            return self.connections.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
         }
         let sql = if span.order == Order::Ascending { FOLLOW_RISING } else { FOLLOW_FALLING };
-        let rows = self.readers.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
+        let rows = self.connections.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
         let followed = |row: &Row| {
             let entry = Key::from_bytes(row.try_get(0).map_err(|error| foreign(&error))?);
             let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
@@ -209,7 +207,12 @@ impl Postgres {
         if self.known.troubled.load(Ordering::Relaxed) {
             return self.commit(Batch::default()).await.map(drop);
         }
-        match self.readers.read("SHOW transaction_read_only", &[]).await?.first().map(|row| row.try_get::<_, String>(0))
+        match self
+            .connections
+            .read("SHOW transaction_read_only", &[])
+            .await?
+            .first()
+            .map(|row| row.try_get::<_, String>(0))
         {
             Some(Ok(answer)) if answer == "off" => Ok(()),
             _ => Err(StoreError::Unavailable("the database is read-only".into())),
@@ -217,7 +220,7 @@ impl Postgres {
     }
 }
 
-impl Readers {
+impl Connections {
     /// One statement, on another connection if the first one turns out to be gone.
     async fn read(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
         let mut last = None;
@@ -261,7 +264,7 @@ impl Store for Postgres {
         let queued = self.enqueue(batch);
         Box::pin(async move {
             let (claimed, mut outcome) = queued?;
-            let ended = match timeout(self.patience, &mut outcome).await {
+            let ended = match timeout(self.connections.patience, &mut outcome).await {
                 Ok(ended) => ended,
                 Err(_) if !claimed.swap(true, Ordering::AcqRel) => {
                     return Err(StoreError::Unavailable("the database did not take a write in time".into()));

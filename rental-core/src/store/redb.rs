@@ -19,7 +19,7 @@ pub use care::{Compacted, RestoreError, Restored, compact, restore};
 pub use look::{Closed, Found};
 pub use snapshot::Snapshot;
 
-use crate::store::{Answer, Batch, Check, Commit, Key, Order, Record, Span, Store, StoreError, Write};
+use crate::store::{Answer, Batch, Commit, Key, Order, Record, Span, Store, StoreError, Write};
 use arc_swap::ArcSwap;
 use redb::{Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::{
@@ -317,12 +317,7 @@ fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -
         let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;
         let revision =
             stored.map(|stored| row::split(check.key(), stored.value()).map(|(revision, _)| revision)).transpose()?;
-        let holds = match &check {
-            Check::At(_, expected) => revision == Some(*expected),
-            Check::Present(_) => revision.is_some(),
-            Check::Absent(_) => revision.is_none(),
-        };
-        if !holds {
+        if !check.holds(revision) {
             return Ok(Commit::Stale(check.key().clone()));
         }
     }

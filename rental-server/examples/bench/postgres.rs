@@ -19,6 +19,8 @@ use std::{
 
 /// Rounds of every measurement, in turn; the first warms up.
 const ROUNDS: usize = 4;
+/// The table of pgbench.
+const PLAIN: &str = "CREATE TABLE plain (id bigserial PRIMARY KEY, value text NOT NULL)";
 /// Vehicles that are read in turn.
 const VEHICLES: usize = 1000;
 
@@ -38,7 +40,7 @@ pub(crate) fn measure() -> Outcome<()> {
     }
     let (post, read) = (posting(&vehicle)?, asking(&paths));
     let name = name_of(&url)?;
-    cluster.sql(name, "CREATE TABLE plain (id bigserial PRIMARY KEY, value text NOT NULL)");
+    cluster.sql(name, PLAIN);
     println!("{:28} {:>10} {:>10} {:>10} {:>26}", "", "pgbench", "1 server", "3 servers", "of pgbench (1 | 3)");
     for (what, script) in [("durable POST", Some(&post)), ("GET one of 1,000", Some(&read)), ("list of 20", None)] {
         for connections in [32, 128] {
@@ -52,19 +54,14 @@ pub(crate) fn measure() -> Outcome<()> {
                     rounds.push([plain, single, all]);
                 }
             }
-            let middle = |of: fn(&[f64; 3]) -> f64| {
-                let mut values: Vec<f64> = rounds.iter().map(of).collect();
-                values.sort_by(f64::total_cmp);
-                values[values.len() / 2]
-            };
             println!(
                 "{:28} {:10.0} {:10.0} {:10.0} {:19.2} | {:.2}",
                 format!("{what}, c={connections}"),
-                middle(|round| round[0]),
-                middle(|round| round[1]),
-                middle(|round| round[2]),
-                middle(|round| round[1] / round[0]),
-                middle(|round| round[2] / round[0]),
+                middle(&rounds, |round| round[0]),
+                middle(&rounds, |round| round[1]),
+                middle(&rounds, |round| round[2]),
+                middle(&rounds, |round| round[1] / round[0]),
+                middle(&rounds, |round| round[2] / round[0]),
             );
         }
     }
@@ -74,26 +71,34 @@ pub(crate) fn measure() -> Outcome<()> {
 /// What the store commits without HTTP before it.
 pub(crate) fn measure_store() -> Outcome<()> {
     let cluster = Cluster::shared().ok_or("PostgreSQL is not installed")?;
-    let name = new_plain(cluster)?;
-    println!("{:28} {:>10} {:>10} {:>30}", "", "pgbench", "batches", "of pgbench");
+    let url = cluster.database();
+    let name = name_of(&url)?;
+    cluster.sql(name, PLAIN);
+    println!("{:28} {:>10} {:>10} {:>12}", "", "pgbench", "batches", "of pgbench");
     for tasks in [32, 128] {
         let mut rounds = Vec::new();
-        for _ in 0..ROUNDS {
-            rounds.push((pgbench(cluster, &name, tasks)?, batches(&cluster.database(), tasks)?));
+        for round in 0..ROUNDS {
+            let measured = [pgbench(cluster, name, tasks)?, batches(&cluster.database(), tasks)?];
+            if round > 0 {
+                rounds.push(measured);
+            }
         }
-        rounds.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
-        let (plain, alone) = rounds[rounds.len() / 2];
-        println!("{:28} {plain:10.0} {alone:10.0} {:30.2}", format!("batches, {tasks} tasks"), alone / plain);
+        println!(
+            "{:28} {:10.0} {:10.0} {:12.2}",
+            format!("{tasks} tasks"),
+            middle(&rounds, |round| round[0]),
+            middle(&rounds, |round| round[1]),
+            middle(&rounds, |round| round[1] / round[0]),
+        );
     }
     Ok(())
 }
 
-/// A new database with a table for single rows.
-fn new_plain(cluster: &Cluster) -> Outcome<String> {
-    let url = cluster.database();
-    let name = name_of(&url)?;
-    cluster.sql(name, "CREATE TABLE plain (id bigserial PRIMARY KEY, value text NOT NULL)");
-    Ok(name.to_owned())
+/// The median of a figure of each round.
+fn middle<const N: usize>(rounds: &[[f64; N]], of: fn(&[f64; N]) -> f64) -> f64 {
+    let mut values: Vec<f64> = rounds.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 fn name_of(url: &str) -> Outcome<&str> {

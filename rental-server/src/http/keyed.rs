@@ -24,7 +24,7 @@ use warp::http::HeaderName;
 /// Serves a request that needs an API key.
 pub(super) async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
     let mut request =
-        Keyed { found, call, collection: collection(found)?, body: Some(body), read: None, verdict: None };
+        Keyed { found, call, collection: collection(found)?, body: Some(body), read: Ok(Bytes::new()), verdict: None };
     let presented = presented(call)?;
     loop {
         let (pass, confirm) = app.gate.open(app.store(), presented, call.moment.now()).await?;
@@ -46,9 +46,10 @@ struct Keyed<'r, B> {
     found: &'r Found<'r, 'r>,
     call: &'r Call,
     collection: &'static Collection,
+    /// The body, until it is read.
     body: Option<B>,
-    /// The body, once it was read, or why it could not be.
-    read: Option<Result<Bytes, Problem>>,
+    /// What the body came to once it was read.
+    read: Result<Bytes, Problem>,
     /// What the rate limit says, once it was asked.
     verdict: Option<(Limit, Verdict)>,
 }
@@ -84,9 +85,9 @@ impl<B: BodyStream> Keyed<'_, B> {
 
     async fn write(&mut self, app: &App, store: &dyn Store, organization: &Organization) -> Handled {
         if let Some(body) = self.body.take() {
-            self.read = Some(read(app, self.call, body).await);
+            self.read = read(app, self.call, body).await;
         }
-        let bytes = self.read.clone().unwrap_or_else(|| Ok(Bytes::new()))?;
+        let bytes = self.read.clone()?;
         let target = (store, organization, self.collection);
         match self.found.endpoint.action {
             Action::Create => create(app, target, self.call, &bytes).await,

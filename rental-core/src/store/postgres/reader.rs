@@ -4,7 +4,7 @@
 //! comes while all lanes are at work is asked together by the next one that is done. Every call still reads from one
 //! snapshot, that of its statement, which begins after the call: it sees every commit that was answered before.
 
-use super::{GET, QUEUE, Readers, record, unanswered};
+use super::{Connections, GET, QUEUE, record, unanswered};
 use crate::store::{Key, Record, StoreError};
 use std::{
     collections::VecDeque,
@@ -21,7 +21,7 @@ type Found = Result<Vec<Option<Record>>, StoreError>;
 
 /// Shares statements between callers.
 pub(super) struct Reader {
-    readers: Readers,
+    connections: Connections,
     state: Mutex<State>,
 }
 
@@ -39,8 +39,8 @@ struct Ask {
 }
 
 impl Reader {
-    pub(super) fn new(readers: Readers) -> Arc<Self> {
-        Arc::new(Self { readers, state: Mutex::default() })
+    pub(super) fn new(connections: Connections) -> Arc<Self> {
+        Arc::new(Self { connections, state: Mutex::default() })
     }
 
     /// These rows, in the order asked.
@@ -51,7 +51,7 @@ impl Reader {
         let (answer, found) = oneshot::channel();
         self.queue(Ask { keys: keys.to_vec(), answer })?;
         // Once for the statement before, once for its own.
-        match timeout(self.readers.patience * 2, found).await {
+        match timeout(self.connections.patience * 2, found).await {
             Ok(Ok(found)) => found,
             Ok(Err(_)) | Err(_) => Err(unanswered()),
         }
@@ -124,7 +124,7 @@ impl Lane {
         let mut wanted: Vec<&[u8]> = group.iter().flat_map(|ask| &ask.keys).map(Key::as_bytes).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let rows = self.reader.readers.read(GET, &[&wanted]).await?;
+        let rows = self.reader.connections.read(GET, &[&wanted]).await?;
         let mut found = rows.iter().map(|row| record(row, 0)).collect::<Result<Vec<_>, _>>()?;
         found.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
