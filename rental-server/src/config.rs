@@ -1,4 +1,4 @@
-//! Flags and environment, as `docs/operating.md` lists them.
+//! Flags and environment, as `docs/reference.md` lists them.
 
 use clap::{Parser, ValueEnum};
 use rental_core::webhook::attempt::Schedule;

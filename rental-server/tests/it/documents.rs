@@ -13,14 +13,17 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 14] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/api.md",
     "docs/imports.md",
-    "docs/operating.md",
+    "docs/runbook.md",
+    "docs/reference.md",
+    "docs/benchmarks.md",
+    "docs/webhooks.md",
     "docs/postgresql.md",
     "docs/spec.md",
     "docs/decisions.md",
@@ -130,8 +133,8 @@ fn the_architecture_names_every_dependency() {
 }
 
 #[test]
-fn the_guide_for_operators_names_every_flag_variable_and_metric() {
-    let text = read("docs/operating.md");
+fn the_reference_for_operators_names_every_flag_variable_and_metric() {
+    let text = read("docs/reference.md");
     let help = Command::new(env!("CARGO_BIN_EXE_rental-server")).arg("--help").output().expect("the program runs");
     let help = String::from_utf8(help.stdout).expect("text");
     let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
