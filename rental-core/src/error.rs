@@ -55,6 +55,73 @@ impl FieldError {
     }
 }
 
+/// The bad fields or parameters of one request: at most [`FieldErrors::MOST`] in full, and how many more there were.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct FieldErrors {
+    listed: Vec<FieldError>,
+    unlisted: usize,
+}
+
+impl FieldErrors {
+    /// Most errors that a response lists (`docs/api.md`, "Errors").
+    pub const MOST: usize = 50;
+
+    /// Adds the error that `make` builds. `make` is called only when the error will be listed, so a request with
+    /// thousands of mistakes costs no more than one with fifty.
+    pub fn add(&mut self, make: impl FnOnce() -> FieldError) {
+        if self.listed.len() < Self::MOST {
+            self.listed.push(make());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Adds one error.
+    pub fn push(&mut self, error: FieldError) {
+        self.add(|| error);
+    }
+
+    /// The errors to list, in the order of the request.
+    #[must_use]
+    pub fn listed(&self) -> &[FieldError] {
+        &self.listed
+    }
+
+    /// How many errors there were beyond those listed.
+    #[must_use]
+    pub fn unlisted(&self) -> usize {
+        self.unlisted
+    }
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// `value` when nothing is wrong.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with these errors otherwise.
+    pub fn or<T>(self, value: T) -> Result<T, Error> {
+        if self.is_empty() { Ok(value) } else { Err(Error::Invalid(self)) }
+    }
+}
+
+impl Extend<FieldError> for FieldErrors {
+    fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
+        errors.into_iter().for_each(|error| self.push(error));
+    }
+}
+
+impl From<Vec<FieldError>> for FieldErrors {
+    fn from(errors: Vec<FieldError>) -> Self {
+        let mut all = Self::default();
+        all.extend(errors);
+        all
+    }
+}
+
 /// Why a presented key is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyProblem {
@@ -84,8 +151,8 @@ pub enum Error {
     },
     /// The body is not JSON, or not an object; the text says where.
     Malformed(String),
-    /// At least one field or parameter is wrong; all of them are listed.
-    Invalid(Vec<FieldError>),
+    /// At least one field or parameter is wrong.
+    Invalid(FieldErrors),
     /// Another rental of the same organization holds the vehicle on one of these nights.
     VehicleUnavailable {
         /// The rental that holds it.
@@ -111,7 +178,7 @@ impl Error {
     /// One wrong field.
     #[must_use]
     pub fn field(param: &str, code: FieldCode, rule: &str) -> Self {
-        Self::Invalid(vec![FieldError::new(param, code, rule)])
+        Self::Invalid(vec![FieldError::new(param, code, rule)].into())
     }
 
     /// For a record that does not parse: the store holds something that this program did not write.

@@ -8,7 +8,7 @@ pub use crate::edge::Edge;
 use crate::{
     body::{Fields, Verb},
     effects,
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     event::{self, EventType},
     idempotency::{self, Known, Memo, Ticket},
     page::{self, ListQuery},
@@ -406,12 +406,12 @@ pub(crate) async fn references(
     batch: &mut Batch,
 ) -> Result<HashMap<String, Record>, Error> {
     let mut named = Vec::new();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for (field, object, id) in sent.references() {
         let spec = spec_of(object).ok_or_else(|| Error::Internal(format!("no resource is called {object}")))?;
         match page::id(&id) {
             Some(id) => named.push((field, object, key::record(organization, spec, id))),
-            None => errors.push(missing(&field, object)),
+            None => errors.add(|| missing(&field, object)),
         }
     }
     let keys: Vec<Key> = named.iter().map(|(.., key)| key.clone()).collect();
@@ -425,11 +425,11 @@ pub(crate) async fn references(
                     batch.checks.push(if billed { Check::At(key, record.revision) } else { Check::Present(key) });
                     found.insert(field, record);
                 }
-                None => errors.push(missing(&field, object)),
+                None => errors.add(|| missing(&field, object)),
             }
         }
     }
-    if errors.is_empty() { Ok(found) } else { Err(Error::Invalid(errors)) }
+    errors.or(found)
 }
 
 fn missing(field: &str, object: &str) -> FieldError {

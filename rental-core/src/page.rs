@@ -5,7 +5,7 @@
 
 use crate::{
     body::{did_you_mean, shorten},
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     spec::{Kind, ResourceSpec},
     store::{Key, Record, Span, key},
     value::Timestamp,
@@ -17,6 +17,8 @@ use uuid::Uuid;
 pub const DEFAULT_LIMIT: usize = 20;
 /// Most objects on a page (spec, Limits).
 pub const MAX_LIMIT: usize = 100;
+/// Most parameters that a query may have (`docs/api.md`, "Errors").
+pub const MOST_PARAMETERS: usize = 32;
 /// The parameters that every list takes, beside its filters.
 pub const COMMON_PARAMETERS: [&str; 4] = ["limit", "starting_after", "created[gte]", "created[lt]"];
 
@@ -39,16 +41,16 @@ impl ListQuery {
     /// Reads the raw query of a URL, without its `?`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with every bad parameter.
+    /// [`Error::Invalid`] with every bad parameter, or with one error for more than [`MOST_PARAMETERS`].
     pub fn parse(raw: &str, spec: &ResourceSpec) -> Result<Self, Error> {
         let mut query = Self { limit: DEFAULT_LIMIT, filters: vec![None; spec.filters.len()], ..Self::default() };
-        let mut errors = Vec::new();
-        for (name, value) in pairs(raw, &mut errors) {
+        let mut errors = FieldErrors::default();
+        for (name, value) in pairs(raw, &mut errors)? {
             if let Err(error) = query.set(&name, &value, spec) {
                 errors.push(error);
             }
         }
-        if errors.is_empty() { Ok(query) } else { Err(Error::Invalid(errors)) }
+        errors.or(query)
     }
 
     fn set(&mut self, name: &str, value: &str, spec: &ResourceSpec) -> Result<(), FieldError> {
@@ -168,15 +170,12 @@ pub fn no_parameters(raw: &str) -> Result<(), Error> {
     if raw.is_empty() {
         return Ok(());
     }
-    let mut errors = Vec::new();
-    for (name, _) in pairs(raw, &mut errors) {
-        errors.push(FieldError::new(
-            &shorten(&name),
-            FieldCode::Unknown,
-            "is not taken: this request has no query parameters",
-        ));
+    let mut errors = FieldErrors::default();
+    for (name, _) in pairs(raw, &mut errors)? {
+        let rule = "is not taken: this request has no query parameters";
+        errors.push(FieldError::new(&shorten(&name), FieldCode::Unknown, rule));
     }
-    if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+    errors.or(())
 }
 
 /// The parameters of a request that takes these and no others, decoded.
@@ -184,13 +183,13 @@ pub fn no_parameters(raw: &str) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Invalid`] that names each one that is unknown, sent twice or garbled.
 pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Error> {
-    let mut errors = Vec::new();
-    let pairs = pairs(raw, &mut errors);
+    let mut errors = FieldErrors::default();
+    let pairs = pairs(raw, &mut errors)?;
     for (name, _) in pairs.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
         let rule = format!("is not a parameter of this request{}", did_you_mean(name, known.iter().copied()));
         errors.push(FieldError::new(&shorten(name), FieldCode::Unknown, &rule));
     }
-    if errors.is_empty() { Ok(pairs) } else { Err(Error::Invalid(errors)) }
+    errors.or(pairs)
 }
 
 /// `; did you mean X?` for the nearest of `known`, if one is near.
@@ -201,9 +200,21 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
 /// Splits a raw query into decoded pairs; what cannot be decoded or comes twice is added to `errors`.
 ///
 /// `+` is a plus sign: no value here has spaces, while e-mail addresses and UTC offsets are often sent unescaped.
-fn pairs(raw: &str, errors: &mut Vec<FieldError>) -> Vec<(String, String)> {
+///
+/// # Errors
+/// [`Error::Invalid`] for more than [`MOST_PARAMETERS`]: none of them is looked at, so their number costs nothing.
+fn pairs(raw: &str, errors: &mut FieldErrors) -> Result<Vec<(String, String)>, Error> {
+    let parts = || raw.split('&').filter(|part| !part.is_empty());
+    if let Some(first) = parts().nth(MOST_PARAMETERS) {
+        let name = first.split_once('=').map_or(first, |(name, _)| name);
+        let rule = format!(
+            "is one too many: a request has at most {MOST_PARAMETERS} query parameters, and this one has {}",
+            parts().count()
+        );
+        return Err(Error::field(&shorten(name), FieldCode::Invalid, &rule));
+    }
     let mut pairs: Vec<(String, String)> = Vec::new();
-    for part in raw.split('&').filter(|part| !part.is_empty()) {
+    for part in parts() {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         match (percent_decode(name), percent_decode(value)) {
             (Some(name), Some(_)) if pairs.iter().any(|(known, _)| *known == name) => {
@@ -213,7 +224,7 @@ fn pairs(raw: &str, errors: &mut Vec<FieldError>) -> Vec<(String, String)> {
             _ => errors.push(FieldError::new(&shorten(name), FieldCode::Invalid, "is not valid percent-encoded UTF-8")),
         }
     }
-    pairs
+    Ok(pairs)
 }
 
 fn percent_decode(text: &str) -> Option<String> {
@@ -270,7 +281,9 @@ mod tests {
 
     fn params(raw: &str) -> Vec<(String, &'static str)> {
         match ListQuery::parse(raw, &rental::SPEC) {
-            Err(Error::Invalid(errors)) => errors.into_iter().map(|error| (error.param, error.code.as_str())).collect(),
+            Err(Error::Invalid(errors)) => {
+                errors.listed().iter().map(|error| (error.param.clone(), error.code.as_str())).collect()
+            }
             other => panic!("{raw}: {other:?}"),
         }
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     import::{self, Failed, Mapping, Row, Settings},
     intake::{CHUNK, Counts, Fate, Intake},
     page,
@@ -108,7 +108,7 @@ impl Asked {
             Kind::Violations => &["format", "time_zone", "issuer", "dry_run"],
             Kind::Objects => &["dry_run"],
         };
-        let (mut asked, mut errors) = (Self::default(), Vec::new());
+        let (mut asked, mut errors) = (Self::default(), FieldErrors::default());
         let formats = match kind {
             Kind::Tolls => import::TOLL_FORMATS,
             Kind::Violations => import::VIOLATION_FORMATS,
@@ -142,7 +142,7 @@ impl Asked {
         if asked.format.is_some() && asked.mapping.is_some() {
             errors.push(FieldError::new("mapping", FieldCode::Invalid, "cannot be given together with `format`"));
         }
-        if errors.is_empty() { Ok(asked) } else { Err(Error::Invalid(errors)) }
+        errors.or(asked)
     }
 }
 

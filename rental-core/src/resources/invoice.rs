@@ -2,7 +2,7 @@
 
 use crate::{
     effects::Effects,
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     event::EventType,
     resources::{Create, Facts, Portable, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
     spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
@@ -113,17 +113,15 @@ impl Resource for Invoice {
 impl Create for Invoice {
     /// Completes each line from what it bills, and adds them up.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         for (at, line) in self.lines.iter_mut().enumerate() {
             match line.complete(at, self.customer_id, facts) {
-                Err(Error::Invalid(wrong)) => errors.extend(wrong),
+                Err(Error::Invalid(wrong)) => errors.extend(wrong.listed().iter().cloned()),
                 other => other?,
             }
         }
         errors.extend(self.billed_twice());
-        if !errors.is_empty() {
-            return Err(Error::Invalid(errors));
-        }
+        errors.or(())?;
         self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
         self.invoice_number = Some(numbered(facts.number));
         self.status = Some("open".into());
@@ -160,13 +158,13 @@ impl Portable for Invoice {
                 return Err(Error::field("status", FieldCode::Invalid, rule));
             }
         }
-        let mut errors = self.billed_twice();
+        let mut errors = FieldErrors::from(self.billed_twice());
         if self.status.as_deref() != Some("void") {
             for (at, line) in self.lines.iter().enumerate() {
                 errors.extend(line.unlike(at, self.customer_id, facts)?);
             }
         }
-        if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+        errors.or(())
     }
 }
 

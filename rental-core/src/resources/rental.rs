@@ -184,10 +184,11 @@ pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> LookUp {
 
 fn dates_out_of_order() -> Error {
     let wrong = |param, rule| FieldError::new(param, FieldCode::Invalid, rule);
-    Error::Invalid(vec![
+    let both = vec![
         wrong("end_date", "must be on or after `start_date`"),
         wrong("start_date", "must be on or before `end_date`"),
-    ])
+    ];
+    Error::Invalid(both.into())
 }
 
 impl Resource for Rental {

@@ -117,7 +117,7 @@ fn head(line: &[u8], target: &Organization) -> Result<Uuid, Refused> {
     };
     let fields = Fields::parse(line, &organization::SPEC, Verb::Whole, 0).map_err(|error| match error {
         Error::Invalid(errors) => {
-            told(&errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join(" "))
+            told(&errors.listed().iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join(" "))
         }
         Error::Malformed(_) => told("it is no JSON object"),
         _ => told("it cannot be read"),

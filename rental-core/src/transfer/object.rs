@@ -111,7 +111,7 @@ impl Common {
 pub(super) fn sentence(error: Error) -> String {
     match error {
         Error::Invalid(errors) => {
-            errors.iter().take(10).map(|error| error.message.as_str()).collect::<Vec<_>>().join(" ")
+            errors.listed().iter().take(10).map(|error| error.message.as_str()).collect::<Vec<_>>().join(" ")
         }
         Error::Malformed(why)
         | Error::Conflict(why)

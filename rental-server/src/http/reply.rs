@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::Stream;
 use rental_core::{
-    error::{Error, FieldCode, FieldError, KeyProblem},
+    error::{Error, FieldCode, FieldError, FieldErrors, KeyProblem},
     store::Revision,
 };
 use serde::Serialize;
@@ -133,9 +133,11 @@ fn core_class(error: &Error) -> Class {
         Error::ScopeRequired => (StatusCode::FORBIDDEN, PERMISSION, "insufficient_scope"), // spec, Errors
         Error::NotFound { .. } => (StatusCode::NOT_FOUND, REQUEST, "resource_missing"),
         Error::Malformed(_) => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
-        Error::Invalid(errors) => {
-            (StatusCode::BAD_REQUEST, REQUEST, errors.first().map_or("parameter_invalid", |first| first.code.as_str()))
-        }
+        Error::Invalid(errors) => (
+            StatusCode::BAD_REQUEST,
+            REQUEST,
+            errors.listed().first().map_or("parameter_invalid", |first| first.code.as_str()),
+        ),
         Error::VehicleUnavailable { .. } => (StatusCode::CONFLICT, REQUEST, "vehicle_unavailable"),
         Error::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, REQUEST, "precondition_failed"),
         Error::Conflict(_) => (StatusCode::CONFLICT, REQUEST, "state_conflict"),
@@ -208,11 +210,12 @@ fn core_message(error: &Error) -> String {
     }
 }
 
-fn invalid_message(errors: &[FieldError]) -> String {
-    let first = errors.first().map_or("", |error| &error.message);
-    match errors.len() {
-        0 | 1 => first.to_owned(),
-        more => format!("{first} ({} more in `errors`.)", more - 1),
+fn invalid_message(errors: &FieldErrors) -> String {
+    let first = errors.listed().first().map_or("", |error| &error.message);
+    match (errors.listed().len(), errors.unlisted()) {
+        (0 | 1, _) => first.to_owned(),
+        (listed, 0) => format!("{first} ({} more in `errors`.)", listed - 1),
+        (listed, unlisted) => format!("{first} ({} more in `errors`, {unlisted} more not listed.)", listed - 1),
     }
 }
 
@@ -246,7 +249,7 @@ struct Item<'a> {
 pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes) {
     let (status, r#type, code) = class(problem);
     let fields: Option<&[FieldError]> = match problem {
-        Problem::Core(Error::Invalid(errors)) => Some(errors),
+        Problem::Core(Error::Invalid(errors)) => Some(errors.listed()),
         _ => None,
     };
     let (param, conflicting_rental_id) = match problem {
