@@ -25,4 +25,6 @@ mod secrets;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
 mod webhooks;
