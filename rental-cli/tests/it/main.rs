@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod colours;
 #[cfg(test)]
+mod completions;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod doctor;
