@@ -178,7 +178,7 @@ impl Body {
 
 /// The flag for a field of the API that an error names, if some resource has such a field.
 pub(crate) fn flag_of(field: &str) -> Option<String> {
-    let known = crate::commands::SPECS.iter().flat_map(|spec| spec.fields);
+    let known = crate::objects::SPECS.iter().flat_map(|spec| spec.fields);
     known.into_iter().find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))
 }
 
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_field_of_the_api_is_a_flag() {
-        for spec in crate::commands::SPECS {
+        for spec in crate::objects::SPECS {
             for verb in [Verb::Create, Verb::Update] {
                 let args = of_fields(spec, verb);
                 for field in spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never) {

@@ -18,6 +18,7 @@ mod feed;
 mod files;
 mod flags;
 mod forward;
+mod objects;
 mod output;
 mod partial;
 mod profile;

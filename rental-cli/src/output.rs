@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    progress,
+    objects, progress,
     record::{Page, Record, printable},
     style::{ASIDE, Paint},
     table::{self, Row},
@@ -40,12 +40,15 @@ impl Output {
         if self.json {
             return print(&format!("{}\n", json.trim()));
         }
-        self.fields(&Record::read(json)?.fields().collect::<Vec<_>>())
+        let record = Record::read(json)?;
+        let spec = record.text("object").and_then(|object| objects::description(&object));
+        let fields: Vec<_> = record.fields().collect();
+        print(&table::fields(spec, &fields, self.is_terminal(), self.paint))
     }
 
-    /// Prints names and values.
+    /// Prints names and values that no resource describes.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
-        print(&table::fields(fields, self.terminal.is_some(), self.paint))
+        print(&table::fields(None, fields, self.is_terminal(), self.paint))
     }
 
     /// Whether stdout is a terminal.
@@ -92,7 +95,7 @@ impl List<'_> {
         let columns = table::columns(self.spec);
         for object in &page.data {
             let record = Record::read(object.get())?;
-            self.rows.push(columns.iter().map(|column| record.text(column.name)).collect());
+            self.rows.push(columns.iter().map(|column| record.text(column.name())).collect());
         }
         if self.output.terminal.is_none() {
             print(&table::tsv(&columns, &self.rows, !self.begun))?;

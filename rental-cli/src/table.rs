@@ -2,6 +2,7 @@
 
 use crate::style::{self, Paint};
 use rental_core::{
+    event,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
     value::Timestamp,
 };
@@ -15,23 +16,58 @@ const GAP: &str = "  ";
 /// What an empty value looks like on a terminal.
 const NOTHING: &str = "-";
 
-/// The field of events whose number is a time.
-const UNIX_TIME: &str = "created";
-
 /// The rank of columns that no table shows.
 const UNTOLD: u8 = 9;
 
 /// One row: a text for each column, or nothing.
 pub(crate) type Row = Vec<Option<String>>;
 
+/// One column of a list.
+pub(crate) struct Column {
+    field: &'static FieldSpec,
+    form: Form,
+}
+
+impl Column {
+    /// The field's name in JSON.
+    pub(crate) fn name(&self) -> &'static str {
+        self.field.name
+    }
+}
+
+/// What a terminal shows for a value. A pipe gets the text of the response.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    /// The text of the response.
+    Text,
+    /// The date and time of a number of seconds since 1970.
+    UnixSeconds,
+    /// A list of event types; `null` means all of them.
+    EventTypes,
+}
+
+impl Form {
+    /// The form of a field of objects of this type. The name of a field alone does not tell: `created` is a time in an
+    /// event and a count in the summary of an import.
+    fn of(spec: &ResourceSpec, field: &FieldSpec) -> Self {
+        match field.kind {
+            Kind::EventTypes => Self::EventTypes,
+            // The API's one time in Unix seconds (spec, Delivery 3).
+            Kind::Integer(..) if spec.object == event::SPEC.object && field.name == "created" => Self::UnixSeconds,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// The columns of a list: all fields but `object` and logs, which are lists of their own.
-pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<&'static FieldSpec> {
-    spec.fields.iter().filter(|field| !matches!(field.kind, Kind::Object | Kind::AttemptLog)).collect()
+pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<Column> {
+    let shown = spec.fields.iter().filter(|field| !matches!(field.kind, Kind::Object | Kind::AttemptLog));
+    shown.map(|field| Column { field, form: Form::of(spec, field) }).collect()
 }
 
 /// Rows with tabs between the values and the names in the first line; an empty value is empty.
-pub(crate) fn tsv(columns: &[&FieldSpec], rows: &[Row], with_names: bool) -> String {
-    let names = columns.iter().map(|column| column.name).collect::<Vec<_>>().join("\t");
+pub(crate) fn tsv(columns: &[Column], rows: &[Row], with_names: bool) -> String {
+    let names = columns.iter().map(Column::name).collect::<Vec<_>>().join("\t");
     let mut text = if with_names { names + "\n" } else { String::new() };
     for row in rows {
         let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect();
@@ -42,20 +78,21 @@ pub(crate) fn tsv(columns: &[&FieldSpec], rows: &[Row], with_names: bool) -> Str
 }
 
 /// A table of at most `width` columns, and how many fields found no room in it.
-pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize, paint: Paint) -> (String, usize) {
+pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: usize, paint: Paint) -> (String, usize) {
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
             rows.iter()
-                .map(|row| cell(columns[at], row, at).width())
-                .chain([heading(columns[at]).width()])
+                .map(|row| cell(&columns[at], row, at).width())
+                .chain([heading(&columns[at]).width()])
                 .max()
                 .unwrap_or(0)
         })
         .collect();
     let filled = |at: usize| rows.iter().any(|row| row[at].is_some());
     // The most telling columns first, as many as fit; those that are empty in every row tell nothing.
-    let mut wanted: Vec<usize> = (0..columns.len()).filter(|at| rank(columns[*at]) < UNTOLD && filled(*at)).collect();
-    wanted.sort_by_key(|at| rank(columns[*at]));
+    let mut wanted: Vec<usize> =
+        (0..columns.len()).filter(|at| rank(columns[*at].field) < UNTOLD && filled(*at)).collect();
+    wanted.sort_by_key(|at| rank(columns[*at].field));
     let (mut shown, mut hidden, mut used) = (Vec::new(), 0, 0);
     for at in wanted {
         let needed = widths[at] + if shown.is_empty() { 0 } else { GAP.len() };
@@ -68,10 +105,10 @@ pub(crate) fn aligned(columns: &[&'static FieldSpec], rows: &[Row], width: usize
     }
     shown.sort_unstable();
     let mut text = String::new();
-    let heads = shown.iter().map(|at| (heading(columns[*at]), widths[*at], right(columns[*at])));
+    let heads = shown.iter().map(|at| (heading(&columns[*at]), widths[*at], right(&columns[*at])));
     push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
     for row in rows {
-        let cells = shown.iter().map(|at| (cell(columns[*at], row, *at), widths[*at], right(columns[*at])));
+        let cells = shown.iter().map(|at| (cell(&columns[*at], row, *at), widths[*at], right(&columns[*at])));
         push_line(&mut text, cells, |text| paint.status(text));
     }
     (text, hidden)
@@ -98,14 +135,20 @@ pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], aligned: bool, paint: 
     text
 }
 
-/// Name and value of each field, one in a line.
-pub(crate) fn fields(fields: &[(String, Option<String>)], aligned: bool, paint: Paint) -> String {
+/// Name and value of each field, one in a line. `spec` describes the object that has them, if anything does.
+pub(crate) fn fields(
+    spec: Option<&ResourceSpec>,
+    fields: &[(String, Option<String>)],
+    aligned: bool,
+    paint: Paint,
+) -> String {
+    let form = |name: &str| spec.and_then(|spec| Some(Form::of(spec, spec.field(name)?))).unwrap_or(Form::Text);
     let longest = fields.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let line = |(name, value): &(String, Option<String>)| {
         if aligned {
             let padding = " ".repeat(longest - name.width() + 1);
             let name_shown = paint.with(style::HEADING, &format!("{name}:"));
-            format!("{name_shown}{padding}{}\n", paint.status(&shown(name, value.as_deref())))
+            format!("{name_shown}{padding}{}\n", paint.status(&shown(form(name), value.as_deref())))
         } else {
             format!("{name}\t{}\n", value.as_deref().unwrap_or(""))
         }
@@ -132,31 +175,30 @@ fn rank(field: &FieldSpec) -> u8 {
 }
 
 /// What a table calls a column: its name, without what only makes it wide.
-fn heading(field: &FieldSpec) -> String {
-    field.name.replace("_response_", "_").replace('_', " ").to_uppercase()
+fn heading(column: &Column) -> String {
+    column.name().replace("_response_", "_").replace('_', " ").to_uppercase()
 }
 
-fn right(field: &FieldSpec) -> bool {
-    matches!(field.kind, Kind::Money | Kind::Integer(..)) && field.name != UNIX_TIME
+fn right(column: &Column) -> bool {
+    matches!(column.field.kind, Kind::Money | Kind::Integer(..)) && column.form != Form::UnixSeconds
 }
 
 /// A value as a terminal shows it.
-fn shown<'a>(name: &str, value: Option<&'a str>) -> Cow<'a, str> {
-    match (name, value) {
-        // The API's one time in Unix seconds (spec, Delivery 3).
-        (UNIX_TIME, Some(text)) => match text.parse::<i64>() {
+fn shown(form: Form, value: Option<&str>) -> Cow<'_, str> {
+    match (form, value) {
+        (Form::UnixSeconds, Some(text)) => match text.parse::<i64>() {
             Ok(seconds) => Timestamp::from_millis(seconds.saturating_mul(1000)).to_string().into(),
             Err(_) => text.into(),
         },
         (_, Some(text)) => text.into(),
         // An endpoint without a choice of events gets them all.
-        ("events", None) => "(all)".into(),
+        (Form::EventTypes, None) => "(all)".into(),
         (_, None) => NOTHING.into(),
     }
 }
 
-fn cell(column: &FieldSpec, row: &Row, at: usize) -> String {
-    let text = shown(column.name, row[at].as_deref());
+fn cell(column: &Column, row: &Row, at: usize) -> String {
+    let text = shown(column.form, row[at].as_deref());
     if text.width() <= CELL_MAX {
         return text.into_owned();
     }
@@ -189,14 +231,11 @@ fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rental_core::{
-        event,
-        resources::{delivery, rental, vehicle, webhook_endpoint},
-    };
+    use rental_core::resources::{delivery, rental, vehicle, webhook_endpoint};
 
-    fn row(columns: &[&FieldSpec], values: &[(&str, &str)]) -> Row {
+    fn row(columns: &[Column], values: &[(&str, &str)]) -> Row {
         let value = |name| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        columns.iter().map(|column| value(column.name)).collect()
+        columns.iter().map(|column| value(column.name())).collect()
     }
 
     #[test]
@@ -259,7 +298,7 @@ mod tests {
         let columns = columns(&event::SPEC);
         let (text, _) = aligned(&columns, &[row(&columns, &[("id", "1"), ("created", "1795294579")])], 80, Paint::NONE);
         assert_eq!(text, "ID  CREATED\n1   2026-11-21T20:56:19.000Z\n");
-        assert_eq!(shown("created", Some("soon")), "soon");
+        assert_eq!(shown(Form::UnixSeconds, Some("soon")), "soon");
         assert!(tsv(&columns, &[row(&columns, &[("created", "1795294579")])], false).contains("\t1795294579\t"));
     }
 
@@ -270,14 +309,14 @@ mod tests {
         let (text, _) = aligned(&columns, &rows, 80, Paint::NONE);
         assert_eq!(text, "ID  EVENTS\n1   [\"rental.created\"]\n2   (all)\n");
         assert_eq!(
-            fields(&[("events".into(), None), ("url".into(), None)], true, Paint::NONE),
+            fields(Some(&webhook_endpoint::SPEC), &[("events".into(), None), ("url".into(), None)], true, Paint::NONE),
             "events: (all)\nurl:    -\n"
         );
     }
 
     #[test]
     fn long_texts_are_cut_to_their_width() {
-        let text = cell(&vehicle::SPEC.fields[0], &vec![Some("東".repeat(40))], 0);
+        let text = cell(&columns(&vehicle::SPEC)[0], &vec![Some("東".repeat(40))], 0);
         assert!(text.ends_with('…') && text.width() <= CELL_MAX, "{text}");
     }
 

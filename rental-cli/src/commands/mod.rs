@@ -25,7 +25,6 @@ mod webhook_endpoints;
 
 use crate::{failure::Failure, session::Session};
 use clap::{ArgMatches, Command};
-use rental_core::{event, resources, spec::ResourceSpec};
 
 /// A word at the prompt, mostly with commands below it.
 pub(crate) struct Group {
@@ -57,20 +56,3 @@ pub(crate) const GROUPS: &[Group] = &[
 
 /// Commands of one word.
 pub(crate) const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
-
-/// The resources behind the groups.
-pub(crate) const SPECS: &[&ResourceSpec] = &[
-    &resources::organization::SPEC,
-    &resources::api_key::SPEC,
-    &resources::webhook_endpoint::SPEC,
-    &event::SPEC,
-    &resources::delivery::SPEC,
-    &resources::vehicle::SPEC,
-    &resources::customer::SPEC,
-    &resources::rental::SPEC,
-    &resources::invoice::SPEC,
-    &resources::toll::SPEC,
-    &resources::violation::SPEC,
-    &resources::lead::SPEC,
-    &resources::audit_entry::SPEC,
-];

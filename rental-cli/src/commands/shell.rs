@@ -48,6 +48,7 @@ fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::command(), "rental-cli", &mut script);
     let script = String::from_utf8_lossy(&script);
+    let script = if shell == Shell::Bash { with_one_spelling(&script) } else { script.into_owned() };
     if out.json {
         return output::print(&format!(
             "{}\n",
@@ -55,6 +56,13 @@ fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         ));
     }
     output::print(&script)
+}
+
+/// A bash script whose states have one spelling. clap_complete 4.6 sets `rental__cli__subcmd__vehicles` but looks for
+/// `rental__subcmd__cli__subcmd__vehicles`, because it replaces the hyphen of the program's name in two ways, so that
+/// nothing is completed after the first word (<https://github.com/clap-rs/clap/issues/6421>).
+fn with_one_spelling(script: &str) -> String {
+    script.replace("rental__subcmd__cli__", "rental__cli__")
 }
 
 fn man(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {

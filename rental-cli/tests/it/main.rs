@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod colours;
 #[cfg(test)]
+mod completions;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod doctor;
@@ -24,5 +26,7 @@ mod retries;
 mod secrets;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod webhooks;

@@ -1,0 +1,93 @@
+//! What a person sees: the program on a pseudo-terminal. Captured output is a pipe, which gets plain data.
+
+use crate::fake_server::{FakeServer, ok};
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+use std::{
+    fs::{File, OpenOptions},
+    io::Read as _,
+    process::Command,
+};
+
+/// Runs a command line with all three streams on a terminal of this many columns. Gives its exit code and everything
+/// that it showed, with line feeds alone.
+pub(crate) fn run(command: &mut Command, columns: u16) -> (Option<i32>, String) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    tcsetwinsize(&controller, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    if command.get_envs().all(|(name, _)| name != "TERM") {
+        command.env("TERM", "xterm");
+    }
+    command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
+    let mut child = command.spawn().unwrap();
+    // The program must hold the only copies, so that the terminal ends when it does.
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut shown = Vec::new();
+    let mut buffer = [0; 4096];
+    let mut controller = File::from(controller);
+    // On Linux the end of a terminal is an error (EIO).
+    while let Ok(count @ 1..) = controller.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..count]);
+    }
+    let status = child.wait().unwrap();
+    (status.code(), String::from_utf8(shown).unwrap().replace("\r\n", "\n"))
+}
+
+/// The same without colours.
+fn plain(server: &FakeServer, args: &[&str], columns: u16) -> String {
+    let (code, shown) = run(server.command(args).env("NO_COLOR", "1"), columns);
+    assert_eq!(code, Some(0), "{shown}");
+    shown
+}
+
+const WIDTHS: [u16; 2] = [80, 140];
+
+#[test]
+fn the_counts_of_an_import_are_numbers() {
+    const SUMMARY: &str = r#"{"object":"import","received":5,"created":2,"updated":1,"duplicates":1,"skipped":0,"invalid":1,"errors":[{"row":4,"message":"`amount` is missing."}]}"#;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tolls.csv");
+    std::fs::write(&file, "transaction_id\n").unwrap();
+    for columns in WIDTHS {
+        let server = FakeServer::new(vec![ok("{}"), ok(&format!("{SUMMARY}\n"))]);
+        let shown = plain(&server, &["tolls", "import", "--organization", "o", file.to_str().unwrap()], columns);
+        let counts = "received:   5\ncreated:    2\nupdated:    1\nduplicates: 1\nskipped:    0\ninvalid:    1\nrow 4: `amount` is missing.\n";
+        assert!(shown.contains(counts), "{columns}: {shown}");
+    }
+}
+
+#[test]
+fn the_time_of_an_event_is_a_date() {
+    let event = r#"{"id":"1","object":"event","type":"vehicle.created","created":1795294579,"data":{"created":7}}"#;
+    for columns in WIDTHS {
+        let shown = plain(&FakeServer::new(vec![ok(event)]), &["events", "get", "1"], columns);
+        assert!(shown.contains("created: 2026-11-21T20:56:19.000Z\n"), "{columns}: {shown}");
+        let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{event}]}}"#);
+        let server = FakeServer::new(vec![ok(&list)]);
+        let shown = plain(&server, &["events", "list", "--organization", "o"], columns);
+        assert!(shown.contains("  2026-11-21T20:56:19.000Z"), "{columns}: {shown}");
+    }
+}
+
+#[test]
+fn a_table_is_as_wide_as_the_terminal_allows() {
+    let id = "0190d0f2-7c3a-7cc0-8000-000000000001";
+    let rental = format!(
+        r#"{{"id":"{id}","object":"rental","customer_id":"{id}","vehicle_id":"{id}","start_date":"2026-06-01","end_date":"2026-06-05","final_price":400.00,"currency":"USD","status":"ACTIVE"}}"#
+    );
+    let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{rental}]}}"#);
+    let server = FakeServer::new(vec![ok(&list)]);
+    let [narrow, wide] = WIDTHS.map(|columns| plain(&server, &["rentals", "list"], columns));
+    for (shown, columns) in [(&narrow, 80), (&wide, 140)] {
+        assert!(shown.lines().all(|line| line.chars().count() <= columns), "{columns}: {shown}");
+        assert!(shown.starts_with("ID  ") && shown.contains("ACTIVE"), "{columns}: {shown}");
+    }
+    let names = |shown: &str| shown.lines().next().unwrap().split("  ").filter(|name| !name.is_empty()).count();
+    assert!(names(&narrow) < names(&wide), "{narrow}\n{wide}");
+    assert!(narrow.contains("a wider terminal"), "{narrow}");
+}
