@@ -4,6 +4,7 @@ mod boundaries;
 mod clients;
 mod shell;
 mod specification;
+mod uploads;
 
 use crate::support::{Connection, Server};
 use serde_json::Value;
