@@ -1,5 +1,6 @@
 //! Imports and suggestions in the document: requests that carry files, and answers that are no objects.
 
+use crate::openapi::numbers;
 use rental_core::{
     import,
     resources::{customer, organization},
@@ -63,20 +64,35 @@ pub(super) fn progress() -> Value {
     })
 }
 
-/// The file itself.
+/// The file itself, with an example for each media type.
 pub(super) fn import_body(spec: &ResourceSpec) -> Value {
-    if spec.object == "organization" {
-        let schema = json!({"type": "string", "description": "What an export gives."});
-        let lines = json!({"schema": schema, "example": lines_example()});
-        let description = "The lines of an export, at most 16 GiB.";
-        return json!({"required": true, "description": description, "content": {"application/x-ndjson": lines}});
-    }
-    let csv = json!({"schema": {"type": "string"}, "example": import_example(spec)});
-    let mut content = json!({"text/csv": csv});
-    if spec.object == "violation" {
-        content["application/json"] = json!({"schema": {"type": "array", "items": {"type": "object"}}});
-    }
-    json!({"required": true, "description": "The file as it is, at most 2 GiB.", "content": content})
+    let text = |description: &str, example: String| json!({"schema": {"type": "string", "description": description}, "example": example});
+    let (description, content) = match spec.object {
+        "organization" => (
+            "The lines of an export, at most 16 GiB, uncompressed.",
+            json!({"application/x-ndjson": text("What an export gives: one JSON object a line.", lines_example())}),
+        ),
+        "toll" => (
+            "The file as it is, at most 2 GiB, uncompressed.",
+            json!({"text/csv": text("The file of `format`, with its header.", TOLL_ROWS.into())}),
+        ),
+        _ => (
+            "The file as it is, at most 2 GiB, uncompressed. The server recognizes CSV and JSON by content.",
+            json!({
+                "text/csv": text("The file of `format`, with its header.", VIOLATION_ROWS.into()),
+                "application/json": {
+                    "schema": {
+                        "type": "array",
+                        "description": "The same rows as one list; the names of the columns are those of the CSV file.",
+                        "items": {"type": "object", "additionalProperties": true},
+                    },
+                    "example": [violation_example()],
+                },
+                "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", violation_example())),
+            }),
+        ),
+    };
+    json!({"required": true, "description": description, "content": content})
 }
 
 /// An export with one customer.
@@ -91,16 +107,20 @@ fn lines_example() -> String {
         + &transfer::end_line(2)
 }
 
-/// A file with one row.
-fn import_example(spec: &ResourceSpec) -> &'static str {
-    match spec.object {
-        "toll" => {
-            "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n"
-        }
-        _ => {
-            "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n"
-        }
-    }
+/// Files with one row.
+const TOLL_ROWS: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n";
+const VIOLATION_ROWS: &str = "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n";
+
+/// The row of [`VIOLATION_ROWS`] as a JSON object.
+fn violation_example() -> Value {
+    let mut lines = VIOLATION_ROWS.lines().map(|line| line.split(','));
+    let (names, values) = (lines.next(), lines.next());
+    names
+        .into_iter()
+        .flatten()
+        .zip(values.into_iter().flatten())
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect()
 }
 
 /// What comes of an import.
@@ -121,15 +141,18 @@ pub(super) fn import_schema() -> Value {
         "dry_run": {"type": "boolean", "description": "Whether nothing was recorded."},
     });
     for (name, description) in counts {
-        properties[name] = json!({"type": "integer", "minimum": 0, "description": description});
+        properties[name] = numbers::at_least(0);
+        properties[name]["description"] = json!(description);
     }
+    let mut row = numbers::at_least(1);
+    row["description"] = json!("The line of the file where the row begins.");
     properties["errors"] = json!({
         "type": "array",
         "items": {
             "type": "object",
             "required": ["row", "message"],
             "properties": {
-                "row": {"type": "integer", "description": "The line of the file where the row begins."},
+                "row": row,
                 "message": {"type": "string", "description": "Why it cannot be used."},
             },
         },
@@ -144,7 +167,7 @@ pub(super) fn attach_body() -> Value {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 100, "description": "How many to look at."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many to look at. Default: `100`."},
             "starting_after": {"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."},
         },
     });

@@ -2,7 +2,7 @@
 
 use crate::{
     http::reply::CATALOGUE,
-    openapi::schema,
+    openapi::{numbers, schema},
     routes::{Action, Endpoint},
 };
 use rental_core::spec::{FilterSpec, ResourceSpec};
@@ -73,7 +73,7 @@ pub(super) fn headers() -> Value {
         "ServiceVersion": text("The date of the API's description."),
         "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
         "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
-        "RetryAfter": {"description": "Seconds after which to try again.", "schema": {"type": "integer", "minimum": 1}},
+        "RetryAfter": {"description": "Seconds after which to try again.", "schema": numbers::at_least(1)},
         "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
         "RateLimitPolicy": text("The rate limit that applies."),
         "Allow": text("The methods that the path takes."),
@@ -199,7 +199,9 @@ pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
             "application/openmetrics-text",
             json!({"type": "string"}),
         ),
-        Action::OpenApi => ("getOpenApi", "This document", "application/json", json!({"type": "object"})),
+        Action::OpenApi => {
+            ("getOpenApi", "This document", "application/json", json!({"type": "object", "additionalProperties": true}))
+        }
         Action::Docs => ("getDocs", "This document as a page", "text/html", json!({"type": "string"})),
         Action::DocsStyle => ("getDocsStyle", "The style sheet of that page", "text/css", json!({"type": "string"})),
         _ => ("getHealth", "Whether the process is alive", "application/json", status("ok")),
@@ -218,22 +220,4 @@ pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
 
 fn status(word: &str) -> Value {
     json!({"type": "object", "required": ["status"], "properties": {"status": {"type": "string", "const": word}}})
-}
-
-/// The headers of a delivery (spec, Delivery 2).
-pub(super) fn webhook_headers() -> Value {
-    let header = |name: &str, description: &str, example: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}, "example": example});
-    json!([
-        header(
-            "Service-Signature",
-            "`t=<unix seconds>,v1=<HMAC-SHA256 of \"t.body\" in lower-case hex>`.",
-            "t=1777973400,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"
-        ),
-        header(
-            "Service-Event-Id",
-            "The event's id: deliveries are at least once, so use it to recognize repeats.",
-            "0190d0f2-7c3a-7cc0-8000-0000000000e1"
-        ),
-        header("Service-Event-Type", "The event's type.", "rental.created"),
-    ])
 }

@@ -1,8 +1,10 @@
 //! The documents are true: what they show works, what they name exists, what must be said is said.
 
 mod boundaries;
+mod clients;
 mod shell;
 mod specification;
+mod uploads;
 
 use crate::support::{Connection, Server};
 use serde_json::Value;
