@@ -2,7 +2,7 @@
 
 use crate::{access::Access, flags, record::printable};
 use serde::Deserialize;
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// Characters of an answer without an error object that are shown.
 const EXCERPT_CHARS: usize = 200;
@@ -12,8 +12,8 @@ const EXCERPT_CHARS: usize = 200;
 pub(crate) struct Refusal {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// Whole seconds after which to try again, from `Retry-After`.
-    pub(crate) retry_after: Option<u64>,
+    /// The pause that `Retry-After` asks for.
+    pub(crate) retry_after: Option<Duration>,
     access: Option<Access>,
     request_id: Option<String>,
     error: Body,
@@ -55,7 +55,7 @@ impl Refusal {
     }
 
     /// Adds what the headers say.
-    pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<u64>) -> Self {
+    pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<Duration>) -> Self {
         self.request_id = self.error.request_id.take().or(request_id);
         self.retry_after = retry_after;
         self
@@ -107,7 +107,9 @@ impl Refusal {
             (409, "idempotency_key_in_use") => "wait a moment, then repeat the command with the same --idempotency-key",
             (422, "idempotency_key_reused") => "leave --idempotency-key out, or choose a new one",
             (429 | 503, _) => {
-                let when = self.retry_after.map_or_else(|| "in a while".to_owned(), |secs| format!("in {secs} s"));
+                let when = self
+                    .retry_after
+                    .map_or_else(|| "in a while".to_owned(), |pause| format!("in {} s", pause.as_secs()));
                 return Some(format!("try again {when}"));
             }
             (300..=399, _) => "redirects are not followed; set --base-url to where the server is",
