@@ -30,6 +30,9 @@ Environment:
 
 A flag wins over the environment, that over the profile (`rental-cli config`), that over the default.
 
+With --json a command that fails prints nothing on stdout, and {\"error\":{...}} as the last line on stderr, with the
+type, code and message of the API's error or of its own. Reports of problems (doctor, store check) go to stdout.
+
 Exit codes:
   0  done
   1  another failure

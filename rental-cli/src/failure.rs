@@ -1,7 +1,12 @@
 //! Everything that can end a command early, its exit code and what stderr says about it.
 
 use crate::{record::printable, refusal::Refusal, style};
-use std::io::{self, Write as _};
+use serde::Serialize;
+use std::{
+    borrow::Cow,
+    fmt,
+    io::{self, Write as _},
+};
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -101,52 +106,118 @@ impl Failure {
 
     /// The problem and what may help, apart.
     pub(crate) fn told(&self) -> (String, Option<String>) {
-        let text = self.text();
-        let mut lines = text.lines();
-        let problem = lines.next().unwrap_or_default();
-        let problem = problem.split_once("]: ").map_or(problem, |(_, problem)| problem).to_owned();
-        (problem, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
+        let Report { message, hint, .. } = self.report();
+        (printable(&message), hint.map(Cow::into_owned))
     }
 
-    /// Says it on stderr; help and version go to stdout. A reader that went away is no news.
-    pub(crate) fn show(&self) {
-        // Nobody is left to tell when this fails.
-        let _ = match self {
-            Self::Clap(error) => error.print(),
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            _ => anstream::stderr().write_all(style::report(&self.text()).as_bytes()),
+    /// Says it on stderr, as one line of JSON or as text; help and version go to stdout. A reader that went away is no
+    /// news.
+    pub(crate) fn show(&self, json: bool) {
+        let text = match self {
+            Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => return,
+            Self::Clap(error) if !json || !error.use_stderr() => {
+                // Nobody is left to tell when this fails.
+                let _ = error.print();
+                return;
+            }
+            _ if json => self.json() + "\n",
+            Self::Refused(refusal) => style::report(&refusal.to_string()),
+            _ => style::report(&self.report().to_string()),
         };
+        // Here as well.
+        let _ = anstream::stderr().write_all(text.as_bytes());
     }
 
-    fn text(&self) -> String {
+    /// The error object of the API where there is one, else one of the same shape.
+    fn json(&self) -> String {
+        if let Self::Refused(refusal) = self
+            && let Some(own) = refusal.json()
+        {
+            return own.to_owned();
+        }
+        // Only texts, so it cannot fail.
+        serde_json::to_string(&Envelope { error: self.report() }).unwrap_or_default()
+    }
+
+    fn report(&self) -> Report<'_> {
+        let of = |code, problem, hint| {
+            let (kind, message) = ("client_error", Cow::Borrowed(problem));
+            Report { kind, code, message, hint, request_id: None }
+        };
+        let advice = |hint: &'static str| Some(Cow::Borrowed(hint));
         match self {
-            Self::Clap(error) => error.to_string(),
-            Self::Usage(problem) => report("usage", problem, Some("`--help` shows how")),
-            Self::Config(problem) => {
-                report("config", problem, Some("`rental-cli config path` shows where the file is"))
-            }
+            Self::Clap(error) => of_clap(error),
+            Self::Usage(problem) => of("usage", problem, advice("`--help` shows how")),
+            Self::Config(problem) => of("config", problem, advice("`rental-cli config path` shows where the file is")),
             Self::Checks { failed, .. } => {
-                let (checks, hint) = (if *failed == 1 { "check" } else { "checks" }, "what to do stands beside each");
-                report("doctor", &format!("{failed} {checks} failed"), Some(hint))
+                let checks = if *failed == 1 { "check" } else { "checks" };
+                let message = format!("{failed} {checks} failed").into();
+                Report { message, ..of("doctor", "", advice("what to do stands beside each")) }
             }
-            Self::NoCredential { problem, hint } => report("authentication_error", problem, Some(hint)),
-            Self::Unreachable { problem, hint } => report("unreachable", problem, Some(hint)),
-            Self::Unsuccessful { kind, problem, hint } => report(kind, problem, Some(hint)),
-            Self::InTheWay { problem, hint } => report("exists", problem, Some(hint)),
-            Self::Refused(refusal) => refusal.to_string(),
-            Self::Unreadable(problem) => report(
-                "unreadable",
-                problem,
-                Some("check that --base-url points at a rental-server, not at something else"),
-            ),
-            Self::Io { doing, error } => report("io", &format!("cannot {doing}: {error}"), None),
+            Self::NoCredential { problem, hint } => {
+                Report { kind: "authentication_error", ..of("credential_missing", problem, advice(hint)) }
+            }
+            Self::Unreachable { problem, hint } => of("unreachable", problem, advice(hint)),
+            Self::Unsuccessful { kind, problem, hint } => of(kind, problem, advice(hint)),
+            Self::InTheWay { problem, hint } => of("exists", problem, advice(hint)),
+            Self::Refused(refusal) => Report {
+                kind: refusal.kind(),
+                hint: refusal.hint().map(Cow::Owned),
+                request_id: refusal.request_id(),
+                ..of(refusal.code(), refusal.message(), None)
+            },
+            Self::Unreadable(problem) => {
+                let hint = "check that --base-url points at a rental-server, not at something else";
+                of("unreadable", problem, advice(hint))
+            }
+            Self::Io { doing, error } => {
+                Report { message: format!("cannot {doing}: {error}").into(), ..of("io", "", None) }
+            }
         }
     }
 }
 
-fn report(kind: &str, problem: &str, hint: Option<&str>) -> String {
-    let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-    format!("error[{kind}]: {}\n{hint}", printable(problem))
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Report<'a>,
+}
+
+/// A failure in the members of the API's error object, and what may help.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// The class of the failure, the API's or `client_error`.
+    #[serde(rename = "type")]
+    kind: &'a str,
+    /// The word for programs.
+    code: &'a str,
+    /// What happened.
+    message: Cow<'a, str>,
+    /// What may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[{}]: {}", printable(self.code), printable(&self.message))?;
+        match &self.hint {
+            Some(hint) => writeln!(f, "hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What clap says in its first paragraph, and its tips.
+fn of_clap(error: &clap::Error) -> Report<'_> {
+    let text = error.to_string();
+    let said = |lines: &mut dyn Iterator<Item = &str>| lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    let message = said(&mut text.lines().take_while(|line| !line.is_empty()));
+    let message = message.trim_start_matches("error: ").to_owned();
+    let tips = said(&mut text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: ")));
+    let hint = if tips.is_empty() { "`--help` shows how".to_owned() } else { tips };
+    Report { kind: "client_error", code: "usage", message: message.into(), hint: Some(hint.into()), request_id: None }
 }
 
 #[cfg(test)]
@@ -160,8 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_its_class_first_and_its_hint_last() {
-        assert_eq!(report("usage", "no\nway", Some("try")), "error[usage]: no\\nway\nhint: try\n");
-        assert_eq!(report("io", "gone", None), "error[io]: gone\n");
+    fn a_report_has_its_code_first_and_its_hint_last() {
+        let usage = Failure::Usage("no\nway".into());
+        assert_eq!(usage.report().to_string(), "error[usage]: no\\nway\nhint: `--help` shows how\n");
+        let io = Failure::Io { doing: "read x".into(), error: io::ErrorKind::NotFound.into() };
+        assert_eq!(io.report().to_string(), "error[io]: cannot read x: entity not found\n");
     }
 }

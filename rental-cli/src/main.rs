@@ -35,13 +35,13 @@ mod value;
 mod verbs;
 
 use failure::Failure;
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.show();
+            failure.show(json_is_asked_for());
             ExitCode::from(failure.exit_code())
         }
     }
@@ -51,4 +51,9 @@ fn run() -> Result<(), Failure> {
     style::obey_the_command_line();
     let matches = cli::command().try_get_matches()?;
     cli::dispatch(&matches)
+}
+
+/// Whether `--json` is on the command line, also where clap takes the line for wrong.
+fn json_is_asked_for() -> bool {
+    env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }

@@ -100,12 +100,12 @@ pub(super) fn send(
         query.push(("dry_run".into(), "true".into()));
     }
     let id = session.organization(matches)?;
-    let source = Source::open(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
+    let source = Source::of(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
     // Before a large file goes out: a server may close the connection while it is sent, and its answer be lost.
     session.ask(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
     let path = [&[organization::SPEC.plural, id], words].concat();
     let request = Request::post(Access::Operator, &path, None).with_query(query);
-    let json = upload::send(&session.api, &request, source, media)?;
+    let json = upload::send(&session.api, &request, &source, media)?;
     show(&json, session)
 }
 
