@@ -1,5 +1,6 @@
 //! Answers: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`, "Errors").
 
+use crate::http::call::Call;
 use bytes::Bytes;
 use futures_util::Stream;
 use rental_core::{
@@ -8,7 +9,6 @@ use rental_core::{
 };
 use serde::Serialize;
 use std::{
-    any::Any,
     io,
     pin::Pin,
     sync::{Arc, OnceLock},
@@ -286,10 +286,16 @@ pub(crate) struct Streamed {
     held: Held,
 }
 
-/// What lives as long as a streamed body: the accept loop puts the request's place in its traffic here, so that a
-/// connection with an answer on its way does not count as silent.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Held(pub(crate) Arc<OnceLock<Box<dyn Any + Send + Sync>>>);
+/// What lives as long as a streamed body: the accept loop puts the call here, so that a connection whose response is
+/// still being sent does not count as silent.
+#[derive(Clone, Default)]
+pub(crate) struct Held(pub(crate) Arc<OnceLock<Arc<Call>>>);
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Held")
+    }
+}
 
 impl Streamed {
     pub(crate) fn new(parts: Receiver<io::Result<Bytes>>) -> Self {

@@ -16,7 +16,7 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Commit, Record, key},
+    store::{Batch, Commit, Record, Revision, key},
     value::Timestamp,
     webhook::{
         attempt::{Ending, Next, Verdict, after_attempt},
@@ -29,7 +29,7 @@ use reqwest::Url;
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -39,12 +39,13 @@ use uuid::Uuid;
 const CONCURRENCY: usize = 10;
 /// Due rows that are read at a time.
 const WINDOW: usize = 64;
-/// The longest sleep: a clock that was set is noticed after it.
-const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// An endpoint with its secrets, as of the last change.
+#[derive(Clone)]
 struct Target {
     endpoint: WebhookEndpoint,
+    /// Revisions of the endpoint's record and of its secrets.
+    revisions: [Revision; 2],
     url: Url,
     secrets: Vec<(String, Option<Timestamp>)>,
 }
@@ -73,6 +74,8 @@ struct Lane {
     hooks: Arc<Hooks>,
     id: Uuid,
     target: Arc<Target>,
+    /// When the lane last compared its endpoint and secrets with the store.
+    looked_at: Instant,
     window: VecDeque<Due>,
     /// Whether the store may hold due rows that the window has not.
     unread: bool,
@@ -119,14 +122,35 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
         }
         if let Some(lane) = &mut lane {
             lane.turn(&bell).await;
+            if lane.looked_at.elapsed() >= hooks.patience() {
+                lane.looked_at = Instant::now();
+                let seen = lane.target.revisions;
+                // A read that fails is tried again after the next sleep.
+                if records(&hooks, id).await.is_ok_and(|found| revisions(&found) != seen) {
+                    bell.changed.store(true, Ordering::Release);
+                }
+            }
         }
     }
 }
 
-async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
+/// The records of an endpoint and of its secrets.
+async fn records(hooks: &Hooks, id: Uuid) -> Result<[Option<Record>; 2], Error> {
     let keys = [key::record(SYSTEM, &webhook_endpoint::SPEC, id), key::secrets(id)];
     let mut found = hooks.store().get(&keys).await?;
-    let (secrets, endpoint) = (found.pop().flatten(), found.pop().flatten());
+    let secrets = found.pop().flatten();
+    Ok([found.pop().flatten(), secrets])
+}
+
+/// Their revisions; 0 for a record that does not exist.
+fn revisions(records: &[Option<Record>; 2]) -> [Revision; 2] {
+    records.each_ref().map(|record| record.as_ref().map_or(0, |record| record.revision))
+}
+
+async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
+    let found = records(hooks, id).await?;
+    let revisions = revisions(&found);
+    let [endpoint, secrets] = found;
     let Some(record) = endpoint else { return Ok(None) };
     let endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
     let url =
@@ -139,7 +163,7 @@ async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
         hooks.master_key.open(id, &secret.sealed).map(|text| (text, secret.expires_at)).map_err(Error::Internal)
     };
     let secrets = sealed.0.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
-    Ok(Some(Target { endpoint, url, secrets }))
+    Ok(Some(Target { endpoint, revisions, url, secrets }))
 }
 
 impl Lane {
@@ -148,11 +172,8 @@ impl Lane {
         let mut lane = old.unwrap_or_else(|| Self {
             hooks: Arc::clone(hooks),
             id,
-            target: Arc::new(Target {
-                endpoint: target.endpoint.clone(),
-                url: target.url.clone(),
-                secrets: Vec::new(),
-            }),
+            target: Arc::new(target.clone()),
+            looked_at: Instant::now(),
             window: VecDeque::new(),
             unread: true,
             next_retry: None,
@@ -170,7 +191,8 @@ impl Lane {
         lane
     }
 
-    /// Starts what may start, then waits for whatever comes first.
+    /// Starts what may start, then waits for whatever comes first. A lane that may not send looks by itself too: for an
+    /// endpoint that was enabled, or that it owns again.
     async fn turn(&mut self, bell: &Bell) {
         let mut wake = None;
         let sends = self.target.endpoint.is_enabled() && self.hooks.may_send(self.id);
@@ -182,7 +204,7 @@ impl Lane {
                 wake = self.next_wake();
             }
         }
-        let longest = self.hooks.patience(LONGEST_SLEEP);
+        let longest = self.hooks.patience();
         let sleep = wake
             .map_or(longest, |millis| Duration::from_millis(millis.saturating_sub(edge::now().millis())).min(longest));
         tokio::select! {
@@ -192,7 +214,7 @@ impl Lane {
                 }
             }
             () = bell.ring.notified() => self.unread = true,
-            () = tokio::time::sleep(sleep), if sends || self.hooks.cluster.is_some() => self.unread = true,
+            () = tokio::time::sleep(sleep) => self.unread = true,
         }
     }
 
@@ -265,11 +287,7 @@ impl Lane {
             // What the window held stays in the store until the endpoint is enabled again.
             self.window.clear();
             self.hooks.metrics.disabled.inc();
-            let mut target = Target {
-                endpoint: self.target.endpoint.clone(),
-                url: self.target.url.clone(),
-                secrets: self.target.secrets.clone(),
-            };
+            let mut target = Target::clone(&self.target);
             target.endpoint.disable("20 failures in a row", edge::now());
             self.target = Arc::new(target);
         }

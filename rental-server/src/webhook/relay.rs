@@ -11,12 +11,10 @@ use rental_core::{
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use uuid::Uuid;
 
-/// One server on its own is told of every event.
-const FOREVER: Duration = Duration::from_secs(3600);
 /// Most events in one batch.
 const MOST_EVENTS: usize = 256;
 /// Most endpoints of an organization; creation refuses more.
@@ -24,10 +22,12 @@ pub(crate) const MOST_ENDPOINTS: usize = 50;
 
 /// Runs until the server stops.
 pub(super) async fn run(hooks: Arc<Hooks>) {
+    let mut looked_at = Instant::now();
     loop {
         match relay_once(&hooks).await {
-            // Among several servers, what another one left behind is found by looking.
-            Ok(0) => drop(tokio::time::timeout(hooks.patience(FOREVER), hooks.outbox.notified()).await),
+            // The relay also looks without being told: for what another server left behind, and in case that a task was
+            // lost between its commit and its signal.
+            Ok(0) => drop(tokio::time::timeout(hooks.patience(), hooks.outbox.notified()).await),
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(?error, "cannot read the outbox; its events wait");
@@ -36,6 +36,12 @@ pub(super) async fn run(hooks: Arc<Hooks>) {
         }
         if hooks.is_stopping() {
             return;
+        }
+        if looked_at.elapsed() >= hooks.patience() {
+            looked_at = Instant::now();
+            if let Err(error) = hooks.start_missing_lanes().await {
+                tracing::warn!(?error, "cannot read the webhook endpoints; trying again");
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod backlog;
 mod crash;
 mod delivery;
 mod disabling;
+mod disconnects;
 mod events;
 mod isolation;
 mod limits;
