@@ -1,12 +1,13 @@
 //! The HTTP side: one request, at most two retries, one bounded answer.
 
 use crate::{
-    access::Access,
+    client::{
+        access::Access,
+        retry::{Try, pause_after},
+    },
+    config::settings::Secret,
     edge,
-    failure::Failure,
-    refusal::Refusal,
-    retry::{Try, pause_after},
-    settings::Secret,
+    failure::{Failure, refusal::Refusal},
 };
 use reqwest::{
     Method, Url,

@@ -3,11 +3,12 @@
 //! Nothing is kept in memory, and no time is too long as long as something happens.
 
 use crate::{
-    access::Access,
-    api::{Api, Request, Stop},
-    failure::Failure,
-    progress::Progress,
-    refusal::Refusal,
+    client::{
+        access::Access,
+        api::{Api, Request, Stop},
+    },
+    failure::{Failure, refusal::Refusal},
+    output::progress::Progress,
 };
 use reqwest::{
     blocking::{Body, RequestBuilder, Response},

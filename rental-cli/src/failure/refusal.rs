@@ -1,6 +1,6 @@
 //! An error answer of the server: read, classed by its status, and explained with what to do next.
 
-use crate::{access::Access, flags, record::printable};
+use crate::{client::access::Access, commands::fields, output::record::printable};
 use serde::Deserialize;
 use std::{fmt, time::Duration};
 
@@ -174,7 +174,7 @@ impl fmt::Display for Refusal {
 
 /// One line for a bad field: its flag, and what is wrong unless the first line said it already.
 fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
-    let flag = flags::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
+    let flag = fields::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
     let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
     writeln!(f, "  param {}{flag}{message}", printable(name))
 }

@@ -1,6 +1,11 @@
 //! Everything that can end a command early, its exit code and what stderr says about it.
 
-use crate::{record::printable, refusal::Refusal, style};
+pub(crate) mod refusal;
+
+use crate::{
+    failure::refusal::Refusal,
+    output::{record::printable, style},
+};
 use serde::Serialize;
 use std::{
     borrow::Cow,

@@ -1,4 +1,4 @@
-//! Decides whether a request is sent again. No I/O: [`crate::api`] acts on the answer.
+//! Decides whether a request is sent again. No I/O: [`crate::client::api`] acts on the answer.
 //!
 //! Sending again is safe: a GET changes nothing, and every other request carries an idempotency key, so the server
 //! carries it out once. A request that ran into its timeout is not repeated: the user has waited long enough.
