@@ -206,7 +206,7 @@ fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
 
 fn failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
-        StoreError::Corrupt(_) => {
+        StoreError::Corrupt(_) | StoreError::Damaged(_) => {
             ("damaged", "`rental-cli store check` says what; restore a backup with `rental-cli store restore`")
         }
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
@@ -216,6 +216,7 @@ fn failure(error: StoreError) -> Failure {
     };
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful { kind, problem, hint }

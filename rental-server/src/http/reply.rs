@@ -144,7 +144,7 @@ fn core_class(error: &Error) -> Class {
         Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
-        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+        Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
 }
 
@@ -206,7 +206,9 @@ fn core_message(error: &Error) -> String {
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()
         }
-        Error::Internal(_) => "Something went wrong on our side. The request id helps us to find it.".into(),
+        Error::Damaged(_) | Error::Internal(_) => {
+            "Something went wrong on our side. The request id helps us to find it.".into()
+        }
     }
 }
 

@@ -181,6 +181,7 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
 fn database(error: StoreError) -> Failure {
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful {
