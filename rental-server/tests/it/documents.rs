@@ -1,6 +1,7 @@
 //! The documents are true: what they show works, what they name exists, what must be said is said.
 
 mod boundaries;
+mod imports;
 mod shell;
 mod specification;
 
