@@ -263,7 +263,7 @@ impl Api {
         }
         let retry_after = retry_after.and_then(|text| pause_asked_for(text.trim()));
         Err(Stop::Refused(Box::new(
-            Refusal::read(status.as_u16(), &body, request.access)
+            Refusal::read(status.as_u16(), &body, request.access.hint())
                 .with_headers(request_id, retry_after)
                 .with_id(request.odd_id.as_deref()),
         )))

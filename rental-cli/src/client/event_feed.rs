@@ -12,6 +12,7 @@ use crate::{
     config::values::Since,
     failure::Failure,
     output::record::{self, Page, Record},
+    text::printable,
 };
 use rental_core::value::Timestamp;
 use serde::Deserialize;
@@ -98,8 +99,8 @@ impl Event {
         };
         Ok(Self {
             id: members.id,
-            kind: record::printable(&members.r#type),
-            object_id: record::printable(&members.data.id),
+            kind: printable(&members.r#type),
+            object_id: printable(&members.data.id),
             at: Timestamp::from_millis(at),
             body: raw.get().to_owned(),
         })

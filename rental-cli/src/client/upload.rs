@@ -226,7 +226,7 @@ fn result_of(line: String) -> Result<String, Failure> {
     match serde_json::from_str::<Broken>(&line) {
         Ok(Broken { error }) => {
             let status = if error.code.as_deref() == Some("service_unavailable") { 503 } else { 500 };
-            Err(Failure::Refused(Box::new(Refusal::read(status, line.as_bytes(), Access::Operator))))
+            Err(Failure::Refused(Box::new(Refusal::read(status, line.as_bytes(), Access::Operator.hint()))))
         }
         Err(_) => Ok(line),
     }

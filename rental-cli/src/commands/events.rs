@@ -1,11 +1,10 @@
 //! `events`: what happened, and sending it again.
 
-use super::Group;
 use crate::{
     client::{access::Access, api::Request},
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection, chosen_key, text},
+        group::{Group, with_examples},
         session::Session,
     },
     config::values::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
@@ -20,7 +19,7 @@ use rental_core::{
 };
 use serde::Deserialize;
 
-pub(super) const GROUP: Group = Group { name: "events", command, run };
+pub(crate) const GROUP: Group = Group { name: "events", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 

@@ -2,14 +2,16 @@
 
 mod forward;
 
-use super::Group;
 use crate::{
     client::{
         api::Api,
         event_feed::{Event, Feed, Server},
     },
-    command_tree::with_examples,
-    commands::{collection, session::Session},
+    commands::{
+        collection,
+        group::{Group, with_examples},
+        session::Session,
+    },
     config::values::{self, EVENT_TYPE_NAMES, Since},
     failure::Failure,
     output::{self, Output, style},
@@ -33,7 +35,7 @@ use std::{
     time::Duration,
 };
 
-pub(super) const COMMAND: Group = Group { name: "listen", command, run };
+pub(crate) const COMMAND: Group = Group { name: "listen", command, run };
 
 /// Between two looks at the server.
 const INTERVAL: Duration = Duration::from_millis(300);

@@ -2,8 +2,7 @@
 
 use crate::{
     client::{access::Access, api::Request},
-    command_tree::with_examples,
-    commands::{collection, session::Session},
+    commands::{collection, group::with_examples, session::Session},
     config::values::JsonText,
     failure::Failure,
     output::{
