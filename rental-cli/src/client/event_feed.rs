@@ -5,10 +5,7 @@
 //! made by its clock, whatever this machine's clock says.
 
 use crate::{
-    client::{
-        access::Access,
-        api::{Api, Request},
-    },
+    client::{access::Access, api::Api, request::Request},
     config::values::Since,
     failure::Failure,
     output::record::{self, Page, Record},

@@ -6,9 +6,10 @@ use crate::{
         collection::{self, Collection},
         fields::{Body, Verb},
         group::{Group, with_examples},
+        json_text::JsonText,
         session::Session,
     },
-    config::values::{self, JsonText},
+    config::values,
     edge,
     failure::Failure,
 };

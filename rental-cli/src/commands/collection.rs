@@ -1,7 +1,7 @@
 //! list, get, create and update: the same for every resource, driven by its description.
 
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{
         fields::{self, Body, Verb},
         group::with_examples,

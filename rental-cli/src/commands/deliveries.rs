@@ -1,7 +1,7 @@
 //! `deliveries`: which event went where, and how that went.
 
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, text},
         group::{Group, with_examples},

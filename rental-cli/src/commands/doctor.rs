@@ -3,7 +3,8 @@
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request, Told},
+        api::{Api, Told},
+        request::Request,
     },
     commands::{config, group::with_examples, session},
     config::settings::{Secret, Settings},

@@ -1,13 +1,14 @@
 //! `events`: what happened, and sending it again.
 
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
         group::{Group, with_examples},
+        json_text::{EVENT_TYPE_NAMES, JsonText, Words},
         session::Session,
     },
-    config::values::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
+    config::values::{self, Since},
     edge,
     failure::Failure,
     output::{progress::Progress, record::Page},

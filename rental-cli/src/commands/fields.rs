@@ -1,10 +1,8 @@
 //! Flags from resource descriptions: every field that the API takes is one, in kebab-case.
 
 use crate::{
-    config::{
-        settings::Settings,
-        values::{self, JsonText},
-    },
+    commands::json_text::{self, JsonText},
+    config::settings::Settings,
     failure::Failure,
     objects::flag,
 };
@@ -71,8 +69,8 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
     let required = verb.presence(field) == Presence::Required && !elsewhere;
     let help = format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" });
     named(field.name)
-        .value_name(values::placeholder(field.kind))
-        .value_parser(values::parser(field.kind, field.nullable))
+        .value_name(json_text::placeholder(field.kind))
+        .value_parser(json_text::parser(field.kind, field.nullable))
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
         .action(if several { ArgAction::Append } else { ArgAction::Set })
         .required(required)
@@ -83,9 +81,9 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
 pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
     let filters = spec.filters.iter().map(|filter| {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
-        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(values::placeholder(kind));
+        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
         let arg = arg.help(format!("Only those with this {}", filter.param.replace('_', " ")));
-        if let Kind::Word(words) = kind { arg.value_parser(values::Words(words)) } else { arg }
+        if let Kind::Word(words) = kind { arg.value_parser(json_text::Words(words)) } else { arg }
     });
     let common = [
         Arg::new("created[gte]")

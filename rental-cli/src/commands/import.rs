@@ -3,7 +3,7 @@
 use crate::{
     client::{
         access::Access,
-        api::Request,
+        request::Request,
         upload::{self, Source},
     },
     commands::{collection, group::with_examples, session::Session},

@@ -1,7 +1,7 @@
 //! `invoices`: read with an organization's key, written by the operator (spec, Invoices).
 
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
         fields::{Body, Verb},

@@ -10,9 +10,10 @@ use crate::{
     commands::{
         collection,
         group::{Group, with_examples},
+        json_text::EVENT_TYPE_NAMES,
         session::Session,
     },
-    config::values::{self, EVENT_TYPE_NAMES, Since},
+    config::values::{self, Since},
     failure::Failure,
     output::{self, Output, style},
 };

@@ -12,6 +12,7 @@ mod fields;
 pub(crate) mod group;
 mod import;
 pub(crate) mod invoices;
+mod json_text;
 pub(crate) mod leads;
 pub(crate) mod listen;
 pub(crate) mod organizations;

@@ -3,7 +3,8 @@
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request, Secrets},
+        api::{Api, Secrets},
+        request::Request,
     },
     config::settings::Settings,
     failure::Failure,

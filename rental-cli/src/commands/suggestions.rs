@@ -1,9 +1,8 @@
 //! `suggest`: who should pay for tolls and violations, page by page, and attaching what is clear.
 
 use crate::{
-    client::{access::Access, api::Request},
-    commands::{collection, group::with_examples, session::Session},
-    config::values::JsonText,
+    client::{access::Access, request::Request},
+    commands::{collection, group::with_examples, json_text::JsonText, session::Session},
     failure::Failure,
     output::{
         print,

@@ -1,7 +1,7 @@
 //! `export` and `import`: all objects of an organization as lines of JSON, and such lines into another server.
 
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, text},
         group::{Group, with_examples},

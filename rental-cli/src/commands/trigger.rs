@@ -6,18 +6,17 @@
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request},
+        api::Api,
         event_feed::{Event, Server},
+        request::Request,
     },
     commands::{
         collection::{self, text},
         group::{Group, with_examples},
+        json_text::EVENT_TYPE_NAMES,
         session::{self, Session},
     },
-    config::{
-        settings::{Origin, Secret, Source},
-        values::EVENT_TYPE_NAMES,
-    },
+    config::settings::{Origin, Secret, Source},
     edge,
     failure::Failure,
     output::{

@@ -1,14 +1,14 @@
 //! `webhook-endpoints`: where the events of organizations go, set up by the operator.
 
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
         fields::{Body, Verb},
         group::{Group, with_examples},
+        json_text::JsonText,
         session::Session,
     },
-    config::values::JsonText,
     failure::Failure,
     output::record::Record,
 };

@@ -2,7 +2,7 @@
 
 use super::arguments::{force, of};
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{collection::text, session::Session},
     failure::Failure,
     output::{
