@@ -6,12 +6,14 @@
 use crate::{
     body::{did_you_mean, shorten},
     error::{Error, FieldCode, FieldError, FieldErrors},
-    spec::{Kind, ResourceSpec},
-    store::{Key, Record, Span, key},
+    spec::{IndexValue, Kind, ResourceSpec},
+    store::{Record, Span, key},
     value::Timestamp,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
+
+pub use crate::value::id;
 
 /// Objects on a page when the query does not say (spec, Limits).
 pub const DEFAULT_LIMIT: usize = 20;
@@ -49,6 +51,11 @@ impl ListQuery {
             if let Err(error) = query.set(&name, &value, spec) {
                 errors.push(error);
             }
+        }
+        if errors.is_empty()
+            && let Err(error) = query.check_combination(spec)
+        {
+            errors.push(error);
         }
         errors.or(query)
     }
@@ -89,19 +96,42 @@ impl ListQuery {
         Ok(())
     }
 
+    /// The fields that the query filters by.
+    fn used(&self, spec: &ResourceSpec) -> Vec<&'static str> {
+        let filters = spec.filters.iter().zip(&self.filters).filter(|(_, value)| value.is_some());
+        filters.map(|(filter, _)| filter.field).collect()
+    }
+
+    /// Refuses a combination of filters that no index serves.
+    fn check_combination(&self, spec: &ResourceSpec) -> Result<(), FieldError> {
+        let used = self.used(spec);
+        if used.is_empty() || spec.index_over(&used).is_some() {
+            return Ok(());
+        }
+        let mut names = spec.filters.iter().filter(|filter| used.contains(&filter.field)).map(|filter| filter.param);
+        let first = names.next().unwrap_or_default();
+        let others = names.collect::<Vec<_>>();
+        let rule = format!(
+            "cannot be combined with `{}`; this list takes {}",
+            others.join("` and `"),
+            spec.offered_combinations()
+        );
+        Err(FieldError::new(first, FieldCode::Invalid, &rule))
+    }
+
     /// The one index range that answers this query in `organization`; `None` when nothing can match.
     #[must_use]
     pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Option<Span> {
-        let mut mask = 0;
-        let mut values = Vec::new();
-        for (at, (filter, value)) in spec.filters.iter().zip(&self.filters).enumerate() {
-            if let Some(value) = value {
-                mask |= 1 << at;
-                values.push(index_value(spec.field(filter.field)?.kind, value)?);
-            }
-        }
-        let prefix =
-            if mask == 0 { key::records(organization, spec) } else { key::index(organization, spec, mask, &values) };
+        let used = self.used(spec);
+        let prefix = if used.is_empty() {
+            key::records(organization, spec)
+        } else {
+            let value = |field: &str| {
+                let at = spec.filters.iter().position(|filter| filter.field == field)?;
+                IndexValue::parse(spec.field(field)?.kind, self.filters[at].as_deref()?)
+            };
+            spec.index_over(&used)?.with(value)?.prefix(organization, spec)
+        };
         let mut span = Span::newest_first(&prefix);
         if let Some(cursor) = self.starting_after {
             span = span.before_id(&prefix, cursor);
@@ -116,50 +146,10 @@ impl ListQuery {
     }
 }
 
-/// How a field's value stands in an index; `None` for an id that no object can have.
-fn index_value(kind: Kind, value: &str) -> Option<Vec<u8>> {
-    match kind {
-        Kind::Reference(_) | Kind::Id => id(value).map(|id| id.as_bytes().to_vec()),
-        _ => Some(value.as_bytes().to_vec()),
-    }
-}
-
-/// The index entries of an object: one for each combination of filters whose fields are all set.
-///
-/// `value` gives the text of a field, or `None` when it is empty.
-pub fn index_entries(
-    organization: Uuid,
-    spec: &ResourceSpec,
-    object: Uuid,
-    value: impl Fn(&str) -> Option<String>,
-) -> Vec<Key> {
-    let values: Vec<Option<Vec<u8>>> = spec
-        .filters
-        .iter()
-        .map(|filter| spec.field(filter.field).and_then(|field| index_value(field.kind, &value(filter.field)?)))
-        .collect();
-    let used = |mask: u8| {
-        values.iter().enumerate().filter(move |(at, _)| mask & (1 << at) != 0).map(|(_, value)| value.clone())
-    };
-    (1..1u8 << spec.filters.len())
-        .filter_map(|mask| {
-            let values: Option<Vec<_>> = used(mask).collect();
-            Some(key::entry(&key::index(organization, spec, mask, &values?), object))
-        })
-        .collect()
-}
-
 fn unknown(name: &str, spec: &ResourceSpec) -> FieldError {
     let known = COMMON_PARAMETERS.into_iter().chain(spec.filters.iter().map(|filter| filter.param));
     let rule = format!("is not a parameter of this list{}", did_you_mean(name, known));
     FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
-}
-
-/// Reads an id as this API writes it: a UUID in lower case with hyphens. Any other spelling is an unknown id.
-#[must_use]
-pub fn id(text: &str) -> Option<Uuid> {
-    let plain = text.len() == 36 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
-    if plain { Uuid::try_parse(text).ok() } else { None }
 }
 
 /// For a request that takes no parameters.
@@ -276,7 +266,10 @@ pub fn envelope(records: &[Record], limit: usize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::{customer, rental};
+    use crate::{
+        resources::{customer, rental},
+        spec::{filter, index},
+    };
     use proptest::prelude::*;
 
     fn params(raw: &str) -> Vec<(String, &'static str)> {
@@ -326,6 +319,19 @@ mod tests {
         ] {
             assert_eq!(id(&other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_combination_without_an_index_is_refused_and_the_others_are_named() {
+        static SPEC: ResourceSpec = ResourceSpec {
+            filters: &[filter("status", "status"), filter("customer", "customer_id")],
+            indexes: &[index(1, &["status"]), index(5, &["customer_id"])],
+            ..rental::SPEC
+        };
+        assert!(ListQuery::parse("customer=x", &SPEC).is_ok() && ListQuery::parse("status=NEW", &SPEC).is_ok());
+        let Err(Error::Invalid(errors)) = ListQuery::parse("customer=x&status=NEW", &SPEC) else { panic!("refused") };
+        let expected = "`status` cannot be combined with `customer`; this list takes `status`, `customer`.";
+        assert_eq!(errors.listed()[0].message, expected);
     }
 
     #[test]

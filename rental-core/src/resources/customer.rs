@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Portable, Resource, Update},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("email", "email")],
+    indexes: &[index(1, &["email"])],
+    look_ups: &[],
     usual_changes: &["email", "phone"],
 };
 
@@ -51,6 +53,17 @@ pub struct Customer {
 
 impl Resource for Customer {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "email" => self.email.as_deref().map(IndexValue::Text),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -5,7 +5,7 @@ use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     event::EventType,
     resources::{Create, Facts, Portable, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    spec::{CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    indexes: &[index(1, &["status"]), index(2, &["customer_id"]), index(3, &["status", "customer_id"])],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -95,6 +97,18 @@ pub struct Invoice {
 impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => self.status.as_deref().map(IndexValue::Text),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -2,12 +2,15 @@
 
 use crate::{
     body::Fields,
-    effects::{Effects, LookUp},
+    effects::Effects,
     error::{Error, FieldCode, FieldError},
     event::EventType,
     holds::Hold,
     resources::{Create, Facts, Portable, Resource, Update, too_large, vehicle::Vehicle},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    spec::{
+        CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field, filter, id,
+        index, look_up, object,
+    },
     value::{Currency, Date, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,9 @@ use uuid::Uuid;
 
 /// The five states of a rental (spec, Rental status).
 pub const STATUSES: &[&str] = &["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"];
+
+/// The stays of a vehicle that may cover a day: by length class and first day, like holds.
+const STAY: LookUpSpec = look_up(128, "stay");
 
 /// What a rental is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -89,6 +95,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    indexes: &[index(1, &["status"]), index(2, &["customer_id"]), index(3, &["status", "customer_id"])],
+    look_ups: &[STAY],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -171,15 +179,13 @@ impl Rental {
     }
 }
 
-/// Where the stays of a vehicle lie that may cover a day: by length class and first day, like holds.
-const STAY: u8 = 0;
 /// The class of stays that have no end yet.
 pub const OPEN: u8 = 31;
 
 /// The place of a stay of `vehicle` that begins on day `start`: class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
-pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> LookUp {
-    LookUp::new(STAY, vec![vehicle.as_bytes().to_vec(), vec![class], start.to_be_bytes().to_vec()])
+pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> IndexPrefix {
+    STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
 fn dates_out_of_order() -> Error {
@@ -194,6 +200,18 @@ fn dates_out_of_order() -> Error {
 impl Resource for Rental {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => Some(IndexValue::Text(&self.status)),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
     }
@@ -206,7 +224,7 @@ impl Resource for Rental {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        Effects { hold, look_ups: stay.into_iter().collect(), ..Effects::default() }
+        Effects { hold, entries: stay.into_iter().collect(), ..Effects::default() }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
+    effects,
     error::{Error, FieldCode},
     event::{self, EVENT_TYPES},
     operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
@@ -358,9 +359,7 @@ impl Intent for Delete<'_> {
         Box::pin(async move {
             let (record, endpoint) = endpoint(store, self.id).await?;
             let mut batch = Batch::default();
-            let value = |field: &str| (field == "organization_id").then(|| endpoint.organization_id.to_string());
-            let entries = page::index_entries(SYSTEM, &webhook_endpoint::SPEC, endpoint.id, value);
-            entries.into_iter().for_each(|entry| batch.delete(entry));
+            effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);
             batch.delete(key::secrets(endpoint.id));
@@ -484,8 +483,8 @@ impl Recover<'_> {
         if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
             return Ok(true);
         }
-        let values = [self.endpoint.id, event].map(|id| id.as_bytes().to_vec());
-        let prefix = key::index(self.endpoint.organization_id, &delivery::SPEC, 3, &values);
+        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event)
+            .prefix(self.endpoint.organization_id, &delivery::SPEC);
         let known = store.scan(&Span::newest_first(&prefix), 100).await?;
         for record in known {
             let delivery: Delivery = parse(&record.key, &record.value)?;

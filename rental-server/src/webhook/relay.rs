@@ -70,7 +70,7 @@ pub(super) async fn endpoints_of(
     hooks: &Hooks,
     organization: Uuid,
 ) -> Result<Vec<webhook_endpoint::WebhookEndpoint>, Error> {
-    let prefix = key::index(SYSTEM, &webhook_endpoint::SPEC, 1, &[organization.as_bytes().to_vec()]);
+    let prefix = webhook_endpoint::of_organization(organization).prefix(SYSTEM, &webhook_endpoint::SPEC);
     let records = hooks.store().scan(&Span::newest_first(&prefix), MOST_ENDPOINTS).await?;
     records.iter().map(|record| parse(&record.key, &record.value)).collect()
 }
