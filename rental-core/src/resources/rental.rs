@@ -94,8 +94,16 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[filter("status", "status"), filter("customer", "customer_id")],
-    indexes: &[index(1, &["status"]), index(2, &["customer_id"]), index(3, &["status", "customer_id"])],
+    filters: &[filter("status", "status"), filter("customer", "customer_id"), filter("vehicle", "vehicle_id")],
+    indexes: &[
+        index(1, &["status"]),
+        index(2, &["customer_id"]),
+        index(3, &["status", "customer_id"]),
+        index(4, &["vehicle_id"]),
+        index(5, &["status", "vehicle_id"]),
+        index(6, &["customer_id", "vehicle_id"]),
+        index(7, &["status", "customer_id", "vehicle_id"]),
+    ],
     look_ups: &[STAY],
     usual_changes: &["status", "damage_at_return"],
 };
@@ -208,6 +216,7 @@ impl Resource for Rental {
         match field {
             "status" => Some(IndexValue::Text(&self.status)),
             "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id)),
             _ => None,
         }
     }

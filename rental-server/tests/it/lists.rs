@@ -201,7 +201,7 @@ fn a_filter_of_another_list_is_an_unknown_parameter() {
     for (plural, known) in [
         ("vehicles", &[][..]),
         ("customers", &["email"][..]),
-        ("rentals", &["status", "customer"][..]),
+        ("rentals", &["status", "customer", "vehicle"][..]),
         ("invoices", &["status", "customer"][..]),
         ("tolls", &["vehicle", "customer"][..]),
         ("violations", &["vehicle", "customer"][..]),
