@@ -84,6 +84,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
     ],
     filters: &[filter("type", "type")],
+    ranges: &[],
     indexes: &[index(1, &["type"])],
     look_ups: &[],
     usual_changes: &[],

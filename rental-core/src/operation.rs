@@ -173,7 +173,7 @@ pub async fn list(
         Some(span) => store.scan(&span, query.limit + 1).await?,
         None => Vec::new(),
     };
-    Ok(page::envelope(&records, query.limit))
+    page::envelope(&records, spec, query)
 }
 
 /// A POST: a new object of `collection`.

@@ -45,6 +45,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    ranges: &[],
     indexes: &[index(1, &["organization_id"])],
     look_ups: &[],
     usual_changes: &[],

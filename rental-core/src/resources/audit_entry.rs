@@ -42,6 +42,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
     ],
     filters: &[filter("organization", "organization_id"), filter("action", "action")],
+    ranges: &[],
     indexes: &[index(1, &["organization_id"]), index(2, &["action"]), index(3, &["organization_id", "action"])],
     look_ups: &[],
     usual_changes: &[],

@@ -48,6 +48,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id")],
+    ranges: &[],
     indexes: &[index(1, &["endpoint_id"]), index(2, &["event_id"]), OF_ENDPOINT_AND_EVENT],
     look_ups: &[],
     usual_changes: &[],

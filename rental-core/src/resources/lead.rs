@@ -42,6 +42,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: &[],
     indexes: &[],
     look_ups: &[],
     usual_changes: &[],

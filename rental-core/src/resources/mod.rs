@@ -272,6 +272,12 @@ fn internal(error: serde_json::Error) -> Error {
     Error::Internal(format!("checked fields do not make an object: {error}"))
 }
 
+/// The `updated_at` of an object that changes at `now`: later than before in any case, also within one millisecond or
+/// when the clock was set back, so that a list by `updated_at` shows the object again.
+fn later(before: Timestamp, now: Timestamp) -> Timestamp {
+    if now > before { now } else { before.plus_millis(1) }
+}
+
 /// The one event of an object whose customer changed to another one.
 fn attached(event: EventType, before: Option<Uuid>, after: Option<Uuid>) -> Vec<EventType> {
     if after.is_some() && after != before { vec![event] } else { Vec::new() }
@@ -319,7 +325,7 @@ mod tests {
     use super::*;
     use crate::{
         body::Verb,
-        spec::{Kind, Presence},
+        spec::{IndexSpec, Kind, Presence},
     };
 
     /// A whole object from the examples of a description.
@@ -334,7 +340,7 @@ mod tests {
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", T::SPEC.object));
         assert_eq!(serde_json::to_string(&object).unwrap(), text, "struct and SPEC of {} differ", T::SPEC.object);
         let members: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for name in T::SPEC.indexes.iter().flat_map(|index| index.fields) {
+        for name in T::SPEC.indexes.iter().flat_map(|index| index.fields.iter().chain(&index.ordered_by)) {
             let kind = T::SPEC.field(name).unwrap().kind;
             let expected = members[name].as_str().and_then(|text| IndexValue::parse(kind, text));
             assert!(expected.is_some(), "the example of {}.{name} is empty", T::SPEC.object);
@@ -372,15 +378,21 @@ mod tests {
     fn index_numbers_are_those_that_are_written_down() {
         let found: Vec<String> = specs()
             .flat_map(|spec| {
-                let indexes = spec.indexes.iter().map(|index| (index.number, index.fields.join("+")));
+                let name = |index: &IndexSpec| match index.ordered_by {
+                    Some(field) => format!("{}by {field}", index.fields.join("+")),
+                    None => index.fields.join("+"),
+                };
+                let indexes = spec.indexes.iter().map(move |index| (index.number, name(index)));
                 let look_ups = spec.look_ups.iter().map(|look_up| (look_up.number, look_up.name.to_owned()));
                 indexes.chain(look_ups).map(|(number, what)| format!("{} {number} {what}", spec.object))
             })
             .collect();
         let written = [
+            "vehicle 16 by updated_at",
             "vehicle 128 transponder",
             "vehicle 129 plate",
             "customer 1 email",
+            "customer 16 by updated_at",
             "rental 1 status",
             "rental 2 customer_id",
             "rental 3 status+customer_id",
@@ -388,18 +400,22 @@ mod tests {
             "rental 5 status+vehicle_id",
             "rental 6 customer_id+vehicle_id",
             "rental 7 status+customer_id+vehicle_id",
+            "rental 16 by updated_at",
             "rental 128 stay",
             "invoice 1 status",
             "invoice 2 customer_id",
             "invoice 3 status+customer_id",
+            "invoice 16 by updated_at",
             "toll 1 vehicle_id",
             "toll 2 customer_id",
             "toll 3 vehicle_id+customer_id",
+            "toll 16 by updated_at",
             "toll 128 unattached",
             "toll 129 passage",
             "violation 1 vehicle_id",
             "violation 2 customer_id",
             "violation 3 vehicle_id+customer_id",
+            "violation 16 by updated_at",
             "violation 128 unattached",
             "api_key 1 organization_id",
             "webhook_endpoint 1 organization_id",
@@ -457,11 +473,15 @@ mod tests {
             assert!(spec.filters.iter().all(|filter| spec.field(filter.field).is_some()), "{}", spec.object);
             for filter in spec.filters {
                 assert!(
-                    spec.index_over(&[filter.field]).is_some(),
+                    spec.index_over(&[filter.field], None).is_some(),
                     "{} has no index for {}",
                     spec.object,
                     filter.param
                 );
+            }
+            for range in spec.ranges {
+                assert!(spec.index_over(&[], Some(range.field)).is_some(), "{} has no {}", spec.object, range.param);
+                assert_eq!(spec.field(range.field).map(|field| field.kind), Some(Kind::Time));
             }
             for field in spec.indexes.iter().flat_map(|index| index.fields) {
                 assert!(spec.filters.iter().any(|filter| filter.field == *field), "{}.{field}", spec.object);

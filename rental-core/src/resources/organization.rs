@@ -46,6 +46,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: &[],
     indexes: &[],
     look_ups: &[],
     usual_changes: &["booking_policy"],

@@ -6,10 +6,10 @@ use crate::{
     error::{Error, FieldCode, FieldError},
     event::EventType,
     holds::Hold,
-    resources::{Create, Facts, Portable, Resource, Update, too_large, vehicle::Vehicle},
+    resources::{Create, Facts, Portable, Resource, Update, later, too_large, vehicle::Vehicle},
     spec::{
-        CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field, filter, id,
-        index, look_up, object,
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Date, Money, Timestamp},
 };
@@ -95,6 +95,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id"), filter("vehicle", "vehicle_id")],
+    ranges: BY_UPDATE,
     indexes: &[
         index(1, &["status"]),
         index(2, &["customer_id"]),
@@ -103,6 +104,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         index(5, &["status", "vehicle_id"]),
         index(6, &["customer_id", "vehicle_id"]),
         index(7, &["status", "customer_id", "vehicle_id"]),
+        ordered_index(16, "updated_at"),
     ],
     look_ups: &[STAY],
     usual_changes: &["status", "damage_at_return"],
@@ -217,12 +219,13 @@ impl Resource for Rental {
             "status" => Some(IndexValue::Text(&self.status)),
             "customer_id" => Some(IndexValue::Id(self.customer_id)),
             "vehicle_id" => Some(IndexValue::Id(self.vehicle_id)),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {

@@ -6,11 +6,11 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, unattached,
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
     },
     spec::{
-        ATTRIBUTION, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, RENTAL_ID, ResourceSpec,
-        UPDATED_AT, field, filter, id, index, look_up, object,
+        ATTRIBUTION, BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, RENTAL_ID,
+        ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
@@ -65,7 +65,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
-    indexes: &[index(1, &["vehicle_id"]), index(2, &["customer_id"]), index(3, &["vehicle_id", "customer_id"])],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["vehicle_id"]),
+        index(2, &["customer_id"]),
+        index(3, &["vehicle_id", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
     look_ups: &[UNATTACHED, PASSAGE],
     usual_changes: &["customer_id"],
 };
@@ -105,12 +111,13 @@ impl Resource for Toll {
         match field {
             "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
             "customer_id" => self.customer_id.map(IndexValue::Id),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {

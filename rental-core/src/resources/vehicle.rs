@@ -5,8 +5,11 @@ use crate::{
     effects::Effects,
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update},
-    spec::{CREATED_AT, CURRENCY, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field, id, look_up, object},
+    resources::{Create, Facts, Portable, Resource, Update, later},
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        id, look_up, object, ordered_index,
+    },
     value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial},
 };
 use serde::{Deserialize, Serialize};
@@ -54,7 +57,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
-    indexes: &[],
+    ranges: BY_UPDATE,
+    indexes: &[ordered_index(16, "updated_at")],
     look_ups: &[TAG, PLATE],
     usual_changes: &["daily_rate", "status"],
 };
@@ -102,6 +106,13 @@ impl Resource for Vehicle {
         self.id
     }
 
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     /// Found by its transponder and by its plate, whatever their spelling.
     fn effects(&self) -> Effects {
         let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
@@ -111,7 +122,7 @@ impl Resource for Vehicle {
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 }
 

@@ -6,11 +6,11 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, unattached,
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
     },
     spec::{
-        ATTRIBUTION, CREATED_AT, CURRENCY, IndexValue, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id,
-        index, object,
+        ATTRIBUTION, BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, object, ordered_index,
     },
     value::{Currency, Date, Money, Timestamp},
 };
@@ -72,7 +72,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
-    indexes: &[index(1, &["vehicle_id"]), index(2, &["customer_id"]), index(3, &["vehicle_id", "customer_id"])],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["vehicle_id"]),
+        index(2, &["customer_id"]),
+        index(3, &["vehicle_id", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
     look_ups: &[UNATTACHED],
     usual_changes: &["customer_id"],
 };
@@ -119,12 +125,13 @@ impl Resource for Violation {
         match field {
             "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
             "customer_id" => self.customer_id.map(IndexValue::Id),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {

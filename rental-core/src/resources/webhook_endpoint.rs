@@ -55,6 +55,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    ranges: &[],
     indexes: &[OF_ORGANIZATION],
     look_ups: &[],
     usual_changes: &["events"],

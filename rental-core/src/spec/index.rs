@@ -6,7 +6,7 @@
 use super::{FilterSpec, Kind, ResourceSpec};
 use crate::{
     store::{Key, key},
-    value,
+    value::{self, Timestamp},
 };
 use uuid::Uuid;
 
@@ -18,12 +18,20 @@ pub struct IndexSpec {
     pub number: u8,
     /// The fields that it compares exactly, in the order of the key.
     pub fields: &'static [&'static str],
+    /// The time field by which its entries are ordered, before the id; without one they are in order of creation.
+    pub ordered_by: Option<&'static str>,
 }
 
-/// An index with this number over these fields.
+/// An index with this number over these fields, its entries in order of creation.
 #[must_use]
 pub const fn index(number: u8, fields: &'static [&'static str]) -> IndexSpec {
-    IndexSpec { number, fields }
+    IndexSpec { number, fields, ordered_by: None }
+}
+
+/// An index with this number over all objects, its entries ordered by a time field.
+#[must_use]
+pub const fn ordered_index(number: u8, ordered_by: &'static str) -> IndexSpec {
+    IndexSpec { number, fields: &[], ordered_by: Some(ordered_by) }
 }
 
 /// A way to find objects by something that is no filter of their list. Its entries are made by the resource itself.
@@ -56,22 +64,26 @@ pub enum IndexValue<'a> {
     Text(&'a str),
     /// An id: its 16 bytes.
     Id(Uuid),
+    /// A time: its milliseconds as 8 bytes, so that byte order is the order of time.
+    Time(Timestamp),
 }
 
 impl<'a> IndexValue<'a> {
-    /// The value of a field of this kind from its text; `None` for an id that no object can have.
+    /// The value of a field of this kind from its text; `None` for an id or time that no object can have.
     #[must_use]
     pub fn parse(kind: Kind, text: &'a str) -> Option<Self> {
         match kind {
             Kind::Reference(_) | Kind::Id => value::id(text).map(Self::Id),
+            Kind::Time => Timestamp::parse(text).map(Self::Time),
             _ => Some(Self::Text(text)),
         }
     }
 
-    fn as_bytes(&self) -> &[u8] {
+    fn put_into(self, prefix: IndexPrefix) -> IndexPrefix {
         match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Id(id) => id.as_bytes(),
+            Self::Text(text) => prefix.with(text.as_bytes()),
+            Self::Id(id) => prefix.with(id.as_bytes()),
+            Self::Time(time) => prefix.with(&time.millis().to_be_bytes()),
         }
     }
 }
@@ -114,22 +126,22 @@ impl IndexPrefix {
 impl IndexSpec {
     /// The entries of this index in which the fields have these values; `None` when one of them has none.
     pub fn with<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>>) -> Option<IndexPrefix> {
-        self.fields
-            .iter()
-            .try_fold(IndexPrefix::new(self.number), |prefix, field| Some(prefix.with(value(field)?.as_bytes())))
+        let mut fields = self.fields.iter().chain(&self.ordered_by);
+        fields.try_fold(IndexPrefix::new(self.number), |prefix, field| Some(value(field)?.put_into(prefix)))
     }
 
-    /// Whether it compares exactly these fields.
-    fn serves(&self, fields: &[&str]) -> bool {
-        self.fields.len() == fields.len() && self.fields.iter().all(|field| fields.contains(field))
+    /// Whether it compares exactly these fields and has this order.
+    fn serves(&self, fields: &[&str], ordered_by: Option<&str>) -> bool {
+        let same = self.fields.len() == fields.len() && self.fields.iter().all(|field| fields.contains(field));
+        same && self.ordered_by == ordered_by
     }
 }
 
 impl ResourceSpec {
-    /// The index that serves a list filtered by exactly these fields.
+    /// The index that serves a list filtered by exactly these fields, in order of creation or by a time field.
     #[must_use]
-    pub fn index_over(&self, fields: &[&str]) -> Option<&'static IndexSpec> {
-        self.indexes.iter().find(|index| index.serves(fields))
+    pub fn index_over(&self, fields: &[&str], ordered_by: Option<&str>) -> Option<&'static IndexSpec> {
+        self.indexes.iter().find(|index| index.serves(fields, ordered_by))
     }
 
     /// Where an object whose fields have these values stands in the indexes of its resource.
@@ -152,7 +164,7 @@ impl ResourceSpec {
         self.filters.iter().find(|filter| filter.field == field).map_or("", |filter: &FilterSpec| filter.param)
     }
 
-    /// The combinations of filters that indexes serve: ``"`status`, `customer`, `status` with `customer`"``.
+    /// What the list offers, in words: ``"`status`, `customer`, `status` with `customer`; or `updated` alone"``.
     #[must_use]
     pub fn offered_combinations(&self) -> String {
         let one = |index: &IndexSpec| {
@@ -160,6 +172,9 @@ impl ResourceSpec {
                 index.fields.iter().map(|field| format!("`{}`", self.parameter_of(field))).collect();
             names.join(" with ")
         };
-        self.indexes.iter().map(one).collect::<Vec<_>>().join(", ")
+        let filters = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one);
+        let exact = filters.chain(["`created`".to_owned()]).collect::<Vec<_>>().join(", ");
+        let ranges: String = self.ranges.iter().map(|range| format!("; or `{}` alone", range.param)).collect();
+        format!("{exact} (`created` also with the others){ranges}")
     }
 }

@@ -1,6 +1,7 @@
 //! What every list promises: the envelope, the parameters, and a walk that shows everything once (decisions, Lists).
 
 mod model;
+mod sync;
 mod walks;
 
 use crate::support::{Organization, Server, rules};
