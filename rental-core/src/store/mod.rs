@@ -20,7 +20,7 @@ use bytes::Bytes;
 use std::{future::Future, pin::Pin};
 
 /// Version of what lies in a store: keys, values, indexes. Engines refuse a store with another one.
-pub const SCHEMA_VERSION: u64 = 2;
+pub const SCHEMA_VERSION: u64 = 3;
 
 /// How many times a record was written: 1 when it is new. An ETag is this number.
 pub type Revision = u64;

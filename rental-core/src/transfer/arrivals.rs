@@ -201,7 +201,6 @@ impl<'a> Arrivals<'a> {
             let outcome = (porter.arrive)(object.clone(), &facts)?;
             let place = key::record(self.organization.id, porter.spec, *id);
             added.insert(place.clone(), object.clone().into());
-            let place = (place, None);
             operation::finish(draft, self.edge, self.organization, porter.spec, place, outcome, added).await
         };
         match arrived.await {
