@@ -101,7 +101,7 @@ struct Typed {
 
 /// What a record means beside itself; on the way it is parsed as what it should be. Its identity was claimed when it was
 /// made and may differ by now: amounts are corrected.
-fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
+pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
     fn of<T: Resource>(place: &Key, json: &[u8]) -> Result<Effects, Error> {
         parse::<T>(place, json).map(|object| effects::of(&object))
     }

@@ -54,7 +54,8 @@ impl Range {
             from = from.max(key::after(&key::entry(&at(after.time), after.id)));
         }
         let to = self.lt.map_or_else(|| key::after(&all), at);
-        Span { from, to, order: Order::Ascending, follow: true }
+        let span = Span { from, to, order: Order::Ascending, follow: None };
+        span.following(key::records(organization, spec))
     }
 
     /// The cursor of a page that ends with this record.

@@ -14,6 +14,7 @@
 //! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
 //! !                                   a copy into this store has not come to its end
+//! ! "upgrade"                         an upgrade of this store has not come to its end -> how far it has come
 //! l server                            a server's beat          -> empty; its revision counts
 //! w endpoint                          who sends for it         -> id of the server
 //! j server endpoint                   something new is due     -> empty
@@ -247,6 +248,21 @@ pub fn bells(server: Uuid) -> Span {
 #[must_use]
 pub fn loading() -> Key {
     key(b'!', &[])
+}
+
+/// The marker of an upgrade that has not come to its end.
+#[must_use]
+pub fn upgrade() -> Key {
+    key(b'!', &[b"upgrade"])
+}
+
+/// The first key after this one.
+#[must_use]
+pub fn next(key: &Key) -> Key {
+    let mut bytes = Vec::with_capacity(key.0.len() + 1);
+    bytes.extend_from_slice(&key.0);
+    bytes.push(0);
+    Key(bytes)
 }
 
 /// Whether a row belongs to running servers and means nothing in a copy of the store.
