@@ -10,6 +10,7 @@ use crate::{
         rental::{self, OPEN, Rental},
         vehicle::{self, Vehicle},
     },
+    spec::IndexPrefix,
     store::{Follow, Order, Span, Store, all_sound, key},
     value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
 };
@@ -192,8 +193,8 @@ pub async fn rentals_around(
 /// Where to go on behind a rental that was read through its look-up.
 fn entry_of(organization: Uuid, rental: &Rental, span: &Span) -> crate::store::Key {
     use crate::resources::Resource;
-    let entries = rental.effects().look_ups;
-    let place = |one: &crate::effects::LookUp| key::entry(&one.prefix(organization, &rental::SPEC), rental.id);
+    let entries = rental.effects().entries;
+    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id);
     // A rental that was changed since has its entry elsewhere: then this class ends here.
     entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }

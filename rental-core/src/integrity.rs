@@ -9,7 +9,6 @@ use crate::{
     error::Error,
     event,
     idempotency::Memo,
-    operation,
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
@@ -26,7 +25,7 @@ use crate::{
         violation::Violation,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    spec::ResourceSpec,
+    spec::{IndexValue, ResourceSpec},
     store::{DamagedRow, Key, Record, StoreError, key},
     webhook::{fan_out, secret::Sealed},
 };
@@ -79,13 +78,13 @@ pub fn expected_keys(
     id: Uuid,
     json: &[u8],
 ) -> Result<Vec<Key>, Error> {
-    let mut keys = operation::entries(organization, spec, id, json)?;
     let place = key::record(organization, spec, id);
+    let mut keys = Vec::new();
     let effects = effects_of(spec, &place, json)?;
     if let Some(hold) = effects.hold {
         keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle())]);
     }
-    keys.extend(effects.look_ups.iter().map(|look_up| key::entry(&look_up.prefix(organization, spec), id)));
+    keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
     keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
     if spec.tag == webhook_endpoint::SPEC.tag {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
@@ -94,11 +93,17 @@ pub fn expected_keys(
     Ok(keys)
 }
 
+/// The type of an event.
+#[derive(Deserialize)]
+struct Typed {
+    r#type: String,
+}
+
 /// What a record means beside itself; on the way it is parsed as what it should be. Its identity was claimed when it was
 /// made and may differ by now: amounts are corrected.
-fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
+pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
     fn of<T: Resource>(place: &Key, json: &[u8]) -> Result<Effects, Error> {
-        parse::<T>(place, json).map(|object| object.effects())
+        parse::<T>(place, json).map(|object| effects::of(&object))
     }
     match spec.object {
         "vehicle" => of::<Vehicle>(place, json),
@@ -114,7 +119,11 @@ fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, 
         "delivery" => of::<Delivery>(place, json),
         "audit_entry" => of::<AuditEntry>(place, json),
         // Events have no struct: they are kept as they are sent.
-        "event" => Ok(Effects::default()),
+        "event" => {
+            let event: Typed = serde_json::from_slice(json).map_err(|error| Error::damaged(place, &error))?;
+            let entries = event::SPEC.index_prefixes(|_| Some(IndexValue::Text(&event.r#type)));
+            Ok(Effects { entries, ..Effects::default() })
+        }
         other => Err(Error::Internal(format!("no audit knows a {other}"))),
     }
 }

@@ -29,6 +29,7 @@ pub mod resources;
 pub mod spec;
 pub mod store;
 pub mod transfer;
+pub mod upgrade;
 pub mod value;
 pub mod views;
 pub mod webhook;

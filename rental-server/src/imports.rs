@@ -235,9 +235,9 @@ impl Import {
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
         let arrivals = Arrivals::new(store, trial, &edge, &self.organization, inspection.source);
-        let mut arrivals = self.runtime.block_on(arrivals)?;
+        let mut arrivals = self.runtime.block_on(arrivals)?.of_version(&inspection);
         // The organization itself is there already.
-        let lines = transfer::Lines::new(BufReader::new(again(&mut file)?)).skip(1);
+        let lines = transfer::Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
         for (done, line) in lines.take(objects).enumerate() {
             let (row, line) = line.map_err(refused)?;

@@ -5,6 +5,7 @@ mod backup;
 mod copy;
 mod failures;
 mod place;
+mod upgrade;
 
 use crate::{
     commands::{
@@ -55,7 +56,7 @@ fn command() -> Command {
             .arg(Arg::new("url").value_name("URL").required(true).value_parser(store_path).help("The store, redb:PATH"))
     };
     let command = Command::new(GROUP.name)
-        .about("The data itself: back up, restore, copy, check, compact (operator)")
+        .about("The data itself: back up, restore, copy, upgrade, check, compact (operator)")
         .subcommand(with_examples(backup::command(), &backup))
         .subcommand(with_examples(
             Command::new("restore")
@@ -72,6 +73,7 @@ fn command() -> Command {
             &restore,
         ))
         .subcommand(with_examples(copy::command(), &copy))
+        .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
         .subcommand(with_examples(
             url("Look at every page and row of a store that no server has open; changes nothing").name("check"),
             &check,
@@ -102,6 +104,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "check" => check(of(matches, "url"), &session.out),
         "compact" => compact(of(matches, "url"), &session.out),
         "copy" => copy::run(matches, session),
+        "upgrade" => upgrade::run(matches, session),
         "restore" => match matches.get_one::<Place>("to") {
             Some(to) => restore(of(matches, "file"), to, &session.out),
             None => Err(Failure::Usage("no --to".into())),

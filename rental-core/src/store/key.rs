@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! r org object id                     a record                 -> its JSON
-//! i org object mask values.. id       an index entry           -> empty; points at `r org object id`
+//! i org object number values.. id     an index entry           -> empty; points at `r org object id`
 //! a selector                          half an API key's hash   -> the whole hash and the id of its record
 //! c org vehicle                       calendar of a vehicle    -> which length classes it holds
 //! h org vehicle class start rental    one hold                 -> end day
@@ -14,6 +14,7 @@
 //! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
 //! !                                   a copy into this store has not come to its end
+//! ! "upgrade"                         an upgrade of this store has not come to its end -> how far it has come
 //! l server                            a server's beat          -> empty; its revision counts
 //! w endpoint                          who sends for it         -> id of the server
 //! j server endpoint                   something new is due     -> empty
@@ -70,16 +71,10 @@ pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
     key(b'r', &[organization.as_bytes(), &[spec.tag]])
 }
 
-/// All index entries for one combination of filters (`mask`, a bit for each) and their values.
+/// All index entries that begin with the number of their index and its values ([`crate::spec::IndexPrefix`]).
 #[must_use]
-pub fn index(organization: Uuid, spec: &ResourceSpec, mask: u8, values: &[Vec<u8>]) -> Key {
-    let mut prefix = key(b'i', &[organization.as_bytes(), &[spec.tag, mask]]);
-    for value in values {
-        // Every value is bounded far below 64 KiB (`docs/decisions.md`: the longest is an e-mail address of 254 bytes).
-        prefix.0.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
-        prefix.0.extend_from_slice(value);
-    }
-    prefix
+pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
+    key(b'i', &[organization.as_bytes(), &[spec.tag], number_and_values])
 }
 
 /// `prefix` continued by an id: one entry of an index.
@@ -255,6 +250,21 @@ pub fn loading() -> Key {
     key(b'!', &[])
 }
 
+/// The marker of an upgrade that has not come to its end.
+#[must_use]
+pub fn upgrade() -> Key {
+    key(b'!', &[b"upgrade"])
+}
+
+/// The first key after this one.
+#[must_use]
+pub fn next(key: &Key) -> Key {
+    let mut bytes = Vec::with_capacity(key.0.len() + 1);
+    bytes.extend_from_slice(&key.0);
+    bytes.push(0);
+    Key(bytes)
+}
+
 /// Whether a row belongs to running servers and means nothing in a copy of the store.
 #[must_use]
 pub fn is_of_servers(key: &Key) -> bool {
@@ -390,7 +400,10 @@ pub fn after(prefix: &Key) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::{rental, vehicle};
+    use crate::{
+        resources::{rental, vehicle},
+        spec::IndexPrefix,
+    };
     use proptest::prelude::*;
 
     fn uuid(n: u128) -> Uuid {
@@ -399,7 +412,7 @@ mod tests {
 
     #[test]
     fn an_index_entry_points_at_its_record() {
-        let prefix = index(uuid(7), &rental::SPEC, 3, &[b"NEW".to_vec(), uuid(9).as_bytes().to_vec()]);
+        let prefix = IndexPrefix::new(3).with(b"NEW").with(uuid(9).as_bytes()).prefix(uuid(7), &rental::SPEC);
         let entry = entry(&prefix, uuid(42));
         let follow = Follow { prefix: records(uuid(7), &rental::SPEC) };
         assert_eq!(follow.target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
@@ -419,8 +432,8 @@ mod tests {
 
     #[test]
     fn values_of_an_index_cannot_run_into_each_other() {
-        let one = index(uuid(1), &rental::SPEC, 3, &[b"AB".to_vec(), b"C".to_vec()]);
-        let other = index(uuid(1), &rental::SPEC, 3, &[b"A".to_vec(), b"BC".to_vec()]);
+        let one = IndexPrefix::new(3).with(b"AB").with(b"C").prefix(uuid(1), &rental::SPEC);
+        let other = IndexPrefix::new(3).with(b"A").with(b"BC").prefix(uuid(1), &rental::SPEC);
         assert!(!one.as_bytes().starts_with(other.as_bytes()) && !other.as_bytes().starts_with(one.as_bytes()));
     }
 

@@ -12,15 +12,14 @@ pub mod memory;
 pub mod postgres;
 #[cfg(feature = "redb")]
 pub mod redb;
+pub(crate) mod versioned;
 mod words;
 
 pub use key::{Follow, Key, Order, Span};
+pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
 use bytes::Bytes;
 use std::{future::Future, pin::Pin};
-
-/// Version of what lies in a store: keys, values, indexes. Engines refuse a store with another one.
-pub const SCHEMA_VERSION: u64 = 2;
 
 /// How many times a record was written: 1 when it is new. An ETag is this number.
 pub type Revision = u64;

@@ -1,7 +1,7 @@
 //! Lines become objects of an organization: each as it was, each once, a chunk of them in one transaction.
 
 use super::{
-    ORDER,
+    Inspection, ORDER, file,
     layered::Layered,
     object::{self, Candidate},
 };
@@ -14,7 +14,8 @@ use crate::{
         Facts, invoice,
         organization::{self, Organization, SYSTEM},
     },
-    store::{Batch, Commit, Key, Span, Store, Write, key, key_of, memory::Memory},
+    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key, key_of, memory::Memory},
+    upgrade::Members,
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -39,6 +40,8 @@ pub struct Arrivals<'a> {
     edge: &'a dyn Edge,
     organization: &'a Organization,
     source: Uuid,
+    /// The schema version of the lines, and the organization that they come from.
+    version: (u64, Members),
     /// What came of the lines so far.
     pub counts: Counts,
     ready: Vec<(u64, Candidate)>,
@@ -82,6 +85,7 @@ impl<'a> Arrivals<'a> {
             edge,
             organization,
             source,
+            version: (SCHEMA_VERSION, Members::default()),
             counts: Counts::default(),
             ready: Vec::with_capacity(CHUNK),
             waiting: BTreeMap::new(),
@@ -90,11 +94,19 @@ impl<'a> Arrivals<'a> {
         })
     }
 
+    /// Lifts the lines from the version that their file tells.
+    #[must_use]
+    pub fn of_version(self, file: &Inspection) -> Self {
+        Self { version: (file.schema_version, file.organization.clone()), ..self }
+    }
+
     /// Takes the next line.
     ///
     /// # Errors
     /// The store cannot serve; the chunks before this one are recorded.
     pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
+        let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
+        let line = lifted.as_deref().map_or(line, str::as_bytes);
         match object::parse(line, self.source, self.organization, self.edge.now()) {
             Err(why) => self.counts.add(row, Fate::Invalid(why)),
             Ok(candidate) => match candidate.number.filter(|number| *number > self.next) {
@@ -201,7 +213,6 @@ impl<'a> Arrivals<'a> {
             let outcome = (porter.arrive)(object.clone(), &facts)?;
             let place = key::record(self.organization.id, porter.spec, *id);
             added.insert(place.clone(), object.clone().into());
-            let place = (place, None);
             operation::finish(draft, self.edge, self.organization, porter.spec, place, outcome, added).await
         };
         match arrived.await {

@@ -1,5 +1,6 @@
 //! What can go wrong with a store or a backup, and what may help.
 
+use super::upgrade;
 use crate::failure::Failure;
 use rental_core::store::{StoreError, archive::ArchiveError, redb::IN_USE};
 use std::path::Path;
@@ -13,6 +14,10 @@ pub(super) fn failure(error: StoreError) -> Failure {
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
             ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
         }
+        StoreError::Unavailable(text) if text.contains(upgrade::COMMAND) => (
+            "version",
+            "back up the data file or the database first; then `rental-cli store upgrade URL` takes it to the present version",
+        ),
         _ => ("store", "check the path, its permissions and the disk"),
     };
     let problem = match error {
