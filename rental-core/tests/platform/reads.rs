@@ -1,0 +1,88 @@
+//! Reads: one organization alone, filters, walks over all pages, events.
+
+use super::super::{customer, fleet, on_each, vehicle};
+use rental_core::{
+    error::Error,
+    resources::{customer::Customer, rental::Rental, vehicle::Vehicle},
+};
+use serde_json::json;
+use uuid::Uuid;
+
+#[test]
+fn a_fleet_sees_nothing_of_another_organization() {
+    on_each(|platform| async move {
+        let (ours, theirs) = (fleet(&platform).await, fleet(&platform).await);
+        let van = vehicle(&theirs).await;
+        let missing = Error::NotFound { object: "vehicle" };
+        assert_eq!(ours.get::<Vehicle>(van.id).await.unwrap_err(), missing);
+        assert_eq!(ours.update::<Vehicle>(van.id, json!({"name": "Ours"})).await.unwrap_err(), missing);
+        assert!(ours.list::<Vehicle>().await.unwrap().objects.is_empty());
+        let ada = customer(&ours).await;
+        let rental = ours.create::<Rental>(json!({"vehicle_id": van.id, "customer_id": ada.id})).await.unwrap_err();
+        assert!(rental.to_string().contains("`vehicle_id` names no vehicle that exists"), "{rental}");
+        let event = theirs.events().await.unwrap().objects.remove(0);
+        assert!(ours.event(event.id).await.is_err() && theirs.event(event.id).await.is_ok());
+        for unknown in [Uuid::nil().to_string(), "vehicle 7".to_owned(), van.id.to_string().to_uppercase()] {
+            assert_eq!(theirs.get::<Vehicle>(unknown).await.unwrap_err(), missing);
+        }
+        assert!(matches!(platform.fleet(van.id).await, Err(Error::NotFound { object: "organization" })));
+    });
+}
+
+#[test]
+fn a_walk_gives_every_object_once_and_newest_first() {
+    on_each(|platform| async move {
+        let fleet = fleet(&platform).await;
+        for _ in 0..250 {
+            vehicle(&fleet).await;
+        }
+        let all = fleet.list::<Vehicle>().walk().collect().await.unwrap();
+        assert_eq!(all.len(), 250);
+        assert!(all.is_sorted_by(|a, b| a.id > b.id));
+        for limit in [1, 100] {
+            let again = fleet.list::<Vehicle>().limit(limit).walk().collect().await.unwrap();
+            assert_eq!(again, all, "pages of {limit}");
+        }
+        let (middle, end) = (&all[124], all[0].created_at.plus_millis(1));
+        let older = fleet.list::<Vehicle>().starting_after(middle.id).walk().collect().await.unwrap();
+        assert_eq!(older, all[125..]);
+        let from = middle.created_at;
+        let newer = fleet.list::<Vehicle>().created_from(from).created_before(end).walk().collect().await.unwrap();
+        let expected: Vec<_> = all.iter().filter(|one| one.created_at >= from).cloned().collect();
+        assert_eq!(newer, expected);
+    });
+}
+
+#[test]
+fn a_filter_takes_its_value_literally() {
+    on_each(|platform| async move {
+        let fleet = fleet(&platform).await;
+        let ada = customer(&fleet).await;
+        let by = |email: &str| fleet.list::<Customer>().filter("email", email).into_future();
+        assert_eq!(by("ada+fleet@example.com").await.unwrap().objects[0].id, ada.id);
+        for other in ["ada%2Bfleet@example.com", "ada fleet@example.com", "x&limit=1", "ünï@example.com"] {
+            assert!(by(other).await.unwrap().objects.is_empty(), "{other}");
+        }
+        let unknown = fleet.list::<Customer>().filter("emial", "ada@example.com").await.unwrap_err();
+        assert!(unknown.to_string().contains("did you mean `email`"), "{unknown}");
+        for limit in [0, 101] {
+            assert!(matches!(fleet.list::<Customer>().limit(limit).await, Err(Error::Invalid(_))), "{limit}");
+        }
+    });
+}
+
+#[test]
+fn events_tell_of_every_change_and_carry_the_object() {
+    on_each(|platform| async move {
+        let fleet = fleet(&platform).await;
+        let van = vehicle(&fleet).await;
+        fleet.update::<Vehicle>(van.id, json!({"color": "White"})).await.unwrap();
+        let events = fleet.events().await.unwrap().objects;
+        let names: Vec<_> = events.iter().map(|event| event.event_type.as_str()).collect();
+        assert_eq!(names, ["vehicle.updated", "vehicle.created"]);
+        assert_eq!(events[1].data::<Vehicle>().unwrap(), *van);
+        assert_eq!(events[0].data::<Vehicle>().unwrap().color.as_deref(), Some("White"));
+        assert!(matches!(events[0].data::<Customer>(), Err(Error::Conflict(_))));
+        assert_eq!(fleet.event(events[0].id).await.unwrap().body(), events[0].body());
+    });
+}
