@@ -43,13 +43,17 @@ fn a_walk_gives_every_object_once_and_newest_first() {
             let again = fleet.list::<Vehicle>().limit(limit).walk().collect().await.unwrap();
             assert_eq!(again, all, "pages of {limit}");
         }
-        let (middle, end) = (&all[124], all[0].created_at.plus_millis(1));
+        let page = fleet.list::<Vehicle>().limit(7).await.unwrap();
+        assert_eq!((page.objects.as_slice(), page.next), (&all[..7], Some(all[6].id)));
+        let middle = &all[124];
         let older = fleet.list::<Vehicle>().starting_after(middle.id).walk().collect().await.unwrap();
         assert_eq!(older, all[125..]);
-        let from = middle.created_at;
-        let newer = fleet.list::<Vehicle>().created_from(from).created_before(end).walk().collect().await.unwrap();
-        let expected: Vec<_> = all.iter().filter(|one| one.created_at >= from).cloned().collect();
-        assert_eq!(newer, expected);
+        let time = middle.created_at;
+        let from = fleet.list::<Vehicle>().created_from(time).walk().collect().await.unwrap();
+        let before = fleet.list::<Vehicle>().created_before(time).walk().collect().await.unwrap();
+        assert!(from.contains(middle) && from.iter().all(|one| one.created_at >= time));
+        assert!(before.iter().all(|one| one.created_at < time));
+        assert_eq!([from, before].concat(), all);
     });
 }
 

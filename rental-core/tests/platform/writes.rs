@@ -33,6 +33,9 @@ fn a_write_with_the_same_idempotency_key_is_performed_once() {
         let again = fleet.update::<Vehicle>(first.id, json!({"color": "White"})).idempotency_key("k2").await.unwrap();
         assert_eq!((again.color.as_deref(), again.revision()), (Some("White"), 2));
         assert_eq!(fleet.get::<Vehicle>(first.id).await.unwrap().color.as_deref(), Some("Red"));
+        let second = vehicle(&fleet).await;
+        let other = fleet.update::<Vehicle>(second.id, json!({"color": "White"})).idempotency_key("k2").await;
+        assert_eq!(other, Err(Error::IdempotencyReused));
     });
 }
 
