@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     book(&fleet).await?;
     report(&fleet).await?;
     export(&fleet, &folder.join("fleet.ndjson")).await?;
-    deliver(&fleet).await?;
+    deliver(&platform, &fleet).await?;
 
     drop(fleet);
     platform.close().await?;
@@ -91,8 +91,7 @@ async fn export(fleet: &Fleet, path: &Path) -> Result<(), Box<dyn std::error::Er
 }
 
 /// Shows what a webhook delivery of the newest event has.
-async fn deliver(fleet: &Fleet) -> Result<(), Error> {
-    let platform = fleet.platform();
+async fn deliver(platform: &Platform, fleet: &Fleet) -> Result<(), Error> {
     let secret = platform.new_webhook_secret()?;
     for event in fleet.events().limit(1).await?.objects {
         let signature = platform.sign(&event, &[&secret])?;

@@ -15,7 +15,7 @@ use rental_core::{
     error::Error,
     platform::{Fleet, PlatformEdge, Stored},
     resources::{customer::Customer, vehicle::Vehicle},
-    store::{Answer, Batch, Commit, Key, Record, Span, Store, memory::Memory},
+    store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, memory::Memory},
     value::Timestamp,
 };
 use serde_json::json;
@@ -98,7 +98,7 @@ impl Store for Shared {
         self.0.get(keys)
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         self.0.scan(span, limit)
     }
 

@@ -2,13 +2,14 @@
 
 use super::Group;
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, api::Request},
+    command_tree::with_examples,
+    commands::{
+        collection::{self, Collection, text},
+        session::Session,
+    },
     failure::Failure,
-    record::Record,
-    session::Session,
-    verbs::{self, Collection, text},
+    output::record::Record,
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::delivery::SPEC;
@@ -26,16 +27,16 @@ fn command() -> Command {
         "rental-cli deliveries list --organization ID --endpoint ID --event ID --json",
     ];
     let get = ["rental-cli deliveries get ID"];
-    let organization = verbs::organization("The organization whose events were sent");
+    let organization = collection::organization("The organization whose events were sent");
     let command = Command::new(GROUP.name)
         .about("Events on their way to webhook endpoints (operator)")
-        .subcommand(verbs::list(&SPEC, &list).arg(organization.display_order(0)))
-        .subcommand(verbs::get(&SPEC, &get).about("Show one delivery and its attempts"));
+        .subcommand(collection::list(&SPEC, &list).arg(organization.display_order(0)))
+        .subcommand(collection::get(&SPEC, &get).about("Show one delivery and its attempts"));
     with_examples(command, &[list[0], get[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "get" if !session.out.json => {

@@ -1,15 +1,16 @@
 //! `import`, of statements, lists and exports: the file goes out as it is, and the server says what came of its rows.
 
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{
+        access::Access,
+        api::Request,
+        upload::{self, Source},
+    },
+    command_tree::with_examples,
+    commands::{collection, session::Session},
+    config::private_file,
     failure::Failure,
-    files,
-    record::Record,
-    session::Session,
-    upload::{self, Source},
-    verbs,
+    output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
@@ -49,7 +50,7 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
     };
     let command = Command::new("import")
         .about(about)
-        .arg(verbs::organization("The organization whose vehicles these are"))
+        .arg(collection::organization("The organization whose vehicles these are"))
         .arg(file("The file, or - for stdin"))
         .args([format, own, zone, dry_run()])
         .after_help(EXIT);
@@ -83,7 +84,8 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
 
 /// The text of a mapping without its white space: it travels in the query.
 fn mapping(path: &Path) -> Result<String, Failure> {
-    let text = files::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
+    let text =
+        private_file::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
     // What is no JSON the server explains.
     Ok(serde_json::from_str::<serde_json::Value>(&text).map_or(text, |value| value.to_string()))
 }
@@ -100,12 +102,12 @@ pub(super) fn send(
         query.push(("dry_run".into(), "true".into()));
     }
     let id = session.organization(matches)?;
-    let source = Source::open(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
+    let source = Source::of(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
     // Before a large file goes out: a server may close the connection while it is sent, and its answer be lost.
     session.ask(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
     let path = [&[organization::SPEC.plural, id], words].concat();
     let request = Request::post(Access::Operator, &path, None).with_query(query);
-    let json = upload::send(&session.api, &request, source, media)?;
+    let json = upload::send(&session.api, &request, &source, media)?;
     show(&json, session)
 }
 

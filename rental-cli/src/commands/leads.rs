@@ -2,11 +2,13 @@
 
 use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    command_tree::with_examples,
+    commands::{
+        collection::{self, Collection},
+        session::Session,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::lead::SPEC;
@@ -21,11 +23,11 @@ fn command() -> Command {
         "rental-cli leads create --customer ID --raw-data @form.json",
     ];
     let command =
-        Command::new(GROUP.name).about("Inquiries from intake forms").subcommand(verbs::create(&SPEC, &create));
+        Command::new(GROUP.name).about("Inquiries from intake forms").subcommand(collection::create(&SPEC, &create));
     with_examples(command, &[create[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     COLLECTION.run(verb, matches, session)
 }

@@ -1,19 +1,21 @@
 //! `listen`: events as they happen, and to a developer's own address if wanted.
 
+mod forward;
+
 use super::Group;
 use crate::{
-    api::Api,
-    cli::with_examples,
+    client::{
+        api::Api,
+        event_feed::{Event, Feed, Server},
+    },
+    command_tree::with_examples,
+    commands::{collection, session::Session},
+    config::values::{self, EVENT_TYPE_NAMES, Since},
     failure::Failure,
-    feed::{Event, Feed, Server},
-    forward::{self, Forward, Outcome},
-    output::{self, Output},
-    session::Session,
-    style,
-    value::{self, EVENT_TYPE_NAMES, Since},
-    verbs,
+    output::{self, Output, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
+use forward::{Forward, Outcome};
 use reqwest::Url;
 use serde_json::json;
 use signal_hook::{
@@ -57,7 +59,7 @@ fn command() -> Command {
     ];
     let command = Command::new(COMMAND.name)
         .about("Show events as they happen, and forward them to an address (operator)")
-        .arg(verbs::organization("The organization that the events are about"))
+        .arg(collection::organization("The organization that the events are about"))
         .arg(
             Arg::new("event")
                 .long("event")
@@ -71,14 +73,14 @@ fn command() -> Command {
             Arg::new("forward_to")
                 .long("forward-to")
                 .value_name("URL")
-                .value_parser(value::target_url)
+                .value_parser(values::target_url)
                 .help("Post each event to this address too"),
         )
         .arg(
             Arg::new("since")
                 .long("since")
                 .value_name("TIME")
-                .value_parser(value::since)
+                .value_parser(values::since)
                 .help("Begin with the events since then: RFC 3339, or how long ago, such as 2h [default: now]"),
         )
         .arg(

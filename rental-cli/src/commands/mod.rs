@@ -2,17 +2,20 @@
 
 mod api_keys;
 mod audit;
+pub(crate) mod collection;
 pub(crate) mod config;
 mod customers;
 mod deliveries;
 pub(crate) mod doctor;
 mod events;
+pub(crate) mod fields;
 mod import;
 mod invoices;
 mod leads;
 mod listen;
 mod organizations;
 mod rentals;
+pub(crate) mod session;
 pub(crate) mod shell;
 mod store;
 mod suggestions;
@@ -23,7 +26,7 @@ mod vehicles;
 mod violations;
 mod webhook_endpoints;
 
-use crate::{failure::Failure, session::Session};
+use crate::{commands::session::Session, failure::Failure};
 use clap::{ArgMatches, Command};
 
 /// A word at the prompt, mostly with commands below it.

@@ -2,13 +2,15 @@
 
 use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    command_tree::with_examples,
+    commands::{
+        collection::{self, Collection},
+        fields::{Body, Verb},
+        session::Session,
+    },
     failure::Failure,
-    flags::{Body, Verb},
-    record::Record,
-    session::Session,
-    verbs::{self, Collection},
+    output::record::Record,
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::organization::SPEC;
@@ -27,15 +29,15 @@ fn command() -> Command {
     let update = ["rental-cli organizations update ID --plan free"];
     let command = Command::new(GROUP.name)
         .about("Organizations, which own everything else (operator)")
-        .subcommand(verbs::create(&SPEC, &create))
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::update(&SPEC, &update));
+        .subcommand(collection::create(&SPEC, &create))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::update(&SPEC, &update));
     with_examples(command, &[create[0], list[0], update[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);
     }

@@ -2,11 +2,13 @@
 
 use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    command_tree::with_examples,
+    commands::{
+        collection::{self, Collection},
+        session::Session,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::rental::SPEC;
@@ -25,14 +27,14 @@ fn command() -> Command {
     ];
     let command = Command::new(GROUP.name)
         .about("Rentals: bookings of a vehicle by a customer")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::create(&SPEC, &create))
-        .subcommand(verbs::update(&SPEC, &update));
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::create(&SPEC, &create))
+        .subcommand(collection::update(&SPEC, &update));
     with_examples(command, &[list[0], create[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     COLLECTION.run(verb, matches, session)
 }

@@ -1,7 +1,7 @@
 //! `completions` and `man`: what the program says about itself. No server is asked.
 
 use crate::{
-    cli::{self, with_examples},
+    command_tree::{self, with_examples},
     failure::Failure,
     output::{self, Output},
 };
@@ -46,7 +46,7 @@ fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         return Err(Failure::Usage("no shell given".into()));
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut cli::command(), "rental-cli", &mut script);
+    clap_complete::generate(shell, &mut command_tree::command(), "rental-cli", &mut script);
     let script = String::from_utf8_lossy(&script);
     let script = if shell == Shell::Bash { with_one_spelling(&script) } else { script.into_owned() };
     if out.json {
@@ -70,7 +70,7 @@ fn man(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
         return man_pages(directory, out);
     }
     let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(cli::command()).render(&mut page);
+    let rendered = clap_mangen::Man::new(command_tree::command()).render(&mut page);
     rendered.map_err(|error| Failure::Io { doing: "render the manual page".into(), error })?;
     let page = String::from_utf8_lossy(&page);
     if out.json {
@@ -80,7 +80,7 @@ fn man(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
 }
 
 fn man_pages(directory: &Path, out: &Output) -> Result<(), Failure> {
-    let written = clap_mangen::generate_to(cli::command(), directory);
+    let written = clap_mangen::generate_to(command_tree::command(), directory);
     written.map_err(|error| Failure::Io { doing: format!("write to {}", directory.display()), error })?;
     if out.json {
         return output::print(&format!("{}\n", json!({"object": "manual", "directory": directory})));

@@ -6,12 +6,10 @@ mod place;
 
 use super::Group;
 use crate::{
-    cli::with_examples,
+    command_tree::with_examples,
+    commands::{collection, session::Session},
     failure::Failure,
-    output::{self, Output},
-    progress::Progress,
-    session::Session,
-    verbs,
+    output::{self, Output, progress::Progress, record},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use place::Place;
@@ -105,7 +103,7 @@ fn store_path(url: &str) -> Result<PathBuf, String> {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     // Reading damaged pages can panic; that is caught, and told in the report.
     std::panic::set_hook(Box::new(|_| {}));
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "check" => check(of(matches, "url"), &session.out),
         "compact" => compact(of(matches, "url"), &session.out),
@@ -166,11 +164,7 @@ fn tell(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
     fields.push(("problems".to_owned(), Some(report.problems.to_string())));
     out.fields(&fields)?;
     for problem in &report.listed {
-        output::print(&format!(
-            "{}: {}\n",
-            crate::record::printable(&problem.place),
-            crate::record::printable(&problem.what)
-        ))?;
+        output::print(&format!("{}: {}\n", record::printable(&problem.place), record::printable(&problem.what)))?;
     }
     let hidden = report.problems - report.listed.len() as u64;
     if hidden > 0 {
@@ -212,7 +206,7 @@ fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
 
 fn failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
-        StoreError::Corrupt(_) => {
+        StoreError::Corrupt(_) | StoreError::Damaged(_) => {
             ("damaged", "`rental-cli store check` says what; restore a backup with `rental-cli store restore`")
         }
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
@@ -222,6 +216,7 @@ fn failure(error: StoreError) -> Failure {
     };
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful { kind, problem, hint }

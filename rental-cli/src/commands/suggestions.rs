@@ -1,16 +1,16 @@
 //! `suggest`: who should pay for tolls and violations, page by page, and attaching what is clear.
 
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, api::Request},
+    command_tree::with_examples,
+    commands::{collection, session::Session},
+    config::values::JsonText,
     failure::Failure,
-    output::print,
-    progress::Progress,
-    record::{Page, Record},
-    session::Session,
-    value::JsonText,
-    verbs,
+    output::{
+        print,
+        progress::Progress,
+        record::{Page, Record},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{resources::organization, spec::ResourceSpec};
@@ -29,7 +29,7 @@ const COLUMNS: [(&str, &str); 7] = [
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let command = Command::new("suggest")
         .about(format!("Show who should pay for {} that nobody is attached to, and why (operator)", spec.plural))
-        .arg(verbs::organization("The organization"))
+        .arg(collection::organization("The organization"))
         .arg(
             Arg::new("attach")
                 .long("attach")

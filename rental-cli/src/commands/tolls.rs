@@ -2,11 +2,13 @@
 
 use super::{Group, import, suggestions};
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    command_tree::with_examples,
+    commands::{
+        collection::{self, Collection},
+        session::Session,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::toll::SPEC;
@@ -26,16 +28,16 @@ fn command() -> Command {
     let suggest = ["rental-cli tolls suggest --organization ID", "rental-cli tolls suggest --organization ID --attach"];
     let command = Command::new(GROUP.name)
         .about("Tolls, and who pays them")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::attach(&SPEC, &attach))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::attach(&SPEC, &attach))
         .subcommand(import::command(&SPEC, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&SPEC, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),

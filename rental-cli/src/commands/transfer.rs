@@ -2,14 +2,17 @@
 
 use super::{Group, import};
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, api::Request},
+    command_tree::with_examples,
+    commands::{
+        collection::{self, text},
+        session::Session,
+    },
     failure::Failure,
-    partial::{Partial, cannot_write, in_the_way},
-    progress::Progress,
-    session::Session,
-    verbs::{self, text},
+    output::{
+        progress::Progress,
+        whole_file::{Partial, cannot_write, in_the_way},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{resources::organization, transfer::END};
@@ -32,7 +35,7 @@ fn export_command() -> Command {
     ];
     let command = Command::new(EXPORT.name)
         .about("Write all objects of an organization as lines of JSON (operator)")
-        .arg(verbs::organization("The organization"))
+        .arg(collection::organization("The organization"))
         .arg(
             Arg::new("to")
                 .long("to")
@@ -59,7 +62,7 @@ fn import_command() -> Command {
     ];
     let command = Command::new(IMPORT.name)
         .about("Record the lines of an export in an organization of another server (operator)")
-        .arg(verbs::organization("The organization, of the same currency"))
+        .arg(collection::organization("The organization, of the same currency"))
         .arg(import::file("What `export` wrote, or - for stdin"))
         .arg(import::dry_run())
         .after_help(import::EXIT);

@@ -5,18 +5,26 @@
 
 use super::Group;
 use crate::{
-    access::Access,
-    api::{Api, Request},
-    cli::with_examples,
+    client::{
+        access::Access,
+        api::{Api, Request},
+        event_feed::{Event, Server},
+    },
+    command_tree::with_examples,
+    commands::{
+        collection::{self, text},
+        session::{self, Session},
+    },
+    config::{
+        settings::{Origin, Secret, Source},
+        values::EVENT_TYPE_NAMES,
+    },
     edge,
     failure::Failure,
-    feed::{Event, Server},
-    output,
-    record::{self, Record},
-    session::{self, Session},
-    settings::{Origin, Secret, Source},
-    value::EVENT_TYPE_NAMES,
-    verbs::{self, text},
+    output::{
+        self,
+        record::{self, Record},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
@@ -47,7 +55,7 @@ fn command() -> Command {
                 .hide_possible_values(true)
                 .help("The event type, of those that --list shows"),
         )
-        .arg(verbs::organization("The organization that it happens to"))
+        .arg(collection::organization("The organization that it happens to"))
         .arg(Arg::new("list").long("list").action(ArgAction::SetTrue).help("List the event types"))
         .after_help(MORE);
     with_examples(command, &examples)

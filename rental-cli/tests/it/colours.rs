@@ -48,7 +48,7 @@ fn messages_are_coloured_by_their_own_stream() {
         command
     }] {
         let stderr = Ran::of(&mut forced).stderr;
-        assert!(stderr.starts_with("\u{1b}[1m\u{1b}[31merror[authentication_error]:\u{1b}[0m "), "{stderr:?}");
+        assert!(stderr.starts_with("\u{1b}[1m\u{1b}[31merror[credential_missing]:\u{1b}[0m "), "{stderr:?}");
     }
     let help = Ran::of(&mut cli(&["vehicels", "--color", "always"])).stderr;
     assert!(help.contains("\u{1b}["), "clap's own messages obey too: {help:?}");

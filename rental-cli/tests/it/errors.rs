@@ -16,7 +16,7 @@ fn an_unknown_id_exits_with_3() {
         error(404, "", "invalid_request_error", "resource_missing"),
         &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"],
         3,
-        "error[invalid_request_error]: No, because.\nhint: `list` shows the ids that exist; an id of another organization counts as unknown\nrequest id req_7\n",
+        "error[resource_missing]: No, because.\nhint: `list` shows the ids that exist; an id of another organization counts as unknown\nrequest id req_7\n",
     );
 }
 
@@ -43,7 +43,7 @@ fn a_refused_key_exits_with_4() {
         error(401, "", "authentication_error", "api_key_revoked"),
         GET,
         4,
-        "error[authentication_error]: No, because.\nhint: set RENTAL_API_KEY to a live key of the organization; the operator makes one with `rental-cli api-keys create`\nrequest id req_7\n",
+        "error[api_key_revoked]: No, because.\nhint: set RENTAL_API_KEY to a live key of the organization; the operator makes one with `rental-cli api-keys create`\nrequest id req_7\n",
     );
 }
 
@@ -53,7 +53,7 @@ fn a_read_key_that_writes_exits_with_5() {
         error(403, "", "permission_error", "insufficient_scope"),
         &["vehicles", "create", "--name", "x"],
         5,
-        "error[permission_error]: No, because.\nhint: the operator makes a key that can write with `rental-cli api-keys create --organization ID --scope read_write`\nrequest id req_7\n",
+        "error[insufficient_scope]: No, because.\nhint: the operator makes a key that can write with `rental-cli api-keys create --organization ID --scope read_write`\nrequest id req_7\n",
     );
 }
 
@@ -64,14 +64,14 @@ fn what_the_server_calls_invalid_or_a_conflict_exits_with_6() {
             error(status, "", "invalid_request_error", "parameter_invalid"),
             &["vehicles", "update", "1", "--status", "parked"],
             6,
-            "error[invalid_request_error]: No, because.\nrequest id req_7\n",
+            "error[parameter_invalid]: No, because.\nrequest id req_7\n",
         );
     }
 }
 
 #[test]
 fn a_server_that_is_not_there_exits_with_7() {
-    let mut command = cli(&["vehicles", "list", "--json", "--base-url", "http://127.0.0.1:1"]);
+    let mut command = cli(&["vehicles", "list", "--base-url", "http://127.0.0.1:1"]);
     let ran = Ran::of(command.env("RENTAL_API_KEY", "rk_live_test"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), ""));
     assert!(
@@ -96,7 +96,7 @@ fn too_many_requests_exit_with_8_and_say_when_to_try_again() {
         error(429, "retry-after: 17\r\n", "rate_limit_error", "rate_limited"),
         GET,
         8,
-        "error[rate_limit_error]: No, because.\nhint: try again in 17 s\nrequest id req_7\n",
+        "error[rate_limited]: No, because.\nhint: try again in 17 s\nrequest id req_7\n",
     );
 }
 
@@ -106,7 +106,7 @@ fn a_fault_of_the_server_exits_with_9() {
         error(500, "", "api_error", "internal_error"),
         GET,
         9,
-        "error[api_error]: No, because.\nhint: try again; if it stays, tell the server's operator the request id\nrequest id req_7\n",
+        "error[internal_error]: No, because.\nhint: try again; if it stays, tell the server's operator the request id\nrequest id req_7\n",
     );
 }
 
@@ -181,6 +181,82 @@ fn wrong_usage_exits_with_2_and_asks_no_server() {
         assert!(!ran.stderr.is_empty(), "{line:?}");
     }
     assert_eq!(server.asked().len(), 0);
+}
+
+/// Runs a command that fails with `--json`, and gives its code and its error.
+#[track_caller]
+fn failed(command: &mut std::process::Command) -> (Option<i32>, serde_json::Value) {
+    let ran = Ran::of(command);
+    assert_eq!(ran.stdout, "");
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    let mut value: serde_json::Value = serde_json::from_str(&ran.stderr).unwrap();
+    let error = value["error"].take();
+    for name in ["type", "code", "message"] {
+        assert!(error[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {error}");
+    }
+    (ran.code, error)
+}
+
+#[test]
+fn with_json_the_error_of_the_api_is_printed_as_it_came() {
+    let body = "{\"error\": {\"type\":\"invalid_request_error\",\n\"code\":\"vehicle_unavailable\",\"message\":\"é\",\"conflicting_rental_id\":\"7\",\"x\":1.50}}\n";
+    let server = FakeServer::new(vec![Reply::Answer { status: 409, headers: "", body: body.into() }]);
+    let ran = server.run(&["vehicles", "update", "1", "--name", "x", "--json"]);
+    assert_eq!((ran.code, ran.stdout, ran.stderr), (Some(6), String::new(), body.trim_end().replace('\n', " ") + "\n"));
+}
+
+#[test]
+fn with_json_every_other_failure_has_the_same_shape() {
+    fn json<'a>(args: &[&'a str]) -> Vec<&'a str> {
+        [args, &["--json"]].concat()
+    }
+    for (args, message, hint) in [
+        (
+            &["leads"][..],
+            "'rental-cli leads' requires a subcommand but one was not provided [subcommands: create]",
+            "`--help` shows how",
+        ),
+        (&["vehicls", "list"], "unrecognized subcommand 'vehicls'", "a similar subcommand exists: 'vehicles'"),
+        (
+            &["rentals", "create"],
+            "the following required arguments were not provided: --customer <ID> --vehicle <ID>",
+            "`--help` shows how",
+        ),
+        (&["vehicles", "update", "1"], "nothing to change: give at least one field", "`--help` shows how"),
+    ] {
+        let (code, error) = failed(&mut cli(&json(args)));
+        assert_eq!((code, error["code"].as_str()), (Some(2), Some("usage")), "{args:?}");
+        assert_eq!((error["message"].as_str(), error["hint"].as_str()), (Some(message), Some(hint)), "{args:?}");
+    }
+    let mut command = cli(&json(&["vehicles", "list", "--base-url", "http://127.0.0.1:1"]));
+    let (code, error) = failed(&mut command);
+    assert_eq!(
+        (code, &error["type"], &error["code"]),
+        (Some(4), &"authentication_error".into(), &"credential_missing".into())
+    );
+    let (code, error) = failed(command.env("RENTAL_API_KEY", "k"));
+    assert_eq!((code, error["code"].as_str()), (Some(7), Some("unreachable")));
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.starts_with("cannot reach http://127.0.0.1:1: ")),
+        "{error}"
+    );
+    let page = Reply::Answer { status: 418, headers: "request-id: req_8\r\n", body: "<h1>Tea</h1>".into() };
+    let (code, error) = failed(&mut FakeServer::new(vec![page]).command(&json(GET)));
+    assert_eq!((code, &error["code"], &error["request_id"]), (Some(1), &"http_418".into(), &"req_8".into()));
+    let (code, error) = failed(&mut FakeServer::new(vec![ok("<html>")]).command(&json(GET)));
+    assert_eq!((code, error["code"].as_str()), (Some(1), Some("unreadable")));
+    let (code, error) = failed(&mut cli(&json(&["store", "check", "redb:/no/such/store"])));
+    assert!(
+        code == Some(1) && error["message"].as_str().is_some_and(|text| text.contains("/no/such/store")),
+        "{error}"
+    );
+}
+
+#[test]
+fn help_is_no_failure_with_json() {
+    let ran = Ran::of(&mut cli(&["vehicles", "--help", "--json"]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.contains("Usage:"), "{}", ran.stdout);
 }
 
 #[test]

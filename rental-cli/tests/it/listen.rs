@@ -59,8 +59,10 @@ fn an_event_whose_commit_was_late_is_shown_though_its_id_is_older() {
 
 #[test]
 fn a_server_that_fails_for_a_while_is_asked_again_and_nothing_is_shown_twice() {
-    let fails = || error(500, "", "api_error", "internal_error");
-    let script = vec![ok(STATUS), list(&[]), list(&[30]), fails(), fails(), ok(STATUS), list(&[31, 30])];
+    let fails = || error(500, "retry-after: 0\r\n", "api_error", "internal_error");
+    // Three times is what one request makes of it; the fourth is the next request's.
+    let script =
+        vec![ok(STATUS), list(&[]), list(&[30]), fails(), fails(), fails(), fails(), ok(STATUS), list(&[31, 30])];
     let (objects, stderr, code) = shown(script);
     assert_eq!((objects, code), (vec!["o30".to_owned(), "o31".to_owned()], Some(0)), "{stderr}");
     assert_eq!(stderr.matches("trying again").count(), 1, "said once: {stderr}");

@@ -12,7 +12,7 @@ fn check(words: &str, line: &str, body: &str) {
     let asked = server.asked();
     assert_eq!((asked.len(), asked[0].line.as_str(), asked[0].body.as_str()), (1, line, body));
     assert_eq!(asked[0].header("content-type"), (!body.is_empty()).then_some("application/json"));
-    assert!(asked[0].header("user-agent").is_some_and(|agent| agent.starts_with("rental-cli/")));
+    assert_eq!(asked[0].header("user-agent"), Some(concat!("rental-cli/", env!("CARGO_PKG_VERSION"))));
 }
 
 #[test]

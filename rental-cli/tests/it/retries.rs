@@ -1,6 +1,6 @@
 //! What is sent again, and that the server can tell.
 
-use crate::fake_server::{FakeServer, Reply, error, ok};
+use crate::fake_server::{FakeServer, Ran, Reply, error, ok};
 
 const CREATE: &[&str] = &["vehicles", "create", "--name", "x", "--json"];
 
@@ -18,6 +18,61 @@ fn a_busy_server_is_asked_again_with_the_same_idempotency_key() {
     assert_eq!((keys.len(), keys[0].len()), (3, 36));
     assert!(keys.iter().all(|key| *key == keys[0]));
     assert!(asked.iter().all(|asked| asked.line == "POST /v1/vehicles" && asked.body == r#"{"name":"x"}"#));
+}
+
+#[test]
+fn statuses_that_pass_are_tried_again_with_the_same_idempotency_key() {
+    for status in [408, 429, 500, 502, 503, 504] {
+        let refused = || error(status, "retry-after: 0\r\n", "api_error", "passes");
+        let server = FakeServer::new(vec![refused(), refused(), ok(r#"{"id":"1"}"#)]);
+        assert_eq!(server.run(CREATE).code, Some(0), "{status}");
+        let asked = server.asked();
+        let keys: Vec<_> = asked.iter().filter_map(|asked| asked.header("idempotency-key")).collect();
+        assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{status}: {keys:?}");
+    }
+    for status in [400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 501] {
+        let server = FakeServer::new(vec![error(status, "retry-after: 0\r\n", "api_error", "stays")]);
+        assert_ne!(server.run(CREATE).code, Some(0), "{status}");
+        assert_eq!(server.asked().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn a_longer_wait_than_ten_seconds_is_left_to_the_user() {
+    for wait in ["retry-after: 11\r\n", "retry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n"] {
+        let server = FakeServer::new(vec![error(429, wait, "rate_limit_error", "rate_limited")]);
+        let ran = server.run(&["vehicles", "list"]);
+        assert_eq!((ran.code, server.asked().len()), (Some(8), 1), "{wait}");
+        assert!(ran.stderr.contains("hint: try again in "), "{}", ran.stderr);
+    }
+    let passed = "retry-after: Fri, 31 Dec 1999 23:59:59 GMT\r\n";
+    let server = FakeServer::new(vec![error(503, passed, "api_error", "service_unavailable")]);
+    server.run(&["vehicles", "list"]);
+    assert_eq!(server.asked().len(), 3, "a date that has passed asks for no pause");
+}
+
+#[test]
+fn a_file_that_is_refused_for_now_is_sent_again_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tolls.csv");
+    std::fs::write(&file, "transaction_id\n").unwrap();
+    let server = FakeServer::new(vec![ok("{}"), busy(), ok("{\"object\":\"import\",\"received\":0}\n")]);
+    let ran = server.run(&["tolls", "import", "--organization", "o", file.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "received\t0\n"), "{}", ran.stderr);
+    let sent: Vec<_> = server.asked().into_iter().skip(1).map(|asked| asked.body).collect();
+    assert_eq!(sent, ["transaction_id\n", "transaction_id\n"]);
+    let mut from_stdin = server.command(&["tolls", "import", "--organization", "o", "-"]);
+    let server = FakeServer::new(vec![ok("{}"), busy()]);
+    let ran = Ran::of(from_stdin.env("RENTAL_BASE_URL", &server.base_url).stdin(std::process::Stdio::null()));
+    assert_eq!((ran.code, server.asked().len()), (Some(9), 2), "stdin can be read once only: {}", ran.stderr);
+}
+
+#[test]
+fn an_export_that_is_refused_for_now_is_asked_for_again() {
+    let end = "{\"object\":\"export_end\",\"objects\":0}\n";
+    let server = FakeServer::new(vec![busy(), ok(end)]);
+    let ran = server.run(&["export", "--organization", "o"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), end), "{}", ran.stderr);
 }
 
 #[test]

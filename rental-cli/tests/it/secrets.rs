@@ -43,7 +43,7 @@ fn without_a_secret_it_exits_with_4_and_says_where_to_put_one() {
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""));
             assert!(
                 ran.stderr
-                    .starts_with(&format!("error[authentication_error]: {variable} is not set\nhint: set {variable}"))
+                    .starts_with(&format!("error[credential_missing]: {variable} is not set\nhint: set {variable}"))
             );
         }
     }

@@ -3,7 +3,7 @@
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
 use rental_core::{
     store::{
-        Batch, Key, Store, Write,
+        Batch, Key, Prior, Store, Write,
         archive::Writer,
         redb::{Redb, SCHEMA_VERSION},
     },
@@ -24,7 +24,7 @@ fn store(path: &Path, rows: u32) {
     let store = Redb::open(path, CACHE).unwrap();
     let put = |n: u32| {
         let key = Key::from_bytes(&[b"n".as_slice(), &[0; 16], &n.to_be_bytes()].concat());
-        Write::Put(key, 1, vec![n as u8; 600].into())
+        Write::Put(key, 1, vec![n as u8; 600].into(), Prior::Any)
     };
     let batch = Batch { checks: Vec::new(), writes: (0..rows).map(put).collect() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -80,9 +80,10 @@ fn a_sound_store_is_0_and_a_damaged_one_is_1_with_what_to_do_next() {
     assert_eq!((damaged.code, &report["sound"]), (Some(1), &false.into()));
     let listed = report["listed"].to_string();
     assert!(listed.contains("the checksum does not match") && listed.contains("pages"), "{listed}");
-    assert!(damaged.stderr.starts_with("error[damaged]: ") && damaged.stderr.contains("\nhint: "), "{damaged:?}");
-    assert!(!damaged.stderr.contains("panic"));
+    let error: serde_json::Value = serde_json::from_str(&damaged.stderr).unwrap();
+    assert!(error["error"]["code"] == "damaged" && error["error"]["hint"].is_string(), "{damaged:?}");
     let text = run(&["store", "check", &url(&path)]);
+    assert!(text.stderr.starts_with("error[damaged]: ") && text.stderr.contains("\nhint: "), "{text:?}");
     assert!(
         text.stdout.contains("the counter ") && text.stdout.contains(": the checksum does not match\n"),
         "{text:?}"

@@ -144,7 +144,7 @@ fn a_typo_in_an_event_type_is_the_servers_to_explain() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(6), ""));
     assert_eq!(
         ran.stderr,
-        "error[invalid_request_error]: `events` must be a list of event types.\n  param events (--event)\nrequest id req_7\n"
+        "error[parameter_invalid]: `events` must be a list of event types.\n  param events (--event)\nrequest id req_7\n"
     );
     assert!(server.asked()[0].body.contains(r#""events":["rental.creatd"]"#));
     let server = FakeServer::new(vec![error(400, "", "invalid_request_error", "parameter_invalid")]);
@@ -172,7 +172,13 @@ fn a_test_that_does_not_arrive_exits_with_1_and_says_why() {
         for form in ["--quiet", "--json"] {
             let ran = run(&FakeServer::new(vec![ok(&answer)]), &format!("webhook-endpoints|test|1|{form}"));
             assert_eq!(ran.code, Some(1));
-            assert!(ran.stderr.starts_with(&format!("error[not_delivered]: {problem}\nhint: ")), "{}", ran.stderr);
+            let told = match form {
+                "--json" => format!(
+                    r#"{{"error":{{"type":"client_error","code":"not_delivered","message":"{problem}","hint":"an endpoint "#
+                ),
+                _ => format!("error[not_delivered]: {problem}\nhint: "),
+            };
+            assert!(ran.stderr.starts_with(&told), "{}", ran.stderr);
             assert_eq!(ran.stdout == format!("{answer}\n"), form == "--json", "{}", ran.stdout);
         }
     }

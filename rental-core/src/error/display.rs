@@ -5,8 +5,8 @@ use std::fmt;
 
 /// One sentence that says what happened and what to do next.
 ///
-/// It includes the detail of [`Error::Unavailable`] and [`Error::Internal`], which is for a log: do not show these two
-/// to callers whom you do not trust.
+/// It includes the details of [`Error::Unavailable`], [`Error::Damaged`] and [`Error::Internal`], which are for a log: do
+/// not show these three to callers whom you do not trust.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,6 +45,7 @@ impl fmt::Display for Error {
                     "The store cannot serve this request now ({detail}). Try again, with the same idempotency key."
                 )
             }
+            Self::Damaged(row) => write!(f, "A row of the store is damaged ({row}). Check the store."),
             Self::Internal(detail) => write!(f, "The stored data is damaged, or this is a bug: {detail}."),
         }
     }

@@ -10,7 +10,7 @@ use crate::{
         Resource,
         toll::{self, Toll},
     },
-    store::{Batch, Commit, Key, Span, key},
+    store::{Batch, Commit, Key, all_sound, key},
     value::{Money, Timestamp},
 };
 use std::collections::HashMap;
@@ -207,9 +207,10 @@ impl Intake<'_> {
         if let Some(known) = self.known(&self.place(&toll::SPEC, identity)).await? {
             return Ok(Some(known.id));
         }
-        let Some(passage) = self.passage(charge) else { return Ok(None) };
-        let span = Span::newest_first(&passage);
-        Ok(self.store.scan(&span, 1).await?.first().and_then(|record| record.key.id()))
+        let Some(passage) = charge.passage() else { return Ok(None) };
+        let span = passage.span(self.organization.id, &toll::SPEC);
+        let found = all_sound(self.store.scan(&span, 1).await?)?;
+        Ok(found.first().and_then(|record| record.key.id()))
     }
 
     /// Where tolls of the same passage and amount lie.

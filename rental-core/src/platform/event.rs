@@ -1,6 +1,6 @@
 //! Events as they are stored and delivered.
 
-use super::Listed;
+use super::list::Listed;
 use crate::{
     error::Error,
     event::{self, EVENT_TYPES, EventType},

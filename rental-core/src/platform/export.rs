@@ -1,9 +1,9 @@
 //! All objects of an organization as lines of JSON, from one snapshot.
 
-use super::{Platform, engine::Kind};
+use super::{context::Context, engine::Kind};
 use crate::{
     error::Error,
-    store::{Key, Order, Record, Span, Store, StoreError},
+    store::{Key, Order, Record, Span, Store, StoreError, all_sound},
     transfer,
 };
 use std::{fmt, io};
@@ -75,9 +75,9 @@ impl<W: io::Write> Lines<W> {
 }
 
 /// Writes all objects of `organization`, and gives their number.
-pub(super) async fn export<W: io::Write>(platform: &Platform, organization: Uuid, out: W) -> Result<u64, ExportError> {
+pub(super) async fn export<W: io::Write>(context: &Context, organization: Uuid, out: W) -> Result<u64, ExportError> {
     let (spans, mut lines) = (transfer::spans(organization), Lines { out, count: 0 });
-    match &platform.0.engine.0 {
+    match &context.engine().0 {
         #[cfg(feature = "redb")]
         Kind::File(store) => {
             let snapshot = store.snapshot();
@@ -113,12 +113,12 @@ async fn from_single_calls<W: io::Write>(
     lines: &mut Lines<W>,
 ) -> Result<(), ExportError> {
     let Some((own, rest)) = spans.split_first() else { return Ok(()) };
-    store.scan(own, 1).await?.iter().try_for_each(|row| lines.add(row))?;
+    all_sound(store.scan(own, 1).await?)?.iter().try_for_each(|row| lines.add(row))?;
     let first = rest.iter().map(|span| &span.from).min();
     let last = rest.iter().map(|span| &span.to).max();
     let (Some(from), Some(to)) = (first, last) else { return Ok(()) };
-    let all = Span { from: from.clone(), to: to.clone(), order: Order::Ascending, follow: false };
-    let rows = store.scan(&all, usize::MAX).await?;
+    let all = Span { from: from.clone(), to: to.clone(), order: Order::Ascending, follow: None };
+    let rows = all_sound(store.scan(&all, usize::MAX).await?)?;
     let place = |key: &Key| rows.partition_point(|row| row.key < *key);
     for span in rest {
         rows[place(&span.from)..place(&span.to)].iter().try_for_each(|row| lines.add(row))?;

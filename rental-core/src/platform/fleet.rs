@@ -1,7 +1,13 @@
 //! One organization and what it owns.
 
 use super::{
-    CreateRequest, Event, ExportError, IssuedKey, ListRequest, Listed, Platform, Stored, UpdateRequest, export, key,
+    context::Context,
+    event::Event,
+    export::{self, ExportError},
+    key::{self, IssuedKey},
+    list::{ListRequest, Listed},
+    stored::Stored,
+    write::{CreateRequest, Response, UpdateRequest},
 };
 use crate::{
     error::Error,
@@ -14,22 +20,22 @@ use crate::{
     value::Timestamp,
 };
 use serde::Serialize;
-use std::{fmt::Display, io};
+use std::{fmt::Display, future::IntoFuture, io};
 use uuid::Uuid;
 
-/// One organization on a [`Platform`]: its vehicles, customers, rentals, invoices, tolls, violations, leads and events.
+/// One organization on a [`Platform`](crate::Platform): its vehicles, customers, rentals, invoices, tolls, violations, leads and events.
 /// Nothing of another organization can be read or changed through it.
 ///
 /// A fleet is a handle: it is cheap to clone and holds no objects.
 #[derive(Clone, Debug)]
 pub struct Fleet {
-    platform: Platform,
+    context: Context,
     id: Uuid,
 }
 
 impl Fleet {
-    pub(super) fn new(platform: Platform, id: Uuid) -> Self {
-        Self { platform, id }
+    pub(super) fn new(context: Context, id: Uuid) -> Self {
+        Self { context, id }
     }
 
     /// The id of the organization.
@@ -38,18 +44,12 @@ impl Fleet {
         self.id
     }
 
-    /// The platform that the organization belongs to.
-    #[must_use]
-    pub fn platform(&self) -> &Platform {
-        &self.platform
-    }
-
     /// The organization's record: name, plan, currency, booking policy and time zone.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the store cannot serve.
     pub async fn organization(&self) -> Result<Stored<Organization>, Error> {
-        self.platform.organization(&self.id.to_string()).await
+        self.context.organization(&self.id.to_string()).await
     }
 
     /// Changes the organization. `body` has the fields to change: `name`, `plan`, `booking_policy`, `time_zone`.
@@ -57,7 +57,7 @@ impl Fleet {
     /// # Errors
     /// When awaited: those of [`Fleet::update`].
     pub fn update_organization(&self, body: impl Serialize) -> UpdateRequest<Organization> {
-        UpdateRequest::new(self.platform.clone(), SYSTEM, self.id.to_string(), &body)
+        UpdateRequest::new(self.context.clone(), SYSTEM, self.id.to_string(), &body)
     }
 
     /// Creates an object. `body` is anything that serializes to the JSON of a POST, such as a `serde_json::json!` value
@@ -71,7 +71,7 @@ impl Fleet {
     /// [`Error::IdempotencyReused`] when the idempotency key was used for another write; [`Error::Unavailable`] when
     /// the store cannot serve.
     pub fn create<T: Portable + Create>(&self, body: impl Serialize) -> CreateRequest<T> {
-        CreateRequest::new(self.platform.clone(), self.id, &body)
+        CreateRequest::new(self.context.clone(), self.id, &body)
     }
 
     /// Reads one object. `id` is a [`Uuid`] or its text.
@@ -80,7 +80,7 @@ impl Fleet {
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
     /// the store cannot serve.
     pub async fn get<T: Portable>(&self, id: impl Display) -> Result<Stored<T>, Error> {
-        let record = operation::get(self.platform.store(), self.id, T::SPEC, &id.to_string()).await?;
+        let record = operation::get(self.context.store(), self.id, T::SPEC, &id.to_string()).await?;
         Stored::of(record)
     }
 
@@ -90,7 +90,7 @@ impl Fleet {
     /// When awaited: [`Error::Invalid`] for a filter or limit that the list does not take; [`Error::Unavailable`] when
     /// the store cannot serve.
     pub fn list<T: Portable>(&self) -> ListRequest<Stored<T>> {
-        ListRequest::new(self.platform.clone(), self.id)
+        ListRequest::new(self.context.clone(), self.id)
     }
 
     /// Changes one object. `body` has the fields to change, as in a PATCH: a field that is absent keeps its value, `null`
@@ -136,12 +136,12 @@ impl Fleet {
     /// # }
     /// ```
     pub fn update<T: Portable + Update>(&self, id: impl Display, body: impl Serialize) -> UpdateRequest<T> {
-        UpdateRequest::new(self.platform.clone(), self.id, id.to_string(), &body)
+        UpdateRequest::new(self.context.clone(), self.id, id.to_string(), &body)
     }
 
     /// Lists the events of the organization, newest first. The filter is `type`: `rental.created`.
     pub fn events(&self) -> ListRequest<Event> {
-        ListRequest::new(self.platform.clone(), self.id)
+        ListRequest::new(self.context.clone(), self.id)
     }
 
     /// Reads one event.
@@ -150,7 +150,7 @@ impl Fleet {
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
     /// the store cannot serve.
     pub async fn event(&self, id: impl Display) -> Result<Event, Error> {
-        let record = operation::get(self.platform.store(), self.id, &event::SPEC, &id.to_string()).await?;
+        let record = operation::get(self.context.store(), self.id, &event::SPEC, &id.to_string()).await?;
         Event::read(record)
     }
 
@@ -186,7 +186,7 @@ impl Fleet {
     /// # }
     /// ```
     pub async fn issue_key(&self, scope: Scope, name: &str, expires_at: Option<Timestamp>) -> Result<IssuedKey, Error> {
-        key::issue(&self.platform, self.id, (scope, name, expires_at)).await
+        key::issue(&self.context, self.id, (scope, name, expires_at)).await
     }
 
     /// Writes all objects of the organization to `out` as lines of JSON, from one snapshot, and gives their number.
@@ -223,6 +223,33 @@ impl Fleet {
     /// ```
     pub async fn export(&self, out: impl io::Write) -> Result<u64, ExportError> {
         self.organization().await?;
-        export::export(&self.platform, self.id, out).await
+        export::export(&self.context, self.id, out).await
+    }
+}
+
+/// Creates an organization when it is awaited, and gives its [`Fleet`].
+#[must_use = "nothing is created until the request is awaited"]
+pub struct CreateOrganization {
+    context: Context,
+    request: CreateRequest<Organization>,
+}
+
+impl CreateOrganization {
+    pub(super) fn new(context: Context, body: &impl Serialize) -> Self {
+        Self { request: CreateRequest::new(context.clone(), SYSTEM, body), context }
+    }
+
+    /// Performs the write at most once for this key; see [`CreateRequest::idempotency_key`].
+    pub fn idempotency_key(self, key: impl Into<String>) -> Self {
+        Self { request: self.request.idempotency_key(key), ..self }
+    }
+}
+
+impl IntoFuture for CreateOrganization {
+    type Output = Result<Fleet, Error>;
+    type IntoFuture = Response<Fleet>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { Ok(Fleet::new(self.context, self.request.await?.id)) })
     }
 }

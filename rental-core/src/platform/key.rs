@@ -1,6 +1,6 @@
 //! API keys: issued for an organization, and recognized.
 
-use super::{Platform, PlatformEdge, Stored, kept};
+use super::{context::Context, edge::PlatformEdge, kept, stored::Stored};
 use crate::{
     access::{self, Principal},
     edge::Edge,
@@ -69,18 +69,18 @@ impl Intent for Issue<'_> {
 
 /// Issues a key of `organization`.
 pub(super) async fn issue(
-    platform: &Platform,
+    context: &Context,
     organization: Uuid,
     (scope, name, expires_at): (Scope, &str, Option<Timestamp>),
 ) -> Result<IssuedKey, Error> {
-    let edge: &dyn PlatformEdge = platform.edge();
+    let edge: &dyn PlatformEdge = context.edge();
     let text = access::key_text(&edge.random_bytes()?);
     let hash = access::key_hash(&text).ok_or_else(|| Error::Internal("a new key has no hash".into()))?;
     let body = json!({"organization_id": organization, "scope": scope, "name": name, "expires_at": expires_at});
     let body = body.to_string();
     let intent = Issue { text: &text, hash, body: body.as_bytes() };
     let end = (kept::SUCCESS, &kept::write as operation::Render<'_>);
-    let written = operation::write(platform.store(), edge, SYSTEM, None, &intent, end).await?;
+    let written = operation::write(context.store(), edge, SYSTEM, None, &intent, end).await?;
     let record = Stored::written(&written.body, written.revision.unwrap_or(1), false)?;
     Ok(IssuedKey { record, key: text })
 }

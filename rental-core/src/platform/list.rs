@@ -1,12 +1,12 @@
 //! Lists: filters, pages, and a walk over all pages.
 
-use super::{Platform, Stored};
+use super::{context::Context, stored::Stored};
 use crate::{
     error::Error,
     page::{ListQuery, MAX_LIMIT},
     resources::Resource,
     spec::ResourceSpec,
-    store::Record,
+    store::{Record, key_of},
     value::Timestamp,
 };
 use std::{
@@ -26,7 +26,7 @@ pub trait Listed: Sized + Send + 'static {
     /// Reads one record of the list.
     ///
     /// # Errors
-    /// [`Error::Internal`] when the record is damaged.
+    /// [`Error::Damaged`] when the record is no such object.
     fn read(record: Record) -> Result<Self, Error>;
 }
 
@@ -84,7 +84,7 @@ pub struct Page<T> {
 /// ```
 #[must_use = "nothing is read until the request is awaited"]
 pub struct ListRequest<T> {
-    platform: Platform,
+    context: Context,
     owner: Uuid,
     /// The parameters as a URL has them, for the one parser of queries.
     parameters: String,
@@ -95,9 +95,9 @@ pub struct ListRequest<T> {
 }
 
 impl<T: Listed> ListRequest<T> {
-    pub(super) fn new(platform: Platform, owner: Uuid) -> Self {
+    pub(super) fn new(context: Context, owner: Uuid) -> Self {
         Self {
-            platform,
+            context,
             owner,
             parameters: String::new(),
             limit: None,
@@ -162,16 +162,16 @@ impl<T: Listed> ListRequest<T> {
         Ok(query)
     }
 
-    async fn read(&self) -> Result<Page<T>, Error> {
+    /// The rows of a page, and where the next page begins.
+    async fn read(&self) -> Result<(Vec<Result<T, Error>>, Option<Uuid>), Error> {
         let query = self.query()?;
-        let Some(span) = query.span(self.owner, T::SPEC) else { return Ok(Page { objects: Vec::new(), next: None }) };
+        let Some(span) = query.span(self.owner, T::SPEC) else { return Ok((Vec::new(), None)) };
         // One more than the page holds tells whether another page follows.
-        let mut records = self.platform.store().scan(&span, query.limit + 1).await?;
-        let more = records.len() > query.limit;
-        records.truncate(query.limit);
-        let next = records.last().and_then(|record| record.key.id()).filter(|_| more);
-        let objects = records.into_iter().map(T::read).collect::<Result<_, _>>()?;
-        Ok(Page { objects, next })
+        let mut rows = self.context.store().scan(&span, query.limit + 1).await?;
+        let more = rows.len() > query.limit;
+        rows.truncate(query.limit);
+        let next = rows.last().and_then(|row| key_of(row).id()).filter(|_| more);
+        Ok((rows.into_iter().map(|row| T::read(row.map_err(Error::Damaged)?)).collect(), next))
     }
 }
 
@@ -180,7 +180,10 @@ impl<T: Listed> IntoFuture for ListRequest<T> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.read().await })
+        Box::pin(async move {
+            let (rows, next) = self.read().await?;
+            Ok(Page { objects: rows.into_iter().collect::<Result<_, _>>()?, next })
+        })
     }
 }
 
@@ -191,7 +194,7 @@ impl<T: Listed> IntoFuture for ListRequest<T> {
 #[must_use = "nothing is read until `next` is called"]
 pub struct Walk<T> {
     request: ListRequest<T>,
-    ready: VecDeque<T>,
+    ready: VecDeque<Result<T, Error>>,
     ended: bool,
 }
 
@@ -200,15 +203,15 @@ impl<T: Listed> Walk<T> {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a filter or limit that the list does not take; [`Error::Unavailable`] when the store
-    /// cannot serve. The walk can be continued after an error.
+    /// cannot serve; [`Error::Damaged`] in the place of an object that is damaged. The next call goes on behind it.
     pub async fn next(&mut self) -> Result<Option<T>, Error> {
         while self.ready.is_empty() && !self.ended {
-            let page = self.request.read().await?;
-            self.ready = page.objects.into();
-            self.ended = page.next.is_none();
-            self.request.starting_after = page.next;
+            let (rows, next) = self.request.read().await?;
+            self.ready = rows.into();
+            self.ended = next.is_none();
+            self.request.starting_after = next;
         }
-        Ok(self.ready.pop_front())
+        self.ready.pop_front().transpose()
     }
 
     /// All objects that are left.

@@ -1,6 +1,7 @@
 //! The clock, ids and randomness of the operating system. The only file of this crate that reads them.
 
-use crate::{edge::Edge, error::Error, platform::PlatformEdge, value::Timestamp};
+use super::edge::PlatformEdge;
+use crate::{edge::Edge, error::Error, value::Timestamp};
 use std::{
     sync::{Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},

@@ -1,11 +1,11 @@
 //! Writes with their options, performed when they are awaited.
 
-use super::{Fleet, Platform, Stored, kept};
+use super::{context::Context, kept, stored::Stored};
 use crate::{
     error::{Error, FieldCode},
     idempotency::Ticket,
     operation::{self, Intent, Written},
-    resources::{Create, Resource, Update, of, organization::Organization},
+    resources::{Create, Resource, Update, of},
     store::Revision,
 };
 use serde::Serialize;
@@ -17,21 +17,21 @@ use std::{
 use uuid::Uuid;
 
 /// The future of a request.
-type Response<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
+pub(super) type Response<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 
 /// What both kinds of writes have.
 struct Request {
-    platform: Platform,
+    context: Context,
     owner: Uuid,
     body: Result<Vec<u8>, Error>,
     idempotency_key: Option<String>,
 }
 
 impl Request {
-    fn new(platform: Platform, owner: Uuid, body: &impl Serialize) -> Self {
+    fn new(context: Context, owner: Uuid, body: &impl Serialize) -> Self {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::Malformed(format!("The body cannot be written as JSON: {error}.")));
-        Self { platform, owner, body, idempotency_key: None }
+        Self { context, owner, body, idempotency_key: None }
     }
 
     /// Performs `intent` once for each idempotency key; `operation` and `target` tell this write from others.
@@ -48,7 +48,7 @@ impl Request {
             ),
             None => None,
         };
-        let (store, edge) = (self.platform.store(), self.platform.edge());
+        let (store, edge) = (self.context.store(), self.context.edge());
         let end = (kept::SUCCESS, &kept::write as operation::Render<'_>);
         let written = operation::write(store, edge, self.owner, ticket.as_ref(), intent, end).await?;
         match written {
@@ -68,8 +68,8 @@ pub struct CreateRequest<T> {
 }
 
 impl<T> CreateRequest<T> {
-    pub(super) fn new(platform: Platform, owner: Uuid, body: &impl Serialize) -> Self {
-        Self { request: Request::new(platform, owner, body), object: PhantomData }
+    pub(super) fn new(context: Context, owner: Uuid, body: &impl Serialize) -> Self {
+        Self { request: Request::new(context, owner, body), object: PhantomData }
     }
 
     /// Performs the write at most once for this key: a repetition within 24 hours gets the stored response, also when
@@ -90,37 +90,12 @@ impl<T: Create> IntoFuture for CreateRequest<T> {
         Box::pin(async move {
             let request = self.request;
             let body = request.body.clone()?;
-            let organization = request.platform.owner(request.owner).await?;
+            let organization = request.context.owner(request.owner).await?;
             let collection = of::<T>().create().done();
             let intent =
                 operation::Create { collection: &collection, organization: &organization, body: &body, given: &[] };
             request.perform(("create", T::SPEC.object), &body, &intent).await
         })
-    }
-}
-
-/// Creates an organization when it is awaited, and gives its [`Fleet`].
-#[must_use = "nothing is created until the request is awaited"]
-pub struct CreateOrganization(CreateRequest<Organization>);
-
-impl CreateOrganization {
-    pub(super) fn new(request: CreateRequest<Organization>) -> Self {
-        Self(request)
-    }
-
-    /// Performs the write at most once for this key; see [`CreateRequest::idempotency_key`].
-    pub fn idempotency_key(self, key: impl Into<String>) -> Self {
-        Self(self.0.idempotency_key(key))
-    }
-}
-
-impl IntoFuture for CreateOrganization {
-    type Output = Result<Fleet, Error>;
-    type IntoFuture = Response<Fleet>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let platform = self.0.request.platform.clone();
-        Box::pin(async move { Ok(Fleet::new(platform, self.0.await?.id)) })
     }
 }
 
@@ -134,8 +109,8 @@ pub struct UpdateRequest<T> {
 }
 
 impl<T> UpdateRequest<T> {
-    pub(super) fn new(platform: Platform, owner: Uuid, id: String, body: &impl Serialize) -> Self {
-        Self { request: Request::new(platform, owner, body), id, revision: None, object: PhantomData }
+    pub(super) fn new(context: Context, owner: Uuid, id: String, body: &impl Serialize) -> Self {
+        Self { request: Request::new(context, owner, body), id, revision: None, object: PhantomData }
     }
 
     /// Changes the object only if this is its present revision, and fails with [`Error::PreconditionFailed`] otherwise.
@@ -159,7 +134,7 @@ impl<T: Update> IntoFuture for UpdateRequest<T> {
         Box::pin(async move {
             let Self { request, id, revision, .. } = self;
             let body = request.body.clone()?;
-            let organization = request.platform.owner(request.owner).await?;
+            let organization = request.context.owner(request.owner).await?;
             let collection = of::<T>().update().done();
             let expected = |present: Revision| revision.is_none_or(|revision| revision == present);
             let intent = operation::Update {

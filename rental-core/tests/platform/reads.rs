@@ -1,11 +1,19 @@
 //! Reads: one organization alone, filters, walks over all pages, events.
 
-use super::super::{customer, fleet, on_each, vehicle};
+use super::super::{Clock, Shared, customer, fleet, on_each, runtime, vehicle};
 use rental_core::{
+    Platform,
     error::Error,
-    resources::{customer::Customer, rental::Rental, vehicle::Vehicle},
+    platform::Engine,
+    resources::{
+        customer::Customer,
+        rental::Rental,
+        vehicle::{self, Vehicle},
+    },
+    store::{Batch, Store, key, memory::Memory},
 };
 use serde_json::json;
+use std::sync::Arc;
 use uuid::Uuid;
 
 #[test]
@@ -88,5 +96,36 @@ fn events_tell_of_every_change_and_carry_the_object() {
         assert_eq!(events[0].data::<Vehicle>().unwrap().color.as_deref(), Some("White"));
         assert!(matches!(events[0].data::<Customer>(), Err(Error::Conflict(_))));
         assert_eq!(fleet.event(events[0].id).await.unwrap().body(), events[0].body());
+    });
+}
+
+#[test]
+fn a_damaged_object_fails_its_readers_alone() {
+    runtime().block_on(async {
+        let store = Arc::new(Memory::default());
+        let fleet = fleet(&Platform::with_edge(Engine::custom(Shared(Arc::clone(&store))), Clock::default())).await;
+        let mut ids = Vec::new();
+        for _ in 0..5 {
+            ids.push(vehicle(&fleet).await.id);
+        }
+        let mut batch = Batch::default();
+        batch.replace(key::record(fleet.id(), &vehicle::SPEC, ids[2]), 1, "junk".into());
+        store.commit(batch).await.unwrap();
+
+        assert!(matches!(fleet.get::<Vehicle>(ids[2]).await, Err(Error::Damaged(_))));
+        assert!(matches!(fleet.list::<Vehicle>().await, Err(Error::Damaged(_))));
+        let mut walk = fleet.list::<Vehicle>().limit(2).walk();
+        let mut seen = Vec::new();
+        loop {
+            match walk.next().await {
+                Ok(Some(object)) => seen.push(Some(object.id)),
+                Ok(None) => break,
+                Err(error) => {
+                    assert!(matches!(error, Error::Damaged(_)), "{error}");
+                    seen.push(None);
+                }
+            }
+        }
+        assert_eq!(seen, [Some(ids[4]), Some(ids[3]), None, Some(ids[1]), Some(ids[0])]);
     });
 }

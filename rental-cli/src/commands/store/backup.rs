@@ -2,13 +2,13 @@
 
 use super::{force, show};
 use crate::{
-    access::Access,
-    api::Request,
+    client::{access::Access, api::Request},
+    commands::{collection::text, session::Session},
     failure::Failure,
-    partial::{Partial, cannot_write, in_the_way},
-    progress::Progress,
-    session::Session,
-    verbs::text,
+    output::{
+        progress::Progress,
+        whole_file::{Partial, cannot_write, in_the_way},
+    },
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::store::archive::{ArchiveError, Reader, Summary};

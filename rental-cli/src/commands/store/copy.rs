@@ -1,7 +1,7 @@
 //! `store copy`: from a file to a database or back, without servers on either.
 
 use super::{place::Place, show};
-use crate::{failure::Failure, session::Session};
+use crate::{commands::session::Session, failure::Failure};
 use clap::{Arg, ArgMatches, Command};
 use rental_core::store::archive::{ArchiveError, Reader};
 use serde_json::json;

@@ -1,7 +1,12 @@
 //! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
 
 use super::{CACHE_BYTES, failure, unfit};
-use crate::{edge, failure::Failure, files, progress::Progress, settings};
+use crate::{
+    config::{private_file, settings},
+    edge,
+    failure::Failure,
+    output::progress::Progress,
+};
 use rental_core::store::{
     SCHEMA_VERSION, Span, StoreError,
     archive::{Reader, Summary, Writer},
@@ -156,7 +161,7 @@ async fn connect(address: &Address) -> Result<Postgres, Failure> {
     {
         address.set_password(&password);
     }
-    let roots = address.root_certificate().map(files::read);
+    let roots = address.root_certificate().map(private_file::read);
     let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
     let settings = Settings { writer: edge::server_id(), patience: PATIENCE };
     Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
@@ -168,7 +173,7 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
         return Ok(password.into_string().ok());
     }
     let Some(path) = settings::set("PGPASSFILE") else { return Ok(None) };
-    let read = files::read(Path::new(&path));
+    let read = private_file::read(Path::new(&path));
     let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
     Ok(address.password_in(&text))
 }
@@ -176,6 +181,7 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
 fn database(error: StoreError) -> Failure {
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful {

@@ -1,12 +1,13 @@
 //! The HTTP side: one request, at most two retries, one bounded answer.
 
 use crate::{
-    access::Access,
+    client::{
+        access::Access,
+        retry::{Try, pause_after},
+    },
+    config::settings::Secret,
     edge,
-    failure::Failure,
-    refusal::Refusal,
-    retry::{Try, pause_after},
-    settings::Secret,
+    failure::{Failure, refusal::Refusal},
 };
 use reqwest::{
     Method, Url,
@@ -19,7 +20,7 @@ use std::{
     error::Error as _,
     io::Read as _,
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 use uuid::Uuid;
 
@@ -146,8 +147,7 @@ impl Api {
         };
         let url = self.url(request);
         let client = self.client()?;
-        let mut retries_made = 0;
-        loop {
+        Self::retried(|| {
             let mut attempt =
                 client.request(request.method.clone(), url.clone()).header(AUTHORIZATION, authorization.clone());
             if let Some(key) = &idempotency_key {
@@ -156,29 +156,36 @@ impl Api {
             if let Some(body) = &request.body {
                 attempt = attempt.header(CONTENT_TYPE, "application/json").body(body.clone());
             }
-            let (failure, pause) = match attempt.send().map_err(|error| self.unreachable(&error)) {
-                Ok(response) => match self.read(response, request) {
-                    Ok(body) => return Ok(body),
-                    Err(failure) => failure,
-                },
-                Err(failure) => failure,
+            self.read(attempt.send().map_err(|error| self.unreachable(&error))?, request)
+        })
+    }
+
+    /// Sends a GET and gives the good answer as it comes, however long it is. Each part must come in time.
+    pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
+        let authorization = self.authorization(request.access)?;
+        let client = self.client()?;
+        Self::retried(|| {
+            let get = client.get(self.url(request)).header(AUTHORIZATION, authorization.clone());
+            match get.send().map_err(|error| self.unreachable(&error))? {
+                response if response.status().is_success() => Ok(response),
+                response => Err(self.refused(response, request)),
             }
-            .pause_after(retries_made);
+        })
+    }
+
+    /// Makes attempts until one is good, or another one would not help.
+    pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Failure> {
+        let mut retries_made = 0;
+        loop {
+            let (failure, pause) = match attempt() {
+                Ok(good) => return Ok(good),
+                Err(stop) => stop.pause_after(retries_made),
+            };
             match pause {
                 Some(pause) => thread::sleep(pause),
                 None => return Err(failure),
             }
             retries_made += 1;
-        }
-    }
-
-    /// Sends a GET once and gives the good answer as it comes, however long it is. Each part must come in time.
-    pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
-        let get = self.client()?.get(self.url(request)).header(AUTHORIZATION, self.authorization(request.access)?);
-        match get.send() {
-            Ok(response) if response.status().is_success() => Ok(response),
-            Ok(response) => Err(self.refused(response, request)),
-            Err(error) => Err(self.gone(&error)),
         }
     }
 
@@ -189,9 +196,9 @@ impl Api {
     }
 
     /// Why an answer is none of the good ones.
-    pub(crate) fn refused(&self, response: Response, request: &Request) -> Failure {
-        let stop = self.read(response, request).err();
-        stop.map_or_else(|| Failure::Unreadable("the answer is not what was asked for".into()), Stop::into_failure)
+    pub(crate) fn refused(&self, response: Response, request: &Request) -> Stop {
+        let odd = || Stop::Final(Failure::Unreadable("the answer is not what was asked for".into()));
+        self.read(response, request).err().unwrap_or_else(odd)
     }
 
     /// Why no answer came.
@@ -254,7 +261,7 @@ impl Api {
         if status.is_success() {
             return Ok(body);
         }
-        let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
+        let retry_after = retry_after.and_then(|text| pause_asked_for(text.trim()));
         Err(Stop::Refused(Box::new(
             Refusal::read(status.as_u16(), &body, request.access)
                 .with_headers(request_id, retry_after)
@@ -296,7 +303,7 @@ impl Api {
 }
 
 /// Why a try has no good answer.
-enum Stop {
+pub(crate) enum Stop {
     Disconnected(Failure),
     TimedOut(Failure),
     Refused(Box<Refusal>),
@@ -304,7 +311,7 @@ enum Stop {
 }
 
 impl Stop {
-    fn into_failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         match self {
             Self::Disconnected(failure) | Self::TimedOut(failure) | Self::Final(failure) => failure,
             Self::Refused(refusal) => Failure::Refused(refusal),
@@ -324,6 +331,15 @@ impl Stop {
             Self::Final(failure) => (failure, None),
         }
     }
+}
+
+/// What `Retry-After` asks for: whole seconds, or until a date.
+fn pause_asked_for(text: &str) -> Option<Duration> {
+    let until = || {
+        let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(date.saturating_sub(Duration::from_secs(edge::now().seconds())))
+    };
+    text.parse().ok().map(Duration::from_secs).or_else(until)
 }
 
 /// The innermost error, which says what happened; the outer ones only say where.

@@ -4,9 +4,11 @@
 //! name of the file that holds it is.
 
 use crate::{
+    config::{
+        profiles::{self, Profiles},
+        values,
+    },
     failure::Failure,
-    profile::{self, Profiles},
-    value,
 };
 use clap::ArgMatches;
 use reqwest::Url;
@@ -113,7 +115,7 @@ impl Settings {
             }
             (None, None) => None,
         };
-        let secret = |variable: &str, file: fn(&profile::Profile) -> Option<&PathBuf>| {
+        let secret = |variable: &str, file: fn(&profiles::Profile) -> Option<&PathBuf>| {
             from_environment(variable).or_else(|| {
                 let (name, profile) = profile?;
                 Some(Secret { source: Source::File(file(profile)?.clone()), origin: of_profile(name) })
@@ -132,7 +134,7 @@ impl Settings {
     /// The same without any file: what is left when that is broken.
     pub(crate) fn without_file(matches: &ArgMatches) -> Result<Self, Failure> {
         Ok(Self {
-            file: profile::path(),
+            file: profiles::path(),
             profile: None,
             base_url: base_url(matches, None)?,
             organization: environment_organization()?,
@@ -182,26 +184,26 @@ fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> 
 }
 
 /// Not left to clap, whose usage lines would show a flag that nobody typed.
-fn base_url(matches: &ArgMatches, profile: Option<(&str, &profile::Profile)>) -> Result<Setting<Url>, Failure> {
+fn base_url(matches: &ArgMatches, profile: Option<(&str, &profiles::Profile)>) -> Result<Setting<Url>, Failure> {
     if let Some(url) = matches.get_one::<Url>("base_url") {
         return Ok(Setting { value: url.clone(), origin: Origin::Flag("base-url") });
     }
     if let Some(set) = text(BASE_URL_VARIABLE) {
-        let value = value::base_url(&set)
+        let value = values::base_url(&set)
             .map_err(|problem| Failure::Usage(format!("{BASE_URL_VARIABLE} is not a base URL: {problem}")))?;
         return Ok(Setting { value, origin: Origin::Variable(BASE_URL_VARIABLE.into()) });
     }
     if let Some((name, url)) = profile.and_then(|(name, profile)| Some((name, profile.base_url.clone()?))) {
         return Ok(Setting { value: url, origin: Origin::Profile(name.to_owned()) });
     }
-    let value = value::base_url(DEFAULT_BASE_URL).map_err(Failure::Usage)?;
+    let value = values::base_url(DEFAULT_BASE_URL).map_err(Failure::Usage)?;
     Ok(Setting { value, origin: Origin::Default })
 }
 
 fn environment_organization() -> Result<Option<Setting<String>>, Failure> {
     let Some(set) = text(ORGANIZATION_VARIABLE) else { return Ok(None) };
     let value =
-        value::id(&set).map_err(|problem| Failure::Usage(format!("{ORGANIZATION_VARIABLE} is {problem}: {set}")))?;
+        values::id(&set).map_err(|problem| Failure::Usage(format!("{ORGANIZATION_VARIABLE} is {problem}: {set}")))?;
     Ok(Some(Setting { value, origin: Origin::Variable(ORGANIZATION_VARIABLE.into()) }))
 }
 

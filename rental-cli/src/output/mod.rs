@@ -1,14 +1,17 @@
 //! What goes to stdout, and the notes that go to stderr.
 
-use crate::{
-    failure::Failure,
-    objects, progress,
-    record::{Page, Record, printable},
-    style::{ASIDE, Paint},
-    table::{self, Row},
-};
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod style;
+mod table;
+pub(crate) mod whole_file;
+
+use crate::{failure::Failure, objects};
+use record::{Page, Record, printable};
 use rental_core::spec::ResourceSpec;
 use std::io::{self, IsTerminal as _, Write as _};
+use style::{ASIDE, Paint};
+use table::Row;
 
 /// How wide a table may be when the terminal does not say.
 const USUAL_WIDTH: usize = 80;

@@ -5,11 +5,13 @@
 //! made by its clock, whatever this machine's clock says.
 
 use crate::{
-    access::Access,
-    api::{Api, Request},
+    client::{
+        access::Access,
+        api::{Api, Request},
+    },
+    config::values::Since,
     failure::Failure,
-    record::{self, Page, Record},
-    value::Since,
+    output::record::{self, Page, Record},
 };
 use rental_core::value::Timestamp;
 use serde::Deserialize;

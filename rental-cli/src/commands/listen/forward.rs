@@ -4,7 +4,11 @@
 //! Absent on purpose: the guard of the server's client, since the address is the user's own; and retries.
 
 use crate::{
-    api::cause, edge, failure::Failure, feed::Event, files, profile::user_directory, record::printable, settings,
+    client::{api::cause, event_feed::Event},
+    config::{private_file, profiles::user_directory, settings},
+    edge,
+    failure::Failure,
+    output::record::printable,
 };
 use rental_core::webhook::{secret, signature};
 use reqwest::{
@@ -121,7 +125,7 @@ pub(crate) fn signing_secret() -> Result<String, Failure> {
     let unreadable =
         |path: &PathBuf, error: io::Error| Failure::Io { doing: format!("read {}", path.display()), error };
     if let Some(path) = settings::set(SECRET_VARIABLE).map(PathBuf::from) {
-        let secret = files::read(&path).map_err(|error| unreadable(&path, error))?;
+        let secret = private_file::read(&path).map_err(|error| unreadable(&path, error))?;
         return match secret.trim() {
             "" => Err(Failure::Usage(format!("{}, which {SECRET_VARIABLE} names, is empty", path.display()))),
             secret => Ok(secret.to_owned()),
@@ -132,13 +136,13 @@ pub(crate) fn signing_secret() -> Result<String, Failure> {
         return Err(Failure::Usage(problem));
     };
     let path = directory.join("rental/webhook-secret");
-    match files::read(&path) {
+    match private_file::read(&path) {
         Ok(secret) if !secret.trim().is_empty() => return Ok(secret.trim().to_owned()),
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(&path, error)),
         _ => {}
     }
     let made = format!("{}{}", secret::PREFIX, edge::secret_digits());
     let doing = format!("write {}", path.display());
-    files::write_private(&path, &format!("{made}\n")).map_err(|error| Failure::Io { doing, error })?;
+    private_file::write_private(&path, &format!("{made}\n")).map_err(|error| Failure::Io { doing, error })?;
     Ok(made)
 }

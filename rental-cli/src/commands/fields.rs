@@ -1,9 +1,9 @@
 //! Flags from resource descriptions: every field that the API takes is one, in kebab-case.
 
 use crate::{
+    commands::session::Session,
+    config::values::{self, JsonText},
     failure::Failure,
-    session::Session,
-    value::{self, JsonText},
 };
 use clap::{
     Arg, ArgAction, ArgMatches,
@@ -68,21 +68,21 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
     let required = verb.presence(field) == Presence::Required && !elsewhere;
     let help = format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" });
     named(field.name)
-        .value_name(value::placeholder(field.kind))
-        .value_parser(value::parser(field.kind, field.nullable))
+        .value_name(values::placeholder(field.kind))
+        .value_parser(values::parser(field.kind, field.nullable))
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
         .action(if several { ArgAction::Append } else { ArgAction::Set })
         .required(required)
-        .help(if elsewhere { crate::verbs::defaulted(&help) } else { help })
+        .help(if elsewhere { crate::commands::collection::defaulted(&help) } else { help })
 }
 
 /// The flags of a list: its filters and those that every list has.
 pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
     let filters = spec.filters.iter().map(|filter| {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
-        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(value::placeholder(kind));
+        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(values::placeholder(kind));
         let arg = arg.help(format!("Only those with this {}", filter.param.replace('_', " ")));
-        if let Kind::Word(words) = kind { arg.value_parser(value::Words(words)) } else { arg }
+        if let Kind::Word(words) = kind { arg.value_parser(values::Words(words)) } else { arg }
     });
     let common = [
         Arg::new("created[gte]")

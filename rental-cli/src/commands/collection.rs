@@ -1,13 +1,14 @@
 //! list, get, create and update: the same for every resource, driven by its description.
 
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, api::Request},
+    command_tree::with_examples,
+    commands::{
+        fields::{self, Body, Verb},
+        session::Session,
+    },
+    config::values,
     failure::Failure,
-    flags::{self, Body, Verb},
-    session::Session,
-    value,
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::spec::ResourceSpec;
@@ -25,7 +26,7 @@ pub(crate) struct Collection {
 /// `list` with the filters of the resource.
 pub(crate) fn list(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("List {}, newest first", words(spec.plural));
-    with_examples(Command::new("list").about(about).args(flags::of_list(spec)), examples)
+    with_examples(Command::new("list").about(about).args(fields::of_list(spec)), examples)
 }
 
 /// `get ID`.
@@ -37,20 +38,20 @@ pub(crate) fn get(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
 /// `create` with a flag for each field.
 pub(crate) fn create(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Create {}", a(spec));
-    with_examples(writing(Command::new("create").about(about).args(flags::of_fields(spec, Verb::Create))), examples)
+    with_examples(writing(Command::new("create").about(about).args(fields::of_fields(spec, Verb::Create))), examples)
 }
 
 /// `update ID` with a flag for each field.
 pub(crate) fn update(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Change {}; what is not given stays as it is", a(spec));
-    let command = Command::new("update").about(about).arg(id(spec)).args(flags::of_fields(spec, Verb::Update));
+    let command = Command::new("update").about(about).arg(id(spec)).args(fields::of_fields(spec, Verb::Update));
     with_examples(writing(command), examples)
 }
 
 /// `attach ID --customer ID`, for what the API changes in no other way.
 pub(crate) fn attach(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Attach {} to the customer who pays it", a(spec));
-    let customer = flags::of_fields(spec, Verb::Update).into_iter().filter(|arg| arg.get_id() == "customer_id");
+    let customer = fields::of_fields(spec, Verb::Update).into_iter().filter(|arg| arg.get_id() == "customer_id");
     let customer = customer.map(|arg| arg.required(true).help("The customer to bill; '' for nobody"));
     with_examples(writing(Command::new("attach").about(about).arg(id(spec)).args(customer)), examples)
 }
@@ -70,7 +71,7 @@ pub(crate) fn overlap(help: &'static str) -> Arg {
     Arg::new("overlap")
         .long("overlap")
         .value_name("DURATION")
-        .value_parser(value::duration)
+        .value_parser(values::duration)
         .default_value("24h")
         .help(help)
 }
@@ -88,7 +89,7 @@ pub(crate) fn defaulted(help: &str) -> String {
 
 /// `--organization`, for what the operator does below one.
 pub(crate) fn organization(help: &'static str) -> Arg {
-    Arg::new("organization").long("organization").value_name("ID").value_parser(value::id).help(defaulted(help))
+    Arg::new("organization").long("organization").value_name("ID").value_parser(values::id).help(defaulted(help))
 }
 
 /// Adds what every command that writes takes.
@@ -97,7 +98,7 @@ pub(crate) fn writing(command: Command) -> Command {
         Arg::new("idempotency_key")
             .long("idempotency-key")
             .value_name("KEY")
-            .value_parser(value::idempotency_key)
+            .value_parser(values::idempotency_key)
             .display_order(900)
             .help("Makes it safe to repeat this command: the server carries it out once for each key [default: a random one]"),
     )
@@ -108,7 +109,7 @@ pub(crate) fn id(spec: &ResourceSpec) -> Arg {
     Arg::new("id")
         .value_name("ID")
         .required(true)
-        .value_parser(value::id)
+        .value_parser(values::id)
         .help(format!("Id of the {}", words(spec.object)))
 }
 
@@ -159,7 +160,7 @@ impl Collection {
 
     /// Lists what is at `path`.
     pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
-        let query = flags::query(matches, self.spec);
+        let query = fields::query(matches, self.spec);
         session.list(self.spec, matches.get_flag("all"), |cursor| {
             let mut query = query.clone();
             if let Some(cursor) = cursor {

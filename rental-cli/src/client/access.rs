@@ -4,9 +4,11 @@
 //! nowhere.
 
 use crate::{
+    config::{
+        private_file,
+        settings::{Secret, Source},
+    },
     failure::Failure,
-    files,
-    settings::{Secret, Source},
 };
 use reqwest::header::HeaderValue;
 
@@ -56,7 +58,7 @@ impl Access {
         let origin = &secret.origin;
         let text = match &secret.source {
             Source::Text(text) => text.clone().into_string().map_err(|_| missing(format!("{origin} is not text")))?,
-            Source::File(path) => files::read(path)
+            Source::File(path) => private_file::read(path)
                 .map_err(|error| missing(format!("cannot read {}, which {origin} names: {error}", path.display())))?,
         };
         let text = text.trim();

@@ -63,7 +63,7 @@ impl Progress {
 
     fn new(unit: Unit, total: Option<u64>, label: &str) -> Self {
         let shown = SILENT.get().is_none() && io::stderr().is_terminal();
-        let label = crate::record::printable(label);
+        let label = crate::output::record::printable(label);
         Self { label, unit, total, done: 0, started: Instant::now(), drawn: None, width: 0, shown }
     }
 

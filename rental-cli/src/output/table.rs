@@ -1,6 +1,6 @@
 //! Rows as text: aligned on a terminal, tab-separated in a pipe. No I/O.
 
-use crate::style::{self, Paint};
+use crate::output::style::{self, Paint};
 use rental_core::{
     event,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},

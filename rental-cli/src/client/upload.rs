@@ -3,11 +3,12 @@
 //! Nothing is kept in memory, and no time is too long as long as something happens.
 
 use crate::{
-    access::Access,
-    api::{Api, Request},
-    failure::Failure,
-    progress::Progress,
-    refusal::Refusal,
+    client::{
+        access::Access,
+        api::{Api, Request, Stop},
+    },
+    failure::{Failure, refusal::Refusal},
+    output::progress::Progress,
 };
 use reqwest::{
     blocking::{Body, RequestBuilder, Response},
@@ -17,7 +18,7 @@ use serde::Deserialize;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -38,26 +39,36 @@ const MOST_LINE: u64 = 16 * 1024 * 1024;
 
 /// What is uploaded.
 pub(crate) struct Source {
-    from: Box<dyn Read + Send>,
+    /// The file; `None` for stdin, which can be read once only.
+    path: Option<PathBuf>,
     length: Option<u64>,
     name: String,
 }
 
 impl Source {
     /// A file, or stdin for `-`.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Ok(Self { from: Box::new(io::stdin()), length: None, name: "stdin".into() });
+            return Ok(Self { path: None, length: None, name: "stdin".into() });
         }
-        let name = path.display().to_string();
-        let failed = |error| Failure::Io { doing: format!("read {name}"), error };
-        let file = File::open(path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
+        let source = Self { path: Some(path.to_owned()), length: None, name: path.display().to_string() };
+        let about = File::open(path).and_then(|file| file.metadata()).map_err(|error| source.unreadable(error))?;
         if about.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
+            return Err(source.unreadable(io::ErrorKind::IsADirectory.into()));
         }
         let length = about.is_file().then_some(about.len());
-        Ok(Self { from: Box::new(file), length, name })
+        Ok(Self { length, ..source })
+    }
+
+    fn open(&self) -> Result<Box<dyn Read + Send>, Failure> {
+        Ok(match &self.path {
+            Some(path) => Box::new(File::open(path).map_err(|error| self.unreadable(error))?),
+            None => Box::new(io::stdin()),
+        })
+    }
+
+    fn unreadable(&self, error: io::Error) -> Failure {
+        Failure::Io { doing: format!("read {}", self.name), error }
     }
 }
 
@@ -90,28 +101,38 @@ enum Step {
     Unreadable(String),
 }
 
-/// Uploads a file once and gives the JSON of the result. An import that breaks off can be repeated: it makes nothing twice.
-pub(crate) fn send(api: &Api, request: &Request, source: Source, media: &'static str) -> Result<String, Failure> {
-    let Source { from, length, name } = source;
+/// Uploads a file and gives the JSON of the result. A file that the server refuses to read for now is sent again: an
+/// import records nothing twice.
+pub(crate) fn send(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Failure> {
+    Api::retried(|| attempt(api, request, source, media))
+}
+
+fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Stop> {
     let (sent, failed) = (Arc::new(AtomicU64::new(0)), Arc::default());
+    let from = source.open().map_err(Stop::Final)?;
     let watched = Watched { from, sent: Arc::clone(&sent), failed: Arc::clone(&failed) };
-    let body = match length {
+    let body = match source.length {
         Some(length) => Body::sized(watched, length),
         None => Body::new(watched),
     };
-    let post = api.upload(request)?.header(ACCEPT, "application/x-ndjson").header(CONTENT_TYPE, media);
+    let post = api.upload(request).map_err(Stop::Final)?;
+    let post = post.header(ACCEPT, "application/x-ndjson").header(CONTENT_TYPE, media);
     let (steps, received) = sync_channel(16);
     thread::spawn(move || talk(post.timeout(WHOLE).body(body), &steps));
-    let outcome = follow(&received, &sent, (length, &name), api);
+    let outcome = follow(&received, &sent, source, api);
     let unread = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match (outcome, unread) {
-        (Ok(Step::Line(result)), _) => result_of(result),
-        (_, Some(error)) => Err(Failure::Io { doing: format!("read {name}"), error }),
-        (Ok(Step::Refused(response)), _) => Err(api.refused(response, request)),
-        (Ok(Step::Failed(error)), _) => Err(api.gone(&error)),
-        (Ok(Step::Unreadable(problem)), _) => Err(Failure::Unreadable(problem)),
-        (Err(failure), _) => Err(failure),
-    }
+    let failure = match (outcome, unread) {
+        (Ok(Step::Line(result)), _) => return result_of(result).map_err(Stop::Final),
+        (_, Some(error)) => source.unreadable(error),
+        (Ok(Step::Refused(response)), _) => match api.refused(response, request) {
+            stop if source.path.is_some() => return Err(stop),
+            stop => stop.into_failure(),
+        },
+        (Ok(Step::Failed(error)), _) => api.gone(&error),
+        (Ok(Step::Unreadable(problem)), _) => Failure::Unreadable(problem),
+        (Err(failure), _) => failure,
+    };
+    Err(Stop::Final(failure))
 }
 
 /// Sends, and passes on what comes back.
@@ -149,13 +170,8 @@ struct Told {
 }
 
 /// Shows how far it is until the last line or the end of the matter is there.
-fn follow(
-    received: &Receiver<Step>,
-    sent: &AtomicU64,
-    (length, name): (Option<u64>, &str),
-    api: &Api,
-) -> Result<Step, Failure> {
-    let mut uploading = Some(Progress::bytes(length, &format!("sending {name}")));
+fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Api) -> Result<Step, Failure> {
+    let mut uploading = Some(Progress::bytes(source.length, &format!("sending {}", source.name)));
     let mut importing: Option<Progress> = None;
     let (mut before, mut changed) = (0, Instant::now());
     let quiet = QUIET.max(api.patience());

@@ -1,12 +1,16 @@
 //! What every command has: a server to ask and a place for the answer.
 
 use crate::{
-    access::Access,
-    api::{Api, Request},
+    client::{
+        access::Access,
+        api::{Api, Request},
+    },
+    config::settings::Settings,
     failure::Failure,
-    output::Output,
-    record::{self, Page},
-    settings::Settings,
+    output::{
+        Output,
+        record::{self, Page},
+    },
 };
 use clap::ArgMatches;
 use rental_core::spec::ResourceSpec;

@@ -11,7 +11,10 @@
 //!
 //! Written back with the user's comments and order. A mistake in it is named with file and line.
 
-use crate::{failure::Failure, files, settings, value};
+use crate::{
+    config::{private_file, settings, values},
+    failure::Failure,
+};
 use reqwest::Url;
 use std::{
     collections::BTreeMap,
@@ -69,7 +72,7 @@ impl Profiles {
     /// Reads the file; one that is not there has no profiles.
     pub(crate) fn load() -> Result<Self, Failure> {
         let Some(path) = path() else { return Self::parse(None, String::new()) };
-        match files::read(&path) {
+        match private_file::read(&path) {
             Ok(text) => Self::parse(Some(path), text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::parse(Some(path), String::new()),
             Err(error) => Err(Failure::Config(format!("cannot read {}: {error}", path.display()))),
@@ -167,7 +170,7 @@ impl Profiles {
         let text = self.document.to_string();
         Self::parse(Some(path.clone()), text.clone())?;
         let doing = format!("write {}", path.display());
-        files::write_private(&path, &text).map_err(|error| Failure::Io { doing, error })?;
+        private_file::write_private(&path, &text).map_err(|error| Failure::Io { doing, error })?;
         Ok(path)
     }
 }
@@ -212,8 +215,8 @@ fn profile(table: &dyn TableLike, directory: &Path) -> Result<Profile, Wrong> {
         let text = string(item).ok_or_else(|| (at, format!("{key} must be a text in quotes")))?;
         let wrong = |problem: String| (at, format!("{key}: {problem}"));
         match key {
-            "base_url" => profile.base_url = Some(value::base_url(&text).map_err(wrong)?),
-            "organization" => profile.organization = Some(value::id(&text).map_err(wrong)?),
+            "base_url" => profile.base_url = Some(values::base_url(&text).map_err(wrong)?),
+            "organization" => profile.organization = Some(values::id(&text).map_err(wrong)?),
             "admin_token_file" => profile.admin_token_file = Some(file(&text, directory)),
             _ => profile.api_key_file = Some(file(&text, directory)),
         }

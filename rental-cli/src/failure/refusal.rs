@@ -1,8 +1,8 @@
 //! An error answer of the server: read, classed by its status, and explained with what to do next.
 
-use crate::{access::Access, flags, record::printable};
+use crate::{client::access::Access, commands::fields, output::record::printable};
 use serde::Deserialize;
-use std::fmt;
+use std::{fmt, time::Duration};
 
 /// Characters of an answer without an error object that are shown.
 const EXCERPT_CHARS: usize = 200;
@@ -12,11 +12,13 @@ const EXCERPT_CHARS: usize = 200;
 pub(crate) struct Refusal {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// Whole seconds after which to try again, from `Retry-After`.
-    pub(crate) retry_after: Option<u64>,
+    /// The pause that `Retry-After` asks for.
+    pub(crate) retry_after: Option<Duration>,
     access: Option<Access>,
     request_id: Option<String>,
     error: Body,
+    /// The answer, where it is an error object of the API.
+    json: Option<String>,
     odd_id: Option<String>,
 }
 
@@ -46,16 +48,23 @@ struct FieldError {
 impl Refusal {
     /// Reads the body of an answer with an error status. One that has no error object is quoted instead.
     pub(crate) fn read(status: u16, body: &[u8], access: Access) -> Self {
-        let error = serde_json::from_slice::<Envelope>(body).map(|envelope| envelope.error).unwrap_or_else(|_| Body {
-            r#type: format!("http_{status}"),
-            message: unexplained(status, body),
-            ..Body::default()
-        });
-        Self { status, access: Some(access), error, ..Self::default() }
+        let access = Some(access);
+        match serde_json::from_slice::<Envelope>(body) {
+            // Line breaks between the tokens mean nothing; inside of strings there are none.
+            Ok(Envelope { error }) => {
+                let json = Some(String::from_utf8_lossy(body).trim().replace(['\n', '\r'], " "));
+                Self { status, access, error, json, ..Self::default() }
+            }
+            Err(_) => {
+                let (kind, code) = ("http_error".to_owned(), Some(format!("http_{status}")));
+                let error = Body { r#type: kind, code, message: unexplained(status, body), ..Body::default() };
+                Self { status, access, error, ..Self::default() }
+            }
+        }
     }
 
     /// Adds what the headers say.
-    pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<u64>) -> Self {
+    pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<Duration>) -> Self {
         self.request_id = self.error.request_id.take().or(request_id);
         self.retry_after = retry_after;
         self
@@ -67,9 +76,29 @@ impl Refusal {
         self
     }
 
-    /// The word for programs, such as `plan_required`.
+    /// The class, such as `permission_error`.
+    pub(crate) fn kind(&self) -> &str {
+        &self.error.r#type
+    }
+
+    /// The word for programs, such as `plan_required`. A server that has none is known by the class.
     pub(crate) fn code(&self) -> &str {
-        self.error.code.as_deref().unwrap_or("")
+        self.error.code.as_deref().unwrap_or(&self.error.r#type)
+    }
+
+    /// The sentence for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.error.message
+    }
+
+    /// What to quote to the server's operator.
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// The API's error object in one line, where the answer was one.
+    pub(crate) fn json(&self) -> Option<&str> {
+        self.json.as_deref()
     }
 
     /// The exit code of this class of error.
@@ -86,7 +115,8 @@ impl Refusal {
         }
     }
 
-    fn hint(&self) -> Option<String> {
+    /// What may help.
+    pub(crate) fn hint(&self) -> Option<String> {
         let hint = match (self.status, self.code()) {
             (401, _) => self.access?.hint(),
             (403, "plan_required") => {
@@ -107,7 +137,9 @@ impl Refusal {
             (409, "idempotency_key_in_use") => "wait a moment, then repeat the command with the same --idempotency-key",
             (422, "idempotency_key_reused") => "leave --idempotency-key out, or choose a new one",
             (429 | 503, _) => {
-                let when = self.retry_after.map_or_else(|| "in a while".to_owned(), |secs| format!("in {secs} s"));
+                let when = self
+                    .retry_after
+                    .map_or_else(|| "in a while".to_owned(), |pause| format!("in {} s", pause.as_secs()));
                 return Some(format!("try again {when}"));
             }
             (300..=399, _) => "redirects are not followed; set --base-url to where the server is",
@@ -121,7 +153,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = &self.error;
-        writeln!(f, "error[{}]: {}", printable(&error.r#type), printable(&error.message))?;
+        writeln!(f, "error[{}]: {}", printable(self.code()), printable(&error.message))?;
         for field in &error.errors {
             let message = field.message.as_deref().unwrap_or("");
             param(f, field.param.as_deref().unwrap_or("?"), (message != error.message).then_some(message))?;
@@ -142,7 +174,7 @@ impl fmt::Display for Refusal {
 
 /// One line for a bad field: its flag, and what is wrong unless the first line said it already.
 fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
-    let flag = flags::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
+    let flag = fields::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
     let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
     writeln!(f, "  param {}{flag}{message}", printable(name))
 }
@@ -173,10 +205,10 @@ mod tests {
     fn every_bad_field_has_a_line_with_its_flag() {
         check(
             400,
-            r#"{"error":{"type":"invalid_request_error","message":"2 fields are wrong","errors":[
+            r#"{"error":{"type":"invalid_request_error","code":"parameter_invalid","message":"2 fields are wrong","errors":[
                 {"param":"daily_rate","code":"parameter_invalid","message":"`daily_rate` must be 0 or more."},
                 {"param":"customer_id","code":"resource_missing","message":"There is no such customer."}]}}"#,
-            "error[invalid_request_error]: 2 fields are wrong\n  \
+            "error[parameter_invalid]: 2 fields are wrong\n  \
              param daily_rate (--daily-rate): `daily_rate` must be 0 or more.\n  \
              param customer_id (--customer): There is no such customer.\nrequest id req_1\n",
         );

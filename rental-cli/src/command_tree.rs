@@ -1,14 +1,15 @@
 //! The command tree, and the way from a parsed command line to the group that carries it out.
 
 use crate::{
-    api::{Api, Secrets},
-    commands::{self, GROUPS, LONE},
+    client::api::{Api, Secrets},
+    commands::{self, GROUPS, LONE, session::Session},
+    config::{
+        profiles,
+        settings::{BASE_URL_VARIABLE, DEFAULT_BASE_URL, Settings},
+        values,
+    },
     failure::Failure,
-    output::Output,
-    profile,
-    session::Session,
-    settings::{BASE_URL_VARIABLE, DEFAULT_BASE_URL, Settings},
-    style, value,
+    output::{Output, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::time::Duration;
@@ -29,6 +30,9 @@ Environment:
   NO_COLOR, CLICOLOR_FORCE    no colours; colours wherever there may be some
 
 A flag wins over the environment, that over the profile (`rental-cli config`), that over the default.
+
+With --json a command that fails prints nothing on stdout, and {\"error\":{...}} as the last line on stderr, with the
+type, code and message of the API's error or of its own. Reports of problems (doctor, store check) go to stdout.
 
 Exit codes:
   0  done
@@ -110,14 +114,14 @@ fn global_args() -> [Arg; 6] {
             Arg::new("base_url")
                 .long("base-url")
                 .value_name("URL")
-                .value_parser(value::base_url)
+                .value_parser(values::base_url)
                 .help(format!("Where the server is [env: {BASE_URL_VARIABLE}] [default: {DEFAULT_BASE_URL}]")),
         ),
         global(
             Arg::new("profile")
                 .long("profile")
                 .value_name("NAME")
-                .value_parser(profile::name)
+                .value_parser(profiles::name)
                 .help("A profile of `rental-cli config` [env: RENTAL_PROFILE]"),
         ),
         global(
@@ -134,7 +138,7 @@ fn global_args() -> [Arg; 6] {
                 .long("timeout")
                 .value_name("DURATION")
                 .default_value("30s")
-                .value_parser(value::timeout)
+                .value_parser(values::timeout)
                 .help("How long to wait for an answer"),
         ),
         global(
