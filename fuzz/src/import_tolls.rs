@@ -1,6 +1,6 @@
 //! Statements of toll agencies: any bytes, read in any format, at once and in pieces.
 
-use rental_core::import::{Failed, Mapping, Row, Settings, TOLL_FORMATS, TollRow, tolls};
+use rental_core::imports::statements::{Failed, Mapping, Row, Settings, TOLL_FORMATS, TollRow, tolls};
 use std::io::Read;
 
 /// A mapping that uses every member.

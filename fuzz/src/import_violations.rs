@@ -1,7 +1,7 @@
 //! Lists of violations, CSV and JSON: any bytes, read in any format, at once and in pieces.
 
 use crate::import_tolls::{Pieces, all};
-use rental_core::import::{Row, Settings, VIOLATION_FORMATS, ViolationRow, violations};
+use rental_core::imports::statements::{Row, Settings, VIOLATION_FORMATS, ViolationRow, violations};
 
 /// The first byte chooses the format and how much is read at once; the rest is the file.
 pub fn check(data: &[u8]) {

@@ -4,8 +4,8 @@
 //! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (what an object means beside itself),
 //! [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
-//! [`attribution`] (who had the car), [`webhook`] (what deliveries look like and what follows an attempt), [`import`] (files of
-//! other systems as checked rows), [`intake`] (these rows as objects), [`transfer`] (all objects of an organization as lines,
+//! [`attribution`] (who had the car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of
+//! other systems as objects), [`transfer`] (all objects of an organization as lines,
 //! and back).
 //!
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` and `store/redb/` only.
@@ -20,8 +20,7 @@ pub mod error;
 pub mod event;
 pub mod holds;
 pub mod idempotency;
-pub mod import;
-pub mod intake;
+pub mod imports;
 pub mod integrity;
 pub mod operation;
 pub mod page;

@@ -11,7 +11,7 @@ mod toll_formats;
 #[path = "imports/violations.rs"]
 mod violation_formats;
 
-use rental_core::import::{Failed, Mapping, Row, Settings, TollRow, ViolationRow, tolls, violations};
+use rental_core::imports::statements::{Failed, Mapping, Row, Settings, TollRow, ViolationRow, tolls, violations};
 
 pub(crate) const SETTINGS: Settings = Settings { digits: 2, zone: None };
 

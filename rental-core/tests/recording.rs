@@ -5,8 +5,11 @@
 use proptest::prelude::*;
 use rental_core::{
     edge::Edge,
-    import::{TollRow, ViolationRow},
-    intake::{CHUNK, Counts, Intake},
+    imports::statements::{TollRow, ViolationRow},
+    imports::{
+        Counts,
+        recording::{CHUNK, Intake},
+    },
     resources::{organization::Organization, parse, toll, toll::Toll, violation, violation::Violation},
     store::{Span, Store, key, memory::Memory},
     value::{Money, Timestamp},

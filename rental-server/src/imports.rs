@@ -14,8 +14,11 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    import::{self, Failed, Mapping, Row, Settings},
-    intake::{CHUNK, Counts, Fate, Intake},
+    imports::{
+        Counts, Fate,
+        recording::{CHUNK, Intake},
+        statements::{self, Failed, Mapping, Row, Settings},
+    },
     page,
     resources::organization::Organization,
     store::{Store, redb::Redb},
@@ -110,8 +113,8 @@ impl Asked {
         };
         let (mut asked, mut errors) = (Self::default(), FieldErrors::default());
         let formats = match kind {
-            Kind::Tolls => import::TOLL_FORMATS,
-            Kind::Violations => import::VIOLATION_FORMATS,
+            Kind::Tolls => statements::TOLL_FORMATS,
+            Kind::Violations => statements::VIOLATION_FORMATS,
             Kind::Objects => &[],
         };
         for (name, value) in page::parameters(query, known)? {
@@ -171,8 +174,8 @@ impl Import {
         match (&self.asked.format, &self.asked.mapping, self.kind) {
             (Some(name), ..) => name,
             (None, Some(_), _) => "mapping",
-            (None, None, Kind::Tolls) => first(import::TOLL_FORMATS),
-            (None, None, Kind::Violations) => first(import::VIOLATION_FORMATS),
+            (None, None, Kind::Tolls) => first(statements::TOLL_FORMATS),
+            (None, None, Kind::Violations) => first(statements::VIOLATION_FORMATS),
             (None, None, Kind::Objects) => "export",
         }
     }
@@ -202,13 +205,13 @@ impl Import {
         let mut intake = Intake::new(self.store.as_ref(), &edge, &self.organization, self.asked.trial);
         let run = &self.runtime;
         if self.kind == Kind::Tolls {
-            let open = |file| import::tolls(BufReader::new(file), format, self.asked.mapping.as_ref(), &settings);
+            let open = |file| statements::tolls(BufReader::new(file), format, self.asked.mapping.as_ref(), &settings);
             progress.begin(check(open(again(&mut file)?).map_err(refused)?)?);
             let rows = open(again(&mut file)?).map_err(refused)?;
             in_chunks(rows, &mut intake, progress, |intake, chunk| run.block_on(intake.tolls(chunk)))?;
             run.block_on(intake.finish_tolls())?;
         } else {
-            let open = |file| import::violations(BufReader::new(file), format, &settings);
+            let open = |file| statements::violations(BufReader::new(file), format, &settings);
             let issuer = self.asked.issuer.as_deref().unwrap_or(ISSUER);
             progress.begin(check(open(again(&mut file)?).map_err(refused)?)?);
             let rows = open(again(&mut file)?).map_err(refused)?;

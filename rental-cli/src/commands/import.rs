@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    import::{TOLL_FORMATS, VIOLATION_FORMATS},
+    imports::statements::{TOLL_FORMATS, VIOLATION_FORMATS},
     resources::organization,
     spec::ResourceSpec,
 };

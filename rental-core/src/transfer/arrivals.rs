@@ -8,7 +8,7 @@ use super::{
 use crate::{
     edge::Edge,
     error::Error,
-    intake::{Counts, Fate},
+    imports::{Counts, Fate},
     operation,
     resources::{
         Facts, invoice,

@@ -4,7 +4,7 @@ use super::END;
 use crate::{
     body::{Fields, Verb},
     error::Error,
-    import::{Failed, Refused},
+    imports::statements::{Failed, Refused},
     page,
     resources::organization::{self, Organization},
 };

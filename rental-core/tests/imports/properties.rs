@@ -2,7 +2,9 @@
 
 use crate::{SETTINGS, fixture, read_tolls, read_violations, refusal};
 use proptest::prelude::*;
-use rental_core::import::{Failed, Mapping, Row, Settings, TOLL_FORMATS, VIOLATION_FORMATS, tolls, violations};
+use rental_core::imports::statements::{
+    Failed, Mapping, Row, Settings, TOLL_FORMATS, VIOLATION_FORMATS, tolls, violations,
+};
 use std::io::{self, Read};
 
 const FIXTURES: [(&str, &str); 12] = [

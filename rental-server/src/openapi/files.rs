@@ -2,7 +2,7 @@
 
 use crate::openapi::numbers;
 use rental_core::{
-    import,
+    imports::statements,
     resources::{customer, organization},
     spec::ResourceSpec,
     transfer,
@@ -15,7 +15,7 @@ pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
         return vec![dry_run()];
     }
     let tolls = spec.object == "toll";
-    let formats = if tolls { import::TOLL_FORMATS } else { import::VIOLATION_FORMATS };
+    let formats = if tolls { statements::TOLL_FORMATS } else { statements::VIOLATION_FORMATS };
     let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
     let about: Vec<String> = formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
     let mut parameters = vec![

@@ -4,17 +4,15 @@
 //! identity, what is known under it) is read before and is a check of the commit, so two imports of one file at the same
 //! moment make nothing twice either. A trial run decides the same and commits nothing.
 
-mod counts;
-mod tolls;
-mod violations;
-
-pub use counts::{Counts, Fate};
+mod toll;
+mod violation;
 
 use crate::{
     attribution::{self, Whose},
     edge::Edge,
     effects,
     error::Error,
+    imports::Counts,
     resources::organization::Organization,
     spec::ResourceSpec,
     store::{Batch, Commit, Key, Record, Store},
@@ -44,7 +42,7 @@ pub struct Intake<'a> {
     vehicles: HashMap<[Option<String>; 3], Option<Uuid>>,
     /// In a trial run: what would be known by now.
     seen: HashSet<u64>,
-    credits: Vec<tolls::Waiting>,
+    credits: Vec<toll::Waiting>,
 }
 
 /// What is known under an identity.

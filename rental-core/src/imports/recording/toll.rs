@@ -1,10 +1,10 @@
 //! Tolls: new ones, repeated ones, corrected ones, and money back.
 
-use super::{CHUNK, Fate, Intake, Known, MOST_ATTEMPTS, MOST_CREDITS, contended};
+use super::{CHUNK, Intake, Known, MOST_ATTEMPTS, MOST_CREDITS, contended};
 use crate::{
     effects,
     error::Error,
-    import::TollRow,
+    imports::{Fate, statements::TollRow},
     operation,
     resources::{
         Resource,

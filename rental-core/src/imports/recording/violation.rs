@@ -1,9 +1,9 @@
 //! Violations: the issuer's list is the truth about them, and its last word counts.
 
-use super::{CHUNK, Fate, Intake, MOST_ATTEMPTS, contended};
+use super::{CHUNK, Intake, MOST_ATTEMPTS, contended};
 use crate::{
     error::Error,
-    import::ViolationRow,
+    imports::{Fate, statements::ViolationRow},
     operation,
     resources::{
         Resource,

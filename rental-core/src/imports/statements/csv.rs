@@ -5,7 +5,7 @@
 
 use super::{
     Failed, Refused,
-    source::{MAX_RECORD, Source},
+    input::{MAX_RECORD, Source},
 };
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::io::Read;

@@ -2,7 +2,7 @@
 
 use super::{
     Failed, Refused,
-    source::{MAX_RECORD, Source},
+    input::{MAX_RECORD, Source},
 };
 use std::io::Read;
 

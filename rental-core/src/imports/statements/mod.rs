@@ -11,19 +11,19 @@
 mod amount;
 mod cells;
 mod csv;
+mod formats;
 mod header;
+mod input;
 mod json;
 mod layout;
 mod mapping;
-mod profile;
-mod source;
 mod table;
 mod time;
 mod toll;
 mod violation;
 
+pub use formats::{TOLL_FORMATS, VIOLATION_FORMATS};
 pub use mapping::Mapping;
-pub use profile::{TOLL_FORMATS, VIOLATION_FORMATS};
 pub use toll::{TollReader, TollRow, tolls};
 pub use violation::{ViolationReader, ViolationRow, violations};
 

@@ -1,6 +1,6 @@
 //! A CSV file with a header: rows whose fields stand under their names.
 
-use super::{Failed, Refused, csv::Csv, header::Header, source::Source};
+use super::{Failed, Refused, csv::Csv, header::Header, input::Source};
 use std::io::Read;
 
 pub(super) struct Table<R> {

@@ -3,11 +3,11 @@
 use super::{
     Failed, NoRecord, Refused, Row, Settings, amount,
     cells::{identifier, is_spoilt, spoilt, text},
+    formats::{GENERIC, NOT_TOLLS, NYC_OPEN, Profile, TOLL_FORMATS, TOLL_PROFILES, VIOLATION_PROFILES},
     header::Header,
+    input::Source,
     layout::{Field, Layout},
     mapping::{Charges, Mapping},
-    profile::{GENERIC, NOT_TOLLS, NYC_OPEN, Profile, TOLL_FORMATS, TOLL_PROFILES, VIOLATION_PROFILES},
-    source::Source,
     table::Table,
     time::{self, Order},
 };

@@ -3,10 +3,10 @@
 use super::{
     Failed, NoRecord, Refused, Row, Settings, amount,
     cells::{filled, identifier, text},
+    formats::{NYC_OPEN, VIOLATION_FORMATS, VIOLATION_PROFILES, ViolationProfile},
     header::{Header, normal},
+    input::Source,
     json::Json,
-    profile::{NYC_OPEN, VIOLATION_FORMATS, VIOLATION_PROFILES, ViolationProfile},
-    source::Source,
     table::Table,
     time::{self, Order},
     toll::unknown_format,
