@@ -9,7 +9,7 @@ use crate::{
     verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
-use rental_core::resources::toll::SPEC;
+use rental_core::{imports::statements::TOLLS, resources::toll::SPEC};
 
 pub(super) const GROUP: Group = Group { name: "tolls", command, run };
 
@@ -29,7 +29,7 @@ fn command() -> Command {
         .subcommand(verbs::list(&SPEC, &list))
         .subcommand(verbs::get(&SPEC, &get))
         .subcommand(verbs::attach(&SPEC, &attach))
-        .subcommand(import::command(&SPEC, &imports))
+        .subcommand(import::command(&TOLLS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
@@ -37,7 +37,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
-        "import" => import::run(&SPEC, matches, session),
+        "import" => import::run(&TOLLS, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

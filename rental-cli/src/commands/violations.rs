@@ -9,7 +9,7 @@ use crate::{
     verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
-use rental_core::resources::violation::SPEC;
+use rental_core::{imports::statements::VIOLATIONS, resources::violation::SPEC};
 
 pub(super) const GROUP: Group = Group { name: "violations", command, run };
 
@@ -30,7 +30,7 @@ fn command() -> Command {
         .subcommand(verbs::list(&SPEC, &list))
         .subcommand(verbs::get(&SPEC, &get))
         .subcommand(verbs::attach(&SPEC, &attach))
-        .subcommand(import::command(&SPEC, &imports))
+        .subcommand(import::command(&VIOLATIONS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
@@ -38,7 +38,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = verbs::verb(matches)?;
     match verb {
-        "import" => import::run(&SPEC, matches, session),
+        "import" => import::run(&VIOLATIONS, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

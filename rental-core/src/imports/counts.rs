@@ -1,35 +1,35 @@
-//! What came of the rows of an import, so that the numbers add up.
+//! The result of an import: how many rows had which outcome.
 
 use serde::Serialize;
 
-/// Most rows that are listed with their mistakes; all are counted.
-const MOST_ERRORS: usize = 1000;
+/// The most rejected rows that are listed. All of them are counted.
+const MAX_LISTED_ERRORS: usize = 1000;
 
-/// What became of one row.
+/// The outcome of one row.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fate {
-    /// A new object.
+pub enum RowOutcome {
+    /// The row made a new object.
     Created,
-    /// An object that was known has changed.
+    /// The row changed an object.
     Updated,
-    /// It says what is known already.
+    /// The row repeats what an object already says.
     Duplicate,
-    /// It is nothing to record.
+    /// The row has nothing to record, for example a payment.
     Skipped,
-    /// It cannot be used; and why.
+    /// The row cannot be used, for this reason.
     Invalid(String),
 }
 
-/// A row that could not be used.
+/// A row that cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RowError {
-    /// The line of the file where it begins.
+    /// The line of the file where the row begins, from 1.
     pub row: u64,
-    /// Why.
+    /// The reason, for the operator.
     pub message: String,
 }
 
-/// How many rows became what: `received` is the sum of the five behind it.
+/// How many rows had which outcome. `received` is the sum of the next five members.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
     /// Rows of the file, without its header.
@@ -38,32 +38,32 @@ pub struct Counts {
     pub created: u64,
     /// Changed objects.
     pub updated: u64,
-    /// Rows that say what is known already.
+    /// Rows that repeat what an object already says.
     pub duplicates: u64,
-    /// Rows that are nothing to record, such as payments and fees.
+    /// Rows with nothing to record, such as payments and fees.
     pub skipped: u64,
     /// Rows that cannot be used.
     pub invalid: u64,
     /// New objects whose vehicle was found.
     pub matched: u64,
-    /// The first of the rows that cannot be used.
+    /// The first 1000 rows that cannot be used.
     pub errors: Vec<RowError>,
-    /// How many more there are.
+    /// How many more rows cannot be used.
     pub errors_omitted: u64,
 }
 
 impl Counts {
     /// Counts one row.
-    pub fn add(&mut self, row: u64, fate: Fate) {
+    pub fn add(&mut self, row: u64, outcome: RowOutcome) {
         self.received += 1;
-        match fate {
-            Fate::Created => self.created += 1,
-            Fate::Updated => self.updated += 1,
-            Fate::Duplicate => self.duplicates += 1,
-            Fate::Skipped => self.skipped += 1,
-            Fate::Invalid(message) => {
+        match outcome {
+            RowOutcome::Created => self.created += 1,
+            RowOutcome::Updated => self.updated += 1,
+            RowOutcome::Duplicate => self.duplicates += 1,
+            RowOutcome::Skipped => self.skipped += 1,
+            RowOutcome::Invalid(message) => {
                 self.invalid += 1;
-                if self.errors.len() < MOST_ERRORS {
+                if self.errors.len() < MAX_LISTED_ERRORS {
                     self.errors.push(RowError { row, message });
                 } else {
                     self.errors_omitted += 1;
@@ -72,7 +72,7 @@ impl Counts {
         }
     }
 
-    /// In the order of the file: credits are judged after everything else.
+    /// Sorts the errors by row. Some rows are recorded after rows that follow them in the file.
     pub(crate) fn sort(&mut self) {
         self.errors.sort_by_key(|error| error.row);
     }

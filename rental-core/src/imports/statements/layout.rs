@@ -1,96 +1,62 @@
-//! Where the fields of a toll stand in one file: a mapping held against its header.
+//! The columns of a format, found in the header of one file.
 
-use super::{cells::filled, header::Header, mapping::Mapping};
+use super::{
+    cells::filled,
+    field::{FIELDS, Field},
+    header::Header,
+    mapping::Mapping,
+};
 
-/// What a column can be for a toll.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Field {
-    Agency,
-    TransactionId,
-    OccurredAt,
-    Date,
-    Time,
-    Plaza,
-    Plate,
-    PlateState,
-    Transponder,
-    TagOrPlate,
-    Amount,
-    Debit,
-    Credit,
-    Kind,
-}
-
-/// Every field in order, with its name in a mapping file.
-pub(super) const FIELDS: [(Field, &str); 14] = [
-    (Field::Agency, "agency"),
-    (Field::TransactionId, "transaction_id"),
-    (Field::OccurredAt, "occurred_at"),
-    (Field::Date, "date"),
-    (Field::Time, "time"),
-    (Field::Plaza, "plaza"),
-    (Field::Plate, "plate"),
-    (Field::PlateState, "plate_state"),
-    (Field::Transponder, "transponder_number"),
-    (Field::TagOrPlate, "tag_or_plate"),
-    (Field::Amount, "amount"),
-    (Field::Debit, "debit"),
-    (Field::Credit, "credit"),
-    (Field::Kind, "type"),
-];
-
+#[derive(Debug)]
 pub(super) struct Layout {
-    /// For each field the places of its columns, in the order in which they are looked into.
-    places: [Vec<usize>; FIELDS.len()],
+    /// For each field the numbers of its columns. The first one with a value counts.
+    columns: [Vec<usize>; FIELDS],
     /// For each field the name of its first column, for messages.
-    labels: [String; FIELDS.len()],
+    labels: [String; FIELDS],
     skip: Option<usize>,
 }
 
 impl Layout {
-    /// Finds the columns of a mapping; of each field, but those in `optional`, at least one must be there.
+    /// Finds the columns of a mapping. Each field in `required`, or each field at all, needs at least one.
     ///
     /// # Errors
-    /// What is missing, or stands there twice.
-    pub(super) fn resolve(mapping: &Mapping, optional: &[Field], header: &Header) -> Result<Self, String> {
-        let mut layout = Self {
-            places: std::array::from_fn(|_| Vec::new()),
-            labels: FIELDS.map(|(_, name)| name.to_owned()),
-            skip: None,
-        };
-        let missing = |name: &str| format!("there is no column `{name}`{}", header.near(name));
+    /// A column is missing, or the header names it twice.
+    pub(super) fn find(mapping: &Mapping, required: Option<&[Field]>, header: &Header) -> Result<Self, String> {
+        let none = || std::array::from_fn(|_| String::new());
+        let mut layout = Self { columns: std::array::from_fn(|_| Vec::new()), labels: none(), skip: None };
         for (field, names) in &mapping.columns {
-            let places: Vec<usize> = names.iter().filter_map(|name| header.find(name)).collect();
-            match (places.first(), names.first()) {
-                (Some(first), _) => header.name(*first).clone_into(&mut layout.labels[*field as usize]),
-                (None, Some(name)) if !optional.contains(field) => return Err(missing(name)),
-                _ => {}
+            let columns: Vec<usize> = names.iter().filter_map(|name| header.find(name)).collect();
+            let name = names.first().map_or("", String::as_str);
+            if columns.is_empty() && required.is_none_or(|required| required.contains(field)) {
+                return Err(header.lacks(&[name]));
             }
-            layout.places[*field as usize] = places;
+            layout.labels[*field as usize] = columns.first().map_or(name, |first| header.name(*first)).to_owned();
+            layout.columns[*field as usize] = columns;
         }
         if let Some((column, _)) = &mapping.skip {
-            layout.skip = Some(header.find(column).ok_or_else(|| missing(column))?);
+            layout.skip = Some(header.find(column).ok_or_else(|| header.lacks(&[column]))?);
         }
-        let all: Vec<usize> = layout.places.iter().flatten().copied().chain(layout.skip).collect();
+        let all: Vec<usize> = layout.columns.iter().flatten().copied().chain(layout.skip).collect();
         match header.repeated(&all) {
-            Some(name) => Err(format!("there are two columns `{name}`")),
+            Some(name) => Err(format!("there are two columns `{name}`, of which only one may stay")),
             None => Ok(layout),
         }
     }
 
-    /// Whether the file has a column for it.
+    /// Uses the first column of each field alone: the others are other spellings of its name.
+    pub(super) fn without_alternatives(mut self) -> Self {
+        self.columns.iter_mut().for_each(|columns| columns.truncate(1));
+        self
+    }
+
+    /// Whether the file has a column for the field.
     pub(super) fn has(&self, field: Field) -> bool {
-        !self.places[field as usize].is_empty()
+        !self.columns[field as usize].is_empty()
     }
 
-    /// The first filled column of a field.
-    pub(super) fn get<'a>(&self, row: &[&'a str], field: Field) -> Option<&'a str> {
-        self.all(row, field).next()
-    }
-
-    /// Every filled column of a field.
-    pub(super) fn all<'a>(&self, row: &[&'a str], field: Field) -> impl Iterator<Item = &'a str> {
-        self.places[field as usize].iter().filter_map(|at| filled(row.get(*at)?))
+    /// The values of a field's columns that are not blank.
+    pub(super) fn values<'a>(&self, row: &[&'a str], field: Field) -> impl Iterator<Item = &'a str> {
+        self.columns[field as usize].iter().filter_map(|at| filled(row.get(*at)?))
     }
 
     /// The name of a field's column as the file spells it.
@@ -98,20 +64,8 @@ impl Layout {
         &self.labels[field as usize]
     }
 
-    /// The value that a mapping's `skip` looks at.
-    pub(super) fn skipped_by<'a>(&self, row: &[&'a str]) -> Option<&'a str> {
+    /// The value in the column of a mapping's `skip`.
+    pub(super) fn skip_value<'a>(&self, row: &[&'a str]) -> Option<&'a str> {
         self.skip.and_then(|at| filled(row.get(at)?))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_field_stands_at_its_own_place() {
-        for (at, (field, _)) in FIELDS.iter().enumerate() {
-            assert_eq!(*field as usize, at);
-        }
     }
 }
