@@ -8,7 +8,7 @@ use crate::{
     holds::{self, Hold},
     resources::organization::Organization,
     spec::ResourceSpec,
-    store::{Batch, Check, Key, Store, key},
+    store::{Batch, Check, Key, Prior, Span, Store, key},
     value::Money,
 };
 use bytes::Bytes;
@@ -32,7 +32,13 @@ impl LookUp {
         Self { kind: 128 | number, values }
     }
 
-    /// The prefix of its entries; a scan over it yields the objects.
+    /// The objects that it finds, newest first.
+    #[must_use]
+    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Span {
+        Span::newest_first(&self.prefix(organization, spec)).following(key::records(organization, spec))
+    }
+
+    /// The prefix of its entries.
     #[must_use]
     pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
         key::index(organization, spec, self.kind, &self.values)
@@ -89,8 +95,9 @@ pub(crate) async fn change(
         effects.look_ups.iter().map(|one| key::entry(&one.prefix(organization.id, spec), id)).collect()
     };
     let (old, new) = (entries(&before), entries(&after));
+    let prior = if is_new { Prior::New } else { Prior::Any };
     old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
-    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
+    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone(), prior));
     if is_new && let Some(identity) = &after.identity {
         let value = claim_value(id, after.charge.and_then(|charge| charge.amount));
         claim(store, identity_key(organization.id, spec, identity), value, batch, |other| {
@@ -117,7 +124,7 @@ pub(crate) async fn change(
         }
         batch.checks.push(Check::Absent(billed));
     }
-    holds::change(store, organization.id, organization.booking_policy, before.hold, after.hold, batch).await
+    holds::change(store, organization.id, organization.booking_policy, before.hold, (after.hold, prior), batch).await
 }
 
 /// Takes a key that only one object can have.

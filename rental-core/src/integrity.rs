@@ -27,7 +27,7 @@ use crate::{
         webhook_endpoint::{self, WebhookEndpoint},
     },
     spec::ResourceSpec,
-    store::{Key, Record, StoreError, key},
+    store::{DamagedRow, Key, Record, StoreError, key},
     webhook::{fan_out, secret::Sealed},
 };
 use serde::{Deserialize, Serialize};
@@ -149,7 +149,7 @@ pub fn of_file(closed: &Closed, progress: &mut dyn FnMut(u64)) -> Report {
     closed.walk(&mut |found| {
         match found {
             Found::Row(record) => audit.row(&record),
-            Found::Damaged(key, error) => audit.damaged(&key, &error),
+            Found::Damaged(row) => audit.damaged(&row),
             Found::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
         }
         if audit.report.rows.is_multiple_of(10_000) {
@@ -201,14 +201,9 @@ impl<'g> Audit<'g> {
     }
 
     /// Notes a row that cannot be read.
-    pub fn damaged(&mut self, key: &Key, error: &StoreError) {
+    pub fn damaged(&mut self, row: &DamagedRow) {
         self.gaps = true;
-        let what = match error {
-            // The engine's sentence begins with the place.
-            StoreError::Corrupt(text) => text.strip_prefix(&format!("{}: ", key.in_words())).unwrap_or(text).to_owned(),
-            other => other.to_string(),
-        };
-        self.report.add(key.in_words(), what);
+        self.report.add(row.key.in_words(), row.reason.clone());
     }
 
     /// Notes that rows are missing behind a key, or from the beginning.
@@ -312,8 +307,8 @@ impl<'g> Audit<'g> {
 
     fn index_entry(&self, entry: &Record) -> Verdict {
         marker(entry)?;
-        let target = Key::target(entry.key.as_bytes()).ok_or("it points nowhere")?;
-        let (organization, spec, id) = record_parts(&target).ok_or("it points at no record of a known resource")?;
+        let (organization, spec, id) = entry_parts(&entry.key).ok_or("it points at no record of a known resource")?;
+        let target = key::record(organization, spec, id);
         let record = self.find(&target)?.ok_or("its record is not there")?;
         let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
         if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
@@ -420,6 +415,14 @@ fn record_parts(key: &Key) -> Option<(Uuid, &'static ResourceSpec, Uuid)> {
     (key::record(organization, spec, id) == *key).then_some((organization, spec, id))
 }
 
+/// Organization, resource and id of the record that an index entry leads to.
+fn entry_parts(key: &Key) -> Option<(Uuid, &'static ResourceSpec, Uuid)> {
+    let bytes = key.as_bytes();
+    let spec = resources::specs().find(|spec| Some(&spec.tag) == bytes.get(17))?;
+    let (organization, _) = ids(key, [1, 18])?;
+    Some((organization, spec, key.id()?))
+}
+
 /// The two ids at these places.
 fn ids(key: &Key, places: [usize; 2]) -> Option<(Uuid, Uuid)> {
     let at = |place: usize| Uuid::from_slice(key.as_bytes().get(place..place + 16)?).ok();
@@ -429,6 +432,7 @@ fn ids(key: &Key, places: [usize; 2]) -> Option<(Uuid, Uuid)> {
 fn detail(error: Error) -> String {
     match error {
         Error::Internal(detail) => detail,
+        Error::Damaged(row) => row.to_string(),
         other => format!("{other:?}"),
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         parse, spec_of,
     },
     spec::{FieldSpec, Kind, ResourceSpec},
-    store::{Batch, Check, Commit, Key, Record, Revision, Span, Store, Write, key},
+    store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key, key_of},
     value::Timestamp,
     webhook::fan_out,
 };
@@ -148,12 +148,14 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
     let mut span = Span::newest_first(&prefix);
     loop {
         let page = store.scan(&span, 100).await?;
-        let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(row.key.id()?, spec, id))).collect();
+        // The key of a damaged organization still tells its id: only who asks for an object of it is answered an error.
+        let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(key_of(row).id()?, spec, id))).collect();
         if let Some(at) = store.get(&keys).await?.iter().position(Option::is_some) {
-            return parse(&page[at].key, &page[at].value);
+            let owner = page.into_iter().nth(at).ok_or(missing)?.map_err(Error::Damaged)?;
+            return parse(&owner.key, &owner.value);
         }
         match page.last() {
-            Some(last) => span.to = last.key.clone(),
+            Some(last) => span.to = key_of(last).clone(),
             None => return Err(missing),
         }
     }
@@ -170,7 +172,7 @@ pub async fn list(
     query: &ListQuery,
 ) -> Result<Bytes, Error> {
     let records = match query.span(organization, spec) {
-        Some(span) => store.scan(&span, query.limit + 1).await?,
+        Some(span) => all_sound(store.scan(&span, query.limit + 1).await?)?,
         None => Vec::new(),
     };
     Ok(page::envelope(&records, query.limit))
@@ -361,9 +363,9 @@ fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType,
     let id = edge.new_id();
     batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
     let by_type = page::index_entries(organization, &event::SPEC, id, |_| Some(kind.as_str().to_owned()));
-    by_type.into_iter().for_each(|entry| batch.mark(entry));
+    by_type.into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     if subscribed {
-        batch.writes.push(Write::Put(key::outbox(id), 0, fan_out::outbox_value(organization, kind.as_str())));
+        batch.put(key::outbox(id), fan_out::outbox_value(organization, kind.as_str()), Prior::New);
     }
 }
 
@@ -382,7 +384,8 @@ fn index(
     let old = before.map_or(Ok(Vec::new()), |object| entries(organization, spec, id, object))?;
     let new = entries(organization, spec, id, after)?;
     old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
-    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
+    let prior = if before.is_none() { Prior::New } else { Prior::Any };
+    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone(), prior));
     Ok(())
 }
 

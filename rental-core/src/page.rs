@@ -103,6 +103,9 @@ impl ListQuery {
         let prefix =
             if mask == 0 { key::records(organization, spec) } else { key::index(organization, spec, mask, &values) };
         let mut span = Span::newest_first(&prefix);
+        if mask != 0 {
+            span = span.following(key::records(organization, spec));
+        }
         if let Some(cursor) = self.starting_after {
             span = span.before_id(&prefix, cursor);
         }

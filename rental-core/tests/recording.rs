@@ -11,7 +11,7 @@ use rental_core::{
         recording::{CHUNK, Options, Recorder},
     },
     resources::{organization::Organization, parse, toll, toll::Toll, violation, violation::Violation},
-    store::{Span, Store, key, memory::Memory},
+    store::{Span, Store, all_sound, key, memory::Memory},
     value::{Money, Timestamp},
 };
 use std::{
@@ -79,7 +79,7 @@ fn import_tolls(store: &Memory, edge: &Ids, rows: &[Passage], trial: bool) -> Co
 /// What lies in the store of one resource: identity to amount.
 fn tolls(store: &Memory) -> Vec<Toll> {
     let prefix = key::records(organization().id, &toll::SPEC);
-    let rows = now(store.scan(&Span::newest_first(&prefix), 10_000)).unwrap();
+    let rows = all_sound(now(store.scan(&Span::newest_first(&prefix), 10_000)).unwrap()).unwrap();
     rows.iter().map(|row| parse(&row.key, &row.value).unwrap()).collect()
 }
 
@@ -195,7 +195,7 @@ proptest! {
             prop_assert!(round == 0 || recorder.counts.created == 0);
         }
         let prefix = key::records(organization.id, &violation::SPEC);
-        let found = now(store.scan(&Span::newest_first(&prefix), 1000)).unwrap();
+        let found = all_sound(now(store.scan(&Span::newest_first(&prefix), 1000)).unwrap()).unwrap();
         let found: BTreeMap<String, String> = found.iter().map(|row| {
             let one: Violation = parse(&row.key, &row.value).unwrap();
             (one.summons_number, one.amount_due.to_string())

@@ -9,7 +9,7 @@ use rental_core::{
         audit_entry::{self, AuditEntry},
         organization::{self, SYSTEM},
     },
-    store::{Batch, Store, key},
+    store::{Batch, Prior, Store, key},
 };
 use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
@@ -77,7 +77,7 @@ fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
         _ => Some(entry.action.clone()),
     };
     let entries = page::index_entries(SYSTEM, &audit_entry::SPEC, entry.id, value);
-    entries.into_iter().for_each(|place| batch.mark(place));
+    entries.into_iter().for_each(|place| batch.mark(place, Prior::New));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use crate::{
 use rental_core::{
     operation::Edge,
     store::{
-        Answer, Batch, Commit, Key, Record, Span, Store, StoreError, WriterStats,
+        Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, WriterStats,
         postgres::{self, Address, Postgres},
         redb::{self, Redb},
     },
@@ -101,7 +101,7 @@ impl Store for Engine {
         }
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         match self {
             Self::File(store) => store.scan(span, limit),
             Self::Shared(store) => store.scan(span, limit),

@@ -102,10 +102,13 @@ async fn run<B: BodyStream>(
     let note = Note::of(call, Some(organization.id));
     let (mut progress, listening) = progress::of(call);
     let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, asked, format };
+    let hooks = Arc::clone(&app.hooks);
     // On a thread of its own: parsing never waits, and must not keep other requests waiting.
     let work = tokio::task::spawn_blocking(move || {
         let answered = catch_unwind(AssertUnwindSafe(|| import.answer(record, spool, note, &mut progress)));
         let outcome = answered.unwrap_or_else(|_| Err(Error::Internal("an import panicked".into()).into()));
+        // Also after a failure: what was recorded before it stays, and so do its events.
+        hooks.committed();
         drop(permit);
         progress.finish(&outcome);
         outcome

@@ -20,7 +20,7 @@ use rental_core::{
         organization::Organization,
         parse,
     },
-    store::{Batch, Check, Store, Write, key},
+    store::{Batch, Prior, Store, key},
     value::Timestamp,
 };
 use serde::Deserialize;
@@ -208,11 +208,10 @@ impl Intent for Rotate<'_> {
             batch.insert(key::record(system.id, &api_key::SPEC, new.id), body.clone());
             let value = |field: &str| (field == "organization_id").then(|| new.organization_id.to_string());
             for entry in rental_core::page::index_entries(system.id, &api_key::SPEC, new.id, value) {
-                batch.writes.push(Write::Put(entry, 0, bytes::Bytes::new()));
+                batch.mark(entry, Prior::New);
             }
             let place = key::access(&self.fresh.hash);
-            batch.checks.push(Check::Absent(place.clone()));
-            batch.writes.push(Write::Put(place, 1, access::entry(&self.fresh.hash, new.id)));
+            batch.insert(place, access::entry(&self.fresh.hash, new.id));
             Ok(Prepared { batch, body, revision: 1 })
         })
     }

@@ -4,6 +4,7 @@ mod app;
 mod audit;
 mod config;
 mod confirm;
+mod damaged_rows;
 mod demo;
 mod docs_page;
 mod edge;
@@ -31,7 +32,11 @@ use crate::{
     webhook::Hooks,
 };
 use clap::Parser;
-use rental_core::idempotency;
+use rental_core::{
+    error::Error,
+    idempotency,
+    store::{Commit, key},
+};
 use std::{
     io::Write,
     path::Path,
@@ -151,7 +156,7 @@ async fn run(config: &Config) -> Result<(), String> {
     chores.abort();
     let _ = chores.await;
     // Losing these would only make `last_used_at` a minute older.
-    let _ = app.gate.flush_use(app.store()).await;
+    let _ = app.gate.flush_use(app.store(), &app.hooks.damaged).await;
     drop((app, hooks));
     close(store).await;
     outcome
@@ -198,7 +203,7 @@ async fn chores(app: Arc<App>) {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        if let Err(error) = app.gate.flush_use(app.store()).await {
+        if let Err(error) = app.gate.flush_use(app.store(), &app.hooks.damaged).await {
             tracing::warn!(?error, "cannot note when keys were last used");
         }
         // Old events and deliveries once an hour: 30 days are not a matter of seconds.
@@ -208,20 +213,22 @@ async fn chores(app: Arc<App>) {
             tracing::warn!(?error, "cannot remove old events and deliveries");
         }
         rounds = rounds.wrapping_add(1);
-        loop {
-            match idempotency::sweep(app.store(), edge::now(), 256).await {
-                Ok(Some(batch)) => {
-                    if let Err(error) = app.store().commit(batch).await {
-                        tracing::warn!(%error, "cannot remove old idempotency records");
-                        break;
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    tracing::warn!(?error, "cannot look for old idempotency records");
-                    break;
-                }
-            }
+        if let Err(error) = forget_answers(&app).await {
+            tracing::warn!(?error, "cannot remove old idempotency records");
         }
     }
+}
+
+/// Removes idempotency records that have expired.
+async fn forget_answers(app: &App) -> Result<(), Error> {
+    let now = edge::now();
+    let mut span = key::memo_expiries_until(now.millis());
+    while let Some(step) = idempotency::sweep(app.store(), &span, now, 256).await? {
+        step.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+        // A record that was used again meanwhile makes the batch stale: the same entries are read again.
+        if step.batch.is_empty() || app.store().commit(step.batch).await? == Commit::Applied {
+            span.from = step.behind;
+        }
+    }
+    Ok(())
 }

@@ -15,7 +15,7 @@ use rental_core::{
     page::{self, ListQuery},
     resources::{organization::Organization, parse, unattached_look_up},
     spec::ResourceSpec,
-    store::{Batch, Record, Span, Store},
+    store::{Batch, Record, Store, all_sound},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,12 +105,12 @@ async fn judge_page<T: Attributable>(
     organization: &Organization,
     page: &Page,
 ) -> Result<Judged, Error> {
-    let prefix = unattached_look_up().prefix(organization.id, T::SPEC);
-    let mut span = Span::newest_first(&prefix);
+    let look_up = unattached_look_up();
+    let mut span = look_up.span(organization.id, T::SPEC);
     if let Some(after) = page.after {
-        span = span.before_id(&prefix, after);
+        span = span.before_id(&look_up.prefix(organization.id, T::SPEC), after);
     }
-    let mut found = store.scan(&span, page.limit + 1).await?;
+    let mut found = all_sound(store.scan(&span, page.limit + 1).await?)?;
     let has_more = found.len() > page.limit;
     found.truncate(page.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);

@@ -1,21 +1,23 @@
 //! `api-keys`: the keys of organizations, issued and withdrawn by the operator.
 
-use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        fields::{Body, Verb},
+        group::{Group, with_examples},
+        json_text::JsonText,
+        session::Session,
+    },
+    config::values,
     edge,
     failure::Failure,
-    flags::{Body, Verb},
-    session::Session,
-    value::{self, JsonText},
-    verbs::{self, Collection},
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::resources::api_key::SPEC;
 use std::time::Duration;
 
-pub(super) const GROUP: Group = Group { name: "api-keys", command, run };
+pub(crate) const GROUP: Group = Group { name: "api-keys", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -30,13 +32,13 @@ fn command() -> Command {
     let rotate = ["rental-cli api-keys rotate ID", "rental-cli api-keys rotate ID --overlap 0s"];
     let command = Command::new(GROUP.name)
         .about("Keys that open the API to an organization (operator)")
-        .subcommand(verbs::create(&SPEC, &create).arg(expires_in()))
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::action(&SPEC, "revoke", "Withdraw a key at once", &revoke))
+        .subcommand(collection::create(&SPEC, &create).arg(expires_in()))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::action(&SPEC, "revoke", "Withdraw a key at once", &revoke))
         .subcommand(
-            verbs::action(&SPEC, "rotate", "Replace a key; the old one works on for a while", &rotate)
-                .arg(verbs::overlap("How long the old key still works")),
+            collection::action(&SPEC, "rotate", "Replace a key; the old one works on for a while", &rotate)
+                .arg(collection::overlap("How long the old key still works")),
         );
     with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
 }
@@ -45,17 +47,17 @@ fn expires_in() -> Arg {
     Arg::new("expires_in")
         .long("expires-in")
         .value_name("DURATION")
-        .value_parser(value::duration)
+        .value_parser(values::duration)
         .conflicts_with("expires_at")
         .help("When it stops working, counted from now: 12h, 90d")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "create" => create(matches, session),
         "rotate" => {
-            COLLECTION.act(verb, Some(verbs::overlap_body(matches)), matches, session)?;
+            COLLECTION.act(verb, Some(collection::overlap_body(matches)), matches, session)?;
             shown_once(session);
             Ok(())
         }
@@ -66,7 +68,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-    body.set_organization(session)?;
+    body.set_organization(&session.settings)?;
     if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
         body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
     }

@@ -1,17 +1,18 @@
 //! `audit`: what operators have changed.
 
-use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::audit_entry::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "audit", command, run };
+pub(crate) const GROUP: Group = Group { name: "audit", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -20,12 +21,12 @@ fn command() -> Command {
     let get = ["rental-cli audit get ID --json"];
     let command = Command::new(GROUP.name)
         .about("What operators have changed, and when (operator)")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get));
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get));
     with_examples(command, &[list[0], get[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     COLLECTION.run(verb, matches, session)
 }

@@ -1,13 +1,15 @@
 //! `config`: profiles, each a server with what opens it. No server is asked.
 
 use crate::{
-    cli::with_examples,
+    commands::{collection, group::with_examples},
+    config::{
+        private_file,
+        profiles::{self, KEYS, Profile, Profiles},
+        settings::{Secret, Settings, Source},
+        values,
+    },
     failure::Failure,
-    files,
     output::{self, Output},
-    profile::{self, KEYS, Profile, Profiles},
-    settings::{Secret, Settings, Source},
-    value, verbs,
 };
 use clap::{Arg, ArgMatches, Command};
 use reqwest::Url;
@@ -26,7 +28,7 @@ pub(crate) fn command() -> Command {
     let remove = ["rental-cli config remove staging"];
     let path = ["rental-cli config path"];
     let sub = |name, about, examples: &[&str]| with_examples(Command::new(name).about(about), examples);
-    let name = || Arg::new("name").value_name("NAME").value_parser(profile::name).help("The profile");
+    let name = || Arg::new("name").value_name("NAME").value_parser(profiles::name).help("The profile");
     let command = Command::new("config")
         .about("Profiles: servers, and the files of the secrets that open them")
         .subcommand(
@@ -50,7 +52,7 @@ fn text(long: &'static str, placeholder: &'static str) -> Arg {
 
 /// Carries out one of them.
 pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     let name = matches.try_get_one::<String>("name").ok().flatten().map(String::as_str);
     match (verb, name) {
         ("set", Some(name)) => set(name, matches, out),
@@ -103,7 +105,7 @@ fn set(name: &str, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
                 profiles.set(name, key, Some(&path.to_string_lossy()));
             }
             text => {
-                value::id(text).map_err(|problem| Failure::Usage(format!("--{key}: {problem}")))?;
+                values::id(text).map_err(|problem| Failure::Usage(format!("--{key}: {problem}")))?;
                 profiles.set(name, key, Some(text));
             }
         }
@@ -130,10 +132,10 @@ fn warn(path: &Path, out: &Output) {
 /// What speaks against a file that holds a secret, and what to do.
 pub(crate) fn doubt(path: &Path) -> Option<String> {
     let shown = path.display();
-    match files::read(path) {
+    match private_file::read(path) {
         Err(error) => Some(format!("cannot read {shown}: {error}")),
         Ok(text) if text.trim().is_empty() => Some(format!("{shown} is empty")),
-        Ok(_) if files::readable_by_others(path) == Some(true) => {
+        Ok(_) if private_file::readable_by_others(path) == Some(true) => {
             Some(format!("others can read {shown}: chmod 600 {shown}"))
         }
         Ok(_) => None,
@@ -219,7 +221,7 @@ fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Fai
 }
 
 fn path(out: &Output) -> Result<(), Failure> {
-    let Some(path) = profile::path() else {
+    let Some(path) = profiles::path() else {
         let problem = "there is no directory for settings; set RENTAL_CONFIG_FILE to a file, or HOME";
         return Err(Failure::Config(problem.into()));
     };

@@ -1,19 +1,19 @@
 //! `deliveries`: which event went where, and how that went.
 
-use super::Group;
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, Collection, text},
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    record::Record,
-    session::Session,
-    verbs::{self, Collection, text},
+    output::record::Record,
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::delivery::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "deliveries", command, run };
+pub(crate) const GROUP: Group = Group { name: "deliveries", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -26,16 +26,16 @@ fn command() -> Command {
         "rental-cli deliveries list --organization ID --endpoint ID --event ID --json",
     ];
     let get = ["rental-cli deliveries get ID"];
-    let organization = verbs::organization("The organization whose events were sent");
+    let organization = collection::organization("The organization whose events were sent");
     let command = Command::new(GROUP.name)
         .about("Events on their way to webhook endpoints (operator)")
-        .subcommand(verbs::list(&SPEC, &list).arg(organization.display_order(0)))
-        .subcommand(verbs::get(&SPEC, &get).about("Show one delivery and its attempts"));
+        .subcommand(collection::list(&SPEC, &list).arg(organization.display_order(0)))
+        .subcommand(collection::get(&SPEC, &get).about("Show one delivery and its attempts"));
     with_examples(command, &[list[0], get[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "get" if !session.out.json => {

@@ -1,18 +1,22 @@
 //! `doctor`: looks at everything that a command needs, says what it found and what to do. It stops at nothing.
 
-use super::config;
 use crate::{
-    access::Access,
-    api::{Api, Request, Told},
-    cli::{self, with_examples},
+    client::{
+        access::Access,
+        api::{Api, Told},
+        request::Request,
+    },
+    commands::{config, group::with_examples, session},
+    config::settings::{Secret, Settings},
     edge,
     failure::Failure,
-    output::{self, Output},
-    progress::size,
-    record::{Record, printable},
-    session,
-    settings::{Secret, Settings},
-    style,
+    output::{
+        self, Output,
+        progress::size,
+        record::{self, Record},
+        style,
+    },
+    text::printable,
 };
 use clap::{ArgMatches, Command};
 use reqwest::{
@@ -142,7 +146,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
             secret_file(&mut findings, path)?;
         }
     }
-    let api = cli::api(&settings, matches);
+    let api = session::api(&settings, matches);
     let reached = server(&mut findings, &settings, &api)?;
     if let Some(alive) = &reached {
         ready(&mut findings, &api)?;
@@ -235,7 +239,7 @@ fn of_operator(findings: &mut Findings<'_>, settings: &Settings, api: &Api, aliv
             None
         }
         (Some(Secret { origin, .. }), Ok(_)) => {
-            let answer = api.send(&Request::get(Access::Operator, &["status"])).and_then(crate::record::json);
+            let answer = api.send(&Request::get(Access::Operator, &["status"])).and_then(record::json);
             match answer.and_then(|json| Record::read(&json)) {
                 Ok(status) => {
                     findings.add("admin token", Verdict::Good, &format!("accepted; it comes from {origin}"), None)?;

@@ -1,17 +1,17 @@
 //! `events`: what happened, and sending it again.
 
-use super::Group;
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, Collection, chosen_key, text},
+        group::{Group, with_examples},
+        json_text::{EVENT_TYPE_NAMES, JsonText, Words},
+        session::Session,
+    },
+    config::values::{self, Since},
     edge,
     failure::Failure,
-    progress::Progress,
-    record::Page,
-    session::Session,
-    value::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
-    verbs::{self, Collection, chosen_key, text},
+    output::{progress::Progress, record::Page},
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::{
@@ -20,7 +20,7 @@ use rental_core::{
 };
 use serde::Deserialize;
 
-pub(super) const GROUP: Group = Group { name: "events", command, run };
+pub(crate) const GROUP: Group = Group { name: "events", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -33,16 +33,16 @@ fn command() -> Command {
         "rental-cli events recover --endpoint ID --since 24h",
         "rental-cli events recover --endpoint ID --since 2026-05-05T09:30:00Z",
     ];
-    let organization = verbs::organization("The organization that the events are about");
-    let list_command = verbs::list(&SPEC, &list)
+    let organization = collection::organization("The organization that the events are about");
+    let list_command = collection::list(&SPEC, &list)
         .arg(organization.display_order(0))
         .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(&EVENT_TYPE_NAMES)));
     let command = Command::new(GROUP.name)
         .about("What happened, and sending it again (operator)")
         .subcommand(list_command)
-        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(collection::get(&SPEC, &get))
         .subcommand(
-            verbs::action(&SPEC, "resend", "Send an event again, as a new delivery", &resend)
+            collection::action(&SPEC, "resend", "Send an event again, as a new delivery", &resend)
                 .arg(endpoint().help("Only to this endpoint [default: all that want events of this type]")),
         )
         .subcommand(with_examples(
@@ -56,7 +56,7 @@ fn command() -> Command {
 }
 
 fn endpoint() -> Arg {
-    Arg::new("endpoint").long("endpoint").value_name("ID").value_parser(value::id)
+    Arg::new("endpoint").long("endpoint").value_name("ID").value_parser(values::id)
 }
 
 fn since() -> Arg {
@@ -64,12 +64,12 @@ fn since() -> Arg {
         .long("since")
         .value_name("TIME")
         .required(true)
-        .value_parser(value::since)
+        .value_parser(values::since)
         .help("Events from this time on: RFC 3339, or how long ago, such as 2h")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "resend" => resend(matches, session),

@@ -1,15 +1,15 @@
 //! `import`, of statements, lists and exports: the file goes out as it is, and the server says what came of its rows.
 
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{
+        access::Access,
+        request::Request,
+        upload::{self, Source},
+    },
+    commands::{collection, group::with_examples, session::Session},
+    config::private_file,
     failure::Failure,
-    files,
-    record::Record,
-    session::Session,
-    upload::{self, Source},
-    verbs,
+    output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
@@ -44,7 +44,7 @@ pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
     };
     let command = Command::new("import")
         .about(format!("Import {} (operator)", kind.file))
-        .arg(verbs::organization("The organization whose vehicles these are"))
+        .arg(collection::organization("The organization whose vehicles these are"))
         .arg(file("The file, or - for stdin"))
         .args([format, own, zone, dry_run()])
         .after_help(EXIT);
@@ -79,7 +79,8 @@ pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Resul
 
 /// The text of a mapping without its white space: it travels in the query.
 fn mapping(path: &Path) -> Result<String, Failure> {
-    let text = files::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
+    let text =
+        private_file::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
     // What is no JSON the server explains.
     Ok(serde_json::from_str::<serde_json::Value>(&text).map_or(text, |value| value.to_string()))
 }

@@ -1,22 +1,24 @@
 //! `invoices`: read with an organization's key, written by the operator (spec, Invoices).
 
-use super::Group;
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, Collection, chosen_key, text},
+        fields::{Body, Verb},
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    flags::{Body, Verb},
-    output::print,
-    partial::{Partial, cannot_write, in_the_way},
-    session::Session,
-    verbs::{self, Collection, chosen_key, text},
+    output::{
+        print,
+        whole_file::{Partial, cannot_write, in_the_way},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::resources::invoice::SPEC;
 use std::{io::Write as _, path::PathBuf};
 
-pub(super) const GROUP: Group = Group { name: "invoices", command, run };
+pub(crate) const GROUP: Group = Group { name: "invoices", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -32,17 +34,17 @@ fn command() -> Command {
     let void = ["rental-cli invoices void ID"];
     let command = Command::new(GROUP.name)
         .about("Invoices (reading: organization; writing: operator)")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::create(&SPEC, &create).arg(verbs::organization("The organization that bills")))
-        .subcommand(verbs::action(&SPEC, "pay", "Record that an open invoice was paid", &pay))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::create(&SPEC, &create).arg(collection::organization("The organization that bills")))
+        .subcommand(collection::action(&SPEC, "pay", "Record that an open invoice was paid", &pay))
         .subcommand(with_examples(print_command(), &printed))
-        .subcommand(verbs::action(&SPEC, "void", "Void an open invoice", &void));
+        .subcommand(collection::action(&SPEC, "void", "Void an open invoice", &void));
     with_examples(command, &[list[0], create[0], pay[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     let request = match verb {
         "create" => {
             let body = Body::read(matches, &SPEC, Verb::Create)?.into_json();
@@ -59,7 +61,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn print_command() -> Command {
     Command::new("print")
         .about("The page of an invoice to print or to send (HTML)")
-        .arg(verbs::id(&SPEC))
+        .arg(collection::id(&SPEC))
         .arg(
             Arg::new("to")
                 .long("to")

@@ -1,17 +1,18 @@
 //! `leads`: inbound inquiries, which are only created.
 
-use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::lead::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "leads", command, run };
+pub(crate) const GROUP: Group = Group { name: "leads", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -21,11 +22,11 @@ fn command() -> Command {
         "rental-cli leads create --customer ID --raw-data @form.json",
     ];
     let command =
-        Command::new(GROUP.name).about("Inquiries from intake forms").subcommand(verbs::create(&SPEC, &create));
+        Command::new(GROUP.name).about("Inquiries from intake forms").subcommand(collection::create(&SPEC, &create));
     with_examples(command, &[create[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     COLLECTION.run(verb, matches, session)
 }

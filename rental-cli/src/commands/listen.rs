@@ -1,19 +1,24 @@
 //! `listen`: events as they happen, and to a developer's own address if wanted.
 
-use super::Group;
+mod forward;
+
 use crate::{
-    api::Api,
-    cli::with_examples,
+    client::{
+        api::Api,
+        event_feed::{Event, Feed, Server},
+    },
+    commands::{
+        collection,
+        group::{Group, with_examples},
+        json_text::EVENT_TYPE_NAMES,
+        session::Session,
+    },
+    config::values::{self, Since},
     failure::Failure,
-    feed::{Event, Feed, Server},
-    forward::{self, Forward, Outcome},
-    output::{self, Output},
-    session::Session,
-    style,
-    value::{self, EVENT_TYPE_NAMES, Since},
-    verbs,
+    output::{self, Output, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
+use forward::{Forward, Outcome};
 use reqwest::Url;
 use serde_json::json;
 use signal_hook::{
@@ -31,7 +36,7 @@ use std::{
     time::Duration,
 };
 
-pub(super) const COMMAND: Group = Group { name: "listen", command, run };
+pub(crate) const COMMAND: Group = Group { name: "listen", command, run };
 
 /// Between two looks at the server.
 const INTERVAL: Duration = Duration::from_millis(300);
@@ -57,7 +62,7 @@ fn command() -> Command {
     ];
     let command = Command::new(COMMAND.name)
         .about("Show events as they happen, and forward them to an address (operator)")
-        .arg(verbs::organization("The organization that the events are about"))
+        .arg(collection::organization("The organization that the events are about"))
         .arg(
             Arg::new("event")
                 .long("event")
@@ -71,14 +76,14 @@ fn command() -> Command {
             Arg::new("forward_to")
                 .long("forward-to")
                 .value_name("URL")
-                .value_parser(value::target_url)
+                .value_parser(values::target_url)
                 .help("Post each event to this address too"),
         )
         .arg(
             Arg::new("since")
                 .long("since")
                 .value_name("TIME")
-                .value_parser(value::since)
+                .value_parser(values::since)
                 .help("Begin with the events since then: RFC 3339, or how long ago, such as 2h [default: now]"),
         )
         .arg(

@@ -1,19 +1,20 @@
 //! `organizations`: the tenants, which the operator keeps.
 
-use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        fields::{Body, Verb},
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    flags::{Body, Verb},
-    record::Record,
-    session::Session,
-    verbs::{self, Collection},
+    output::record::Record,
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::organization::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "organizations", command, run };
+pub(crate) const GROUP: Group = Group { name: "organizations", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -27,15 +28,15 @@ fn command() -> Command {
     let update = ["rental-cli organizations update ID --plan free"];
     let command = Command::new(GROUP.name)
         .about("Organizations, which own everything else (operator)")
-        .subcommand(verbs::create(&SPEC, &create))
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::update(&SPEC, &update));
+        .subcommand(collection::create(&SPEC, &create))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::update(&SPEC, &update));
     with_examples(command, &[create[0], list[0], update[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);
     }

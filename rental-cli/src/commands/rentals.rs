@@ -1,17 +1,18 @@
 //! `rentals`: bookings of a vehicle by a customer.
 
-use super::Group;
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::rental::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "rentals", command, run };
+pub(crate) const GROUP: Group = Group { name: "rentals", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -25,14 +26,14 @@ fn command() -> Command {
     ];
     let command = Command::new(GROUP.name)
         .about("Rentals: bookings of a vehicle by a customer")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::create(&SPEC, &create))
-        .subcommand(verbs::update(&SPEC, &update));
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::create(&SPEC, &create))
+        .subcommand(collection::update(&SPEC, &update));
     with_examples(command, &[list[0], create[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     COLLECTION.run(verb, matches, session)
 }

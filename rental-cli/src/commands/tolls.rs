@@ -1,17 +1,20 @@
 //! `tolls`: tolls, attached to the customer who pays.
 
-use super::{Group, import, suggestions};
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        group::{Group, with_examples},
+        import,
+        session::Session,
+        suggestions,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::{imports::statements::TOLLS, resources::toll::SPEC};
 
-pub(super) const GROUP: Group = Group { name: "tolls", command, run };
+pub(crate) const GROUP: Group = Group { name: "tolls", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -26,16 +29,16 @@ fn command() -> Command {
     let suggest = ["rental-cli tolls suggest --organization ID", "rental-cli tolls suggest --organization ID --attach"];
     let command = Command::new(GROUP.name)
         .about("Tolls, and who pays them")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::attach(&SPEC, &attach))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::attach(&SPEC, &attach))
         .subcommand(import::command(&TOLLS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&TOLLS, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),

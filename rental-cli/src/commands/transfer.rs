@@ -1,15 +1,18 @@
 //! `export` and `import`: all objects of an organization as lines of JSON, and such lines into another server.
 
-use super::{Group, import};
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, text},
+        group::{Group, with_examples},
+        import,
+        session::Session,
+    },
     failure::Failure,
-    partial::{Partial, cannot_write, in_the_way},
-    progress::Progress,
-    session::Session,
-    verbs::{self, text},
+    output::{
+        progress::Progress,
+        whole_file::{Partial, cannot_write, in_the_way},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{resources::organization, transfer::END};
@@ -19,8 +22,8 @@ use std::{
     path::PathBuf,
 };
 
-pub(super) const EXPORT: Group = Group { name: "export", command: export_command, run: export };
-pub(super) const IMPORT: Group = Group { name: "import", command: import_command, run: bring };
+pub(crate) const EXPORT: Group = Group { name: "export", command: export_command, run: export };
+pub(crate) const IMPORT: Group = Group { name: "import", command: import_command, run: bring };
 
 /// Longest last line.
 const MOST_END: usize = 256;
@@ -32,7 +35,7 @@ fn export_command() -> Command {
     ];
     let command = Command::new(EXPORT.name)
         .about("Write all objects of an organization as lines of JSON (operator)")
-        .arg(verbs::organization("The organization"))
+        .arg(collection::organization("The organization"))
         .arg(
             Arg::new("to")
                 .long("to")
@@ -59,7 +62,7 @@ fn import_command() -> Command {
     ];
     let command = Command::new(IMPORT.name)
         .about("Record the lines of an export in an organization of another server (operator)")
-        .arg(verbs::organization("The organization, of the same currency"))
+        .arg(collection::organization("The organization, of the same currency"))
         .arg(import::file("What `export` wrote, or - for stdin"))
         .arg(import::dry_run())
         .after_help(import::EXIT);

@@ -3,20 +3,26 @@
 //! Nothing is made up: objects are created and changed through the API, so the event is the one that a receiver will
 //! get in earnest. What is made stays, and its name says where it comes from.
 
-use super::Group;
 use crate::{
-    access::Access,
-    api::{Api, Request},
-    cli::with_examples,
+    client::{
+        access::Access,
+        api::Api,
+        event_feed::{Event, Server},
+        request::Request,
+    },
+    commands::{
+        collection::{self, text},
+        group::{Group, with_examples},
+        json_text::EVENT_TYPE_NAMES,
+        session::{self, Session},
+    },
+    config::settings::{Origin, Secret, Source},
     edge,
     failure::Failure,
-    feed::{Event, Server},
-    output,
-    record::{self, Record},
-    session::{self, Session},
-    settings::{Origin, Secret, Source},
-    value::EVENT_TYPE_NAMES,
-    verbs::{self, text},
+    output::{
+        self,
+        record::{self, Record},
+    },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
@@ -25,7 +31,7 @@ use rental_core::{
 };
 use serde_json::{Value, json};
 
-pub(super) const COMMAND: Group = Group { name: "trigger", command, run };
+pub(crate) const COMMAND: Group = Group { name: "trigger", command, run };
 
 /// The name of everything that is made.
 const LABEL: &str = "Triggered by rental-cli";
@@ -47,7 +53,7 @@ fn command() -> Command {
                 .hide_possible_values(true)
                 .help("The event type, of those that --list shows"),
         )
-        .arg(verbs::organization("The organization that it happens to"))
+        .arg(collection::organization("The organization that it happens to"))
         .arg(Arg::new("list").long("list").action(ArgAction::SetTrue).help("List the event types"))
         .after_help(MORE);
     with_examples(command, &examples)

@@ -1,17 +1,20 @@
 //! `violations`: violations, attached to the customer who pays.
 
-use super::{Group, import, suggestions};
 use crate::{
-    access::Access,
-    cli::with_examples,
+    client::access::Access,
+    commands::{
+        collection::{self, Collection},
+        group::{Group, with_examples},
+        import,
+        session::Session,
+        suggestions,
+    },
     failure::Failure,
-    session::Session,
-    verbs::{self, Collection},
 };
 use clap::{ArgMatches, Command};
 use rental_core::{imports::statements::VIOLATIONS, resources::violation::SPEC};
 
-pub(super) const GROUP: Group = Group { name: "violations", command, run };
+pub(crate) const GROUP: Group = Group { name: "violations", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -27,16 +30,16 @@ fn command() -> Command {
         ["rental-cli violations suggest --organization ID", "rental-cli violations suggest --organization ID --attach"];
     let command = Command::new(GROUP.name)
         .about("Parking and camera violations, and who pays them")
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
-        .subcommand(verbs::attach(&SPEC, &attach))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
+        .subcommand(collection::attach(&SPEC, &attach))
         .subcommand(import::command(&VIOLATIONS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&VIOLATIONS, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),

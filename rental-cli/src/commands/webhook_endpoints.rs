@@ -1,21 +1,21 @@
 //! `webhook-endpoints`: where the events of organizations go, set up by the operator.
 
-use super::Group;
 use crate::{
-    access::Access,
-    api::Request,
-    cli::with_examples,
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, Collection, chosen_key, text},
+        fields::{Body, Verb},
+        group::{Group, with_examples},
+        json_text::JsonText,
+        session::Session,
+    },
     failure::Failure,
-    flags::{Body, Verb},
-    record::Record,
-    session::Session,
-    value::JsonText,
-    verbs::{self, Collection, chosen_key, text},
+    output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::resources::webhook_endpoint::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
+pub(crate) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -36,18 +36,18 @@ fn command() -> Command {
         ["rental-cli webhook-endpoints rotate-secret ID", "rental-cli webhook-endpoints rotate-secret ID --overlap 7d"];
     let test = ["rental-cli webhook-endpoints test ID"];
     let delete = ["rental-cli webhook-endpoints delete ID"];
-    let action = |verb, about, examples: &[&str]| verbs::action(&SPEC, verb, about, examples);
-    let overlap = verbs::overlap("How long the old secret still signs too, at most 7d");
+    let action = |verb, about, examples: &[&str]| collection::action(&SPEC, verb, about, examples);
+    let overlap = collection::overlap("How long the old secret still signs too, at most 7d");
     let command = Command::new(GROUP.name)
         .about("Where the events of an organization are sent (operator)")
         .subcommand(
-            verbs::create(&SPEC, &create)
+            collection::create(&SPEC, &create)
                 .mut_arg("events", |arg| arg.help("An event type that it gets; may be repeated [default: all]")),
         )
-        .subcommand(verbs::list(&SPEC, &list))
-        .subcommand(verbs::get(&SPEC, &get))
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(collection::get(&SPEC, &get))
         .subcommand(
-            verbs::update(&SPEC, &update)
+            collection::update(&SPEC, &update)
                 .mut_arg("events", |arg| {
                     arg.help("An event type that it gets from now on, in place of those before; may be repeated")
                 })
@@ -57,7 +57,7 @@ fn command() -> Command {
         .subcommand(action("disable", "Send nothing to an endpoint until it is enabled; its deliveries wait", &disable))
         .subcommand(action("rotate-secret", "Replace the secret; for a while both sign", &rotate).arg(overlap))
         .subcommand(with_examples(
-            Command::new("test").about("Send an example event now, and tell how it went").arg(verbs::id(&SPEC)),
+            Command::new("test").about("Send an example event now, and tell how it went").arg(collection::id(&SPEC)),
             &test,
         ))
         .subcommand(action("delete", "Delete an endpoint and its secrets", &delete));
@@ -73,16 +73,16 @@ fn all_events() -> Arg {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = verbs::verb(matches)?;
+    let (verb, matches) = collection::verb(matches)?;
     match verb {
         "create" => {
             let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-            body.set_organization(session)?;
+            body.set_organization(&session.settings)?;
             let answer = COLLECTION.create(matches, session, body)?;
             shown_once(&answer, session)
         }
         "rotate-secret" => {
-            let answer = COLLECTION.act("rotate_secret", Some(verbs::overlap_body(matches)), matches, session)?;
+            let answer = COLLECTION.act("rotate_secret", Some(collection::overlap_body(matches)), matches, session)?;
             shown_once(&answer, session)
         }
         "update" => {

@@ -30,9 +30,6 @@ use uuid::Uuid;
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key(Vec<u8>);
 
-/// The part of a key that says whose and of which resource: tag, organization, object.
-const HEAD: usize = 1 + 16 + 1;
-
 impl Key {
     /// The key of these bytes, for engines that hand keys back.
     #[must_use]
@@ -44,19 +41,6 @@ impl Key {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
-    }
-
-    /// The record that an index entry points at; `None` for any other key.
-    #[must_use]
-    pub fn target(entry: &[u8]) -> Option<Self> {
-        if entry.first() != Some(&b'i') || entry.len() < HEAD + 16 {
-            return None;
-        }
-        let mut key = Vec::with_capacity(HEAD + 16);
-        key.push(b'r');
-        key.extend_from_slice(&entry[1..HEAD]);
-        key.extend_from_slice(&entry[entry.len() - 16..]);
-        Some(Self(key))
     }
 
     /// The id at the end of a record's or index entry's key.
@@ -154,7 +138,7 @@ pub fn memo_expiry(millis: u64, organization: Uuid, name: &str) -> Key {
 /// All expiries up to `millis`, first to last.
 #[must_use]
 pub fn memo_expiries_until(millis: u64) -> Span {
-    Span { from: key(b'x', &[]), to: key(b'x', &[&millis.to_be_bytes()]), order: Order::Ascending, follow: false }
+    Span { from: key(b'x', &[]), to: key(b'x', &[&millis.to_be_bytes()]), order: Order::Ascending, follow: None }
 }
 
 /// The idempotency record that an expiry entry speaks of.
@@ -279,7 +263,7 @@ pub fn is_of_servers(key: &Key) -> bool {
 
 /// All keys that begin with `prefix`, lowest first, as they are.
 fn under(prefix: Key) -> Span {
-    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None }
 }
 
 /// Where half the hash of what there can be only one of leads to the object that it is.
@@ -303,6 +287,25 @@ pub enum Order {
     Descending,
 }
 
+/// How the entries of a span lead to other rows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Follow {
+    /// The row that an entry leads to has this prefix and the last 16 bytes of the entry's key.
+    pub prefix: Key,
+}
+
+impl Follow {
+    /// The row that an entry leads to; `None` when the key of the entry has less than 16 bytes.
+    #[must_use]
+    pub fn target(&self, entry: &[u8]) -> Option<Key> {
+        let id = entry.last_chunk::<16>()?;
+        let mut bytes = Vec::with_capacity(self.prefix.0.len() + id.len());
+        bytes.extend_from_slice(&self.prefix.0);
+        bytes.extend_from_slice(id);
+        Some(Key(bytes))
+    }
+}
+
 /// A range of keys, from inclusive to exclusive.
 #[derive(Clone, Debug)]
 pub struct Span {
@@ -312,22 +315,28 @@ pub struct Span {
     pub to: Key,
     /// Direction of reading.
     pub order: Order,
-    /// Whether entries are read as pointers: the records they point at come back.
-    pub follow: bool,
+    /// With it, the scan gives the rows that the entries lead to instead of the entries.
+    pub follow: Option<Follow>,
 }
 
 impl Span {
-    /// All keys that begin with `prefix`, newest first; an index span yields the records it points at.
+    /// All keys that begin with `prefix`, newest first, as they are.
     #[must_use]
     pub fn newest_first(prefix: &Key) -> Self {
-        let follow = prefix.0.first() == Some(&b'i');
-        Self { from: prefix.clone(), to: after(prefix), order: Order::Descending, follow }
+        Self { from: prefix.clone(), to: after(prefix), order: Order::Descending, follow: None }
+    }
+
+    /// Reads the entries of an index as the rows that they lead to: those whose keys begin with `prefix`.
+    #[must_use]
+    pub fn following(mut self, prefix: Key) -> Self {
+        self.follow = Some(Follow { prefix });
+        self
     }
 
     /// All keys, lowest first, as they are.
     #[must_use]
     pub fn everything() -> Self {
-        Self { from: Key(Vec::new()), to: Key(vec![u8::MAX; 64]), order: Order::Ascending, follow: false }
+        Self { from: Key(Vec::new()), to: Key(vec![u8::MAX; 64]), order: Order::Ascending, follow: None }
     }
 
     /// Keeps only keys that continue `prefix` with an id older than `id`.
@@ -392,8 +401,9 @@ mod tests {
     fn an_index_entry_points_at_its_record() {
         let prefix = index(uuid(7), &rental::SPEC, 3, &[b"NEW".to_vec(), uuid(9).as_bytes().to_vec()]);
         let entry = entry(&prefix, uuid(42));
-        assert_eq!(Key::target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
-        assert_eq!(Key::target(record(uuid(7), &rental::SPEC, uuid(42)).as_bytes()), None);
+        let follow = Follow { prefix: records(uuid(7), &rental::SPEC) };
+        assert_eq!(follow.target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
+        assert_eq!(follow.target(&[7; 15]), None, "too short for an id");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The model: a sorted map behind a lock. Every other engine must behave like it.
 
-use crate::store::{Answer, Batch, Check, Commit, Key, Order, Record, Revision, Span, Store, StoreError, Write};
+use crate::store::{
+    Answer, Batch, Check, Commit, DamagedRow, Key, Order, Record, Revision, Scanned, Span, Store, StoreError, Write,
+};
 use bytes::Bytes;
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -39,22 +41,20 @@ impl Store for Memory {
         Box::pin(std::future::ready(found))
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         let found = self.with(|rows| {
             if span.is_empty() {
                 return Vec::new();
             }
             let follow = |(key, row): (&Key, &(Revision, Bytes))| {
-                if !span.follow {
-                    return Some(record(key, row));
-                }
-                let target = Key::target(key.as_bytes())?;
-                rows.get(&target).map(|row| record(&target, row))
+                let Some(follow) = &span.follow else { return Ok(record(key, row)) };
+                let target = follow.target(key.as_bytes()).ok_or_else(|| DamagedRow::points_nowhere(key.clone()))?;
+                rows.get(&target).map(|row| record(&target, row)).ok_or_else(|| DamagedRow::dangling(key.clone()))
             };
             let range = rows.range(span.from.clone()..span.to.clone());
             match span.order {
-                Order::Ascending => range.take(limit).filter_map(follow).collect(),
-                Order::Descending => range.rev().take(limit).filter_map(follow).collect(),
+                Order::Ascending => range.take(limit).map(follow).collect(),
+                Order::Descending => range.rev().take(limit).map(follow).collect(),
             }
         });
         Box::pin(std::future::ready(found))
@@ -67,7 +67,7 @@ impl Store for Memory {
             }
             for write in batch.writes {
                 match write {
-                    Write::Put(key, revision, value) => drop(rows.insert(key, (revision, value))),
+                    Write::Put(key, revision, value, _) => drop(rows.insert(key, (revision, value))),
                     Write::Delete(key) => drop(rows.remove(&key)),
                 }
             }

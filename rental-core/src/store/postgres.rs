@@ -22,7 +22,9 @@ pub use address::Address;
 pub use dump::Snapshot;
 pub use load::LoadError;
 
-use crate::store::{Answer, Batch, Key, Order, Record, Span, Store, StoreError, Write, WriterStats};
+use crate::store::{
+    Answer, Batch, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Write, WriterStats,
+};
 use bytes::Bytes;
 use deadpool_postgres::Pool;
 use link::Trouble;
@@ -62,17 +64,17 @@ const GET: &str = "SELECT key, revision, value FROM rental.rows WHERE key = ANY(
 const RISING: &str = "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3";
 const FALLING: &str =
     "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3";
-// The record's key is `r`, organization and object of the entry, and its last 16 bytes (`Key::target`). The LIMIT inside
-// makes the planner look each record up.
+// An entry leads to the row whose key is the prefix and the last 16 bytes of the entry (`Follow`). The LIMIT inside makes
+// the planner look each row up.
 const FOLLOW_RISING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
     (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3) e LEFT JOIN LATERAL \
     (SELECT t.key, t.revision, t.value FROM rental.rows t WHERE t.key = \
-    $4::bytea || substring(e.key from 2 for 17) || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
+    $4::bytea || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
     ORDER BY e.key";
 const FOLLOW_FALLING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
     (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3) e LEFT JOIN LATERAL \
     (SELECT t.key, t.revision, t.value FROM rental.rows t WHERE t.key = \
-    $4::bytea || substring(e.key from 2 for 17) || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
+    $4::bytea || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
     ORDER BY e.key DESC";
 
 /// What the outside gives beside the address.
@@ -165,25 +167,27 @@ impl Postgres {
         }
     }
 
-    async fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
+    async fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
         if span.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
         let (from, to) = (span.from.as_bytes(), span.to.as_bytes());
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        if !span.follow {
+        let Some(follow) = &span.follow else {
             let sql = if span.order == Order::Ascending { RISING } else { FALLING };
-            return self.connections.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
-        }
+            let rows = self.connections.read(sql, &[&from, &to, &limit]).await?;
+            return rows.iter().map(|row| record(row, 0).map(Ok)).collect();
+        };
         let sql = if span.order == Order::Ascending { FOLLOW_RISING } else { FOLLOW_FALLING };
-        let rows = self.connections.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
+        let rows = self.connections.read(sql, &[&from, &to, &limit, &follow.prefix.as_bytes()]).await?;
         let followed = |row: &Row| {
-            let entry = Key::from_bytes(row.try_get(0).map_err(|error| foreign(&error))?);
-            let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
-            Key::target(entry.as_bytes()).ok_or_else(|| lost("it points nowhere"))?;
-            let there: Option<&[u8]> = row.try_get(1).map_err(|error| foreign(&error))?;
-            there.ok_or_else(|| lost("its record is not there"))?;
-            record(row, 1)
+            let entry: &[u8] = row.try_get(0).map_err(|error| foreign(&error))?;
+            let found: Option<&[u8]> = row.try_get(1).map_err(|error| foreign(&error))?;
+            Ok(match (follow.target(entry), found) {
+                (None, _) => Err(DamagedRow::points_nowhere(Key::from_bytes(entry))),
+                (Some(_), None) => Err(DamagedRow::dangling(Key::from_bytes(entry))),
+                (Some(_), Some(_)) => Ok(record(row, 1)?),
+            })
         };
         rows.iter().map(followed).collect()
     }
@@ -256,7 +260,7 @@ impl Store for Postgres {
         Box::pin(self.reader.get(keys))
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         Box::pin(self.read_span(span, limit))
     }
 
@@ -322,7 +326,7 @@ fn size(batch: &Batch) -> usize {
     const EACH: usize = 64;
     let checks = batch.checks.iter().map(|check| EACH + check.key().as_bytes().len());
     let writes = batch.writes.iter().map(|write| match write {
-        Write::Put(key, _, value) => EACH + key.as_bytes().len() + value.len(),
+        Write::Put(key, _, value, _) => EACH + key.as_bytes().len() + value.len(),
         Write::Delete(key) => EACH + key.as_bytes().len(),
     });
     EACH + checks.sum::<usize>() + writes.sum::<usize>()

@@ -19,7 +19,7 @@ pub use care::{Compacted, RestoreError, Restored, compact, restore};
 pub use look::{Closed, Found};
 pub use snapshot::Snapshot;
 
-use crate::store::{Answer, Batch, Commit, Key, Order, Record, Span, Store, StoreError, Write};
+use crate::store::{Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Write};
 use arc_swap::ArcSwap;
 use redb::{Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::{
@@ -164,7 +164,7 @@ impl Redb {
         outcome
     }
 
-    fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
+    fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
         if span.is_empty() {
             return Ok(Vec::new());
         }
@@ -178,14 +178,16 @@ impl Redb {
             };
             let Some(found_row) = row else { break };
             let (key, value) = found_row.map_err(unavailable)?;
-            if span.follow {
-                let entry = Key::from_bytes(key.value());
-                let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
-                let target = Key::target(key.value()).ok_or_else(|| lost("it points nowhere"))?;
-                found.push(read(&rows, &target)?.ok_or_else(|| lost("its record is not there"))?);
-            } else {
-                found.push(row::decode(Key::from_bytes(key.value()), value.value())?);
-            }
+            found.push(match &span.follow {
+                None => row::decode(Key::from_bytes(key.value()), value.value()),
+                Some(follow) => match follow.target(key.value()) {
+                    None => Err(DamagedRow::points_nowhere(Key::from_bytes(key.value()))),
+                    Some(target) => match rows.get(target.as_bytes()).map_err(unavailable)? {
+                        Some(value) => row::decode(target, value.value()),
+                        None => Err(DamagedRow::dangling(Key::from_bytes(key.value()))),
+                    },
+                },
+            });
         }
         Ok(found)
     }
@@ -223,7 +225,7 @@ impl Store for Redb {
         Box::pin(std::future::ready(self.noticed(self.read_all(keys))))
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         Box::pin(std::future::ready(self.noticed(self.read_span(span, limit))))
     }
 
@@ -251,7 +253,7 @@ fn snapshot(db: &Database) -> Result<Rows, StoreError> {
 
 fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError> {
     let value = rows.get(key.as_bytes()).map_err(unavailable)?;
-    value.map(|value| row::decode(key.clone(), value.value())).transpose()
+    Ok(value.map(|value| row::decode(key.clone(), value.value())).transpose()?)
 }
 
 fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
@@ -294,7 +296,7 @@ fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Outc
         for batch in batches {
             match apply_one(&mut rows, batch) {
                 // Found by a check, before any write of its batch: the others are none the worse for it.
-                damaged @ Err(StoreError::Corrupt(_)) => outcomes.push(damaged),
+                damaged @ Err(StoreError::Damaged(_)) => outcomes.push(damaged),
                 outcome => outcomes.push(Ok(outcome?)),
             }
         }
@@ -323,7 +325,7 @@ fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -
     }
     for write in batch.writes {
         match write {
-            Write::Put(key, revision, value) => {
+            Write::Put(key, revision, value, _) => {
                 drop(rows.insert(key.as_bytes(), row::encode(&key, revision, &value).as_slice()).map_err(unavailable)?)
             }
             Write::Delete(key) => drop(rows.remove(key.as_bytes()).map_err(unavailable)?),

@@ -14,7 +14,7 @@ use crate::{
         Facts, invoice,
         organization::{self, Organization, SYSTEM},
     },
-    store::{Batch, Commit, Key, Span, Store, Write, key, memory::Memory},
+    store::{Batch, Commit, Key, Span, Store, Write, key, key_of, memory::Memory},
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -211,7 +211,7 @@ impl<'a> Arrivals<'a> {
                 merge(batch, added, above).await?;
                 Ok(RowOutcome::Created)
             }
-            Err(error @ (Error::Unavailable(_) | Error::Internal(_))) => Err(error),
+            Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),
             Err(error) => Ok(RowOutcome::Invalid(object::sentence(error))),
         }
     }
@@ -223,14 +223,14 @@ impl<'a> Arrivals<'a> {
         let mut span = Span::newest_first(&prefix);
         loop {
             let page = self.store.scan(&span, ORGANIZATIONS).await?;
-            let others = page.iter().filter_map(|row| row.key.id()).filter(|id| *id != self.organization.id);
+            let others = page.iter().filter_map(|row| key_of(row).id()).filter(|id| *id != self.organization.id);
             let places = others.flat_map(|other| {
                 ready.iter().map(move |(_, candidate)| key::record(other, candidate.porter.spec, candidate.id))
             });
             let places: Vec<Key> = places.collect();
             found.extend(self.store.get(&places).await?.into_iter().flatten().filter_map(|record| record.key.id()));
             match page.last() {
-                Some(last) if page.len() == ORGANIZATIONS => span.to = last.key.clone(),
+                Some(last) if page.len() == ORGANIZATIONS => span.to = key_of(last).clone(),
                 _ => return Ok(found),
             }
         }

@@ -35,7 +35,7 @@ pub const END: &str = "export_end";
 /// Where the lines of a file lie in the store, one span after the other, oldest first.
 #[must_use]
 pub fn spans(organization: Uuid) -> Vec<Span> {
-    let all = |prefix: Key| Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: false };
+    let all = |prefix: Key| Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(key::record(SYSTEM, &organization::SPEC, organization));
     std::iter::once(own).chain(ORDER.iter().map(|spec| all(key::records(organization, spec)))).collect()
 }

@@ -117,6 +117,7 @@ pub(super) fn sentence(error: Error) -> String {
         | Error::Conflict(why)
         | Error::VehicleUnavailable { message: why, .. }
         | Error::Internal(why) => why,
+        Error::Damaged(row) => row.to_string(),
         other => format!("{other:?}"),
     }
 }

@@ -1,5 +1,6 @@
 //! Answers: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`, "Errors").
 
+use crate::http::call::Call;
 use bytes::Bytes;
 use futures_util::Stream;
 use rental_core::{
@@ -8,7 +9,6 @@ use rental_core::{
 };
 use serde::Serialize;
 use std::{
-    any::Any,
     io,
     pin::Pin,
     sync::{Arc, OnceLock},
@@ -144,7 +144,7 @@ fn core_class(error: &Error) -> Class {
         Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
-        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+        Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
 }
 
@@ -206,7 +206,9 @@ fn core_message(error: &Error) -> String {
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()
         }
-        Error::Internal(_) => "Something went wrong on our side. The request id helps us to find it.".into(),
+        Error::Damaged(_) | Error::Internal(_) => {
+            "Something went wrong on our side. The request id helps us to find it.".into()
+        }
     }
 }
 
@@ -286,10 +288,16 @@ pub(crate) struct Streamed {
     held: Held,
 }
 
-/// What lives as long as a streamed body: the accept loop puts the request's place in its traffic here, so that a
-/// connection with an answer on its way does not count as silent.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Held(pub(crate) Arc<OnceLock<Box<dyn Any + Send + Sync>>>);
+/// What lives as long as a streamed body: the accept loop puts the call here, so that a connection whose response is
+/// still being sent does not count as silent.
+#[derive(Clone, Default)]
+pub(crate) struct Held(pub(crate) Arc<OnceLock<Arc<Call>>>);
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Held")
+    }
+}
 
 impl Streamed {
     pub(crate) fn new(parts: Receiver<io::Result<Bytes>>) -> Self {

@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod clients;
+mod imports;
 mod shell;
 mod specification;
 mod uploads;

@@ -1,7 +1,12 @@
 //! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
 
-use super::{CACHE_BYTES, failure, unfit};
-use crate::{edge, failure::Failure, files, progress::Progress, settings};
+use super::failures::{failure, unfit};
+use crate::{
+    config::{environment, private_file},
+    edge,
+    failure::Failure,
+    output::progress::Progress,
+};
 use rental_core::store::{
     SCHEMA_VERSION, Span, StoreError,
     archive::{Reader, Summary, Writer},
@@ -16,6 +21,8 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+/// Memory for pages while a store is open here.
+pub(super) const CACHE_BYTES: usize = 256 << 20;
 /// The longest single wait for a database.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -156,7 +163,7 @@ async fn connect(address: &Address) -> Result<Postgres, Failure> {
     {
         address.set_password(&password);
     }
-    let roots = address.root_certificate().map(files::read);
+    let roots = address.root_certificate().map(private_file::read);
     let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
     let settings = Settings { writer: edge::server_id(), patience: PATIENCE };
     Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
@@ -164,11 +171,11 @@ async fn connect(address: &Address) -> Result<Postgres, Failure> {
 
 /// From where libpq takes it: a variable, or a file.
 fn password(address: &Address) -> Result<Option<String>, Failure> {
-    if let Some(password) = settings::set("PGPASSWORD") {
+    if let Some(password) = environment::set("PGPASSWORD") {
         return Ok(password.into_string().ok());
     }
-    let Some(path) = settings::set("PGPASSFILE") else { return Ok(None) };
-    let read = files::read(Path::new(&path));
+    let Some(path) = environment::set("PGPASSFILE") else { return Ok(None) };
+    let read = private_file::read(Path::new(&path));
     let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
     Ok(address.password_in(&text))
 }
@@ -176,6 +183,7 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
 fn database(error: StoreError) -> Failure {
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful {

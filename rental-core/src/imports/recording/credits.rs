@@ -8,7 +8,7 @@ use crate::{
     effects,
     error::Error,
     imports::RowOutcome,
-    store::{Batch, Commit, Span},
+    store::{Batch, Commit, all_sound},
 };
 use uuid::Uuid;
 
@@ -61,8 +61,9 @@ impl<T: Importable> Recorder<'_, T> {
         if let Some(claim) = self.claim(&self.identity_key(identity)).await? {
             return Ok(Some(claim.id));
         }
-        let Some(prefix) = self.credit_look_up(charge) else { return Ok(None) };
-        let found = self.store.scan(&Span::newest_first(&prefix), 1).await?;
+        let Some(look_up) = charge.credit_look_up() else { return Ok(None) };
+        let span = look_up.span(self.organization.id, T::SPEC);
+        let found = all_sound(self.store.scan(&span, 1).await?)?;
         Ok(found.first().and_then(|record| record.key.id()))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Postgres;
 use crate::store::{
-    Batch, Commit, Span, Store, StoreError, Write,
+    Batch, Commit, Prior, Span, Store, StoreError, Write,
     archive::{ArchiveError, Reader, Summary, digest_row},
     key,
 };
@@ -62,7 +62,7 @@ impl Postgres {
             return Err(LoadError::NotEmpty);
         }
         let mut mark = Batch::default();
-        mark.mark(key::loading());
+        mark.mark(key::loading(), Prior::New);
         self.put(mark).await?;
         let (mut waiting, mut size, mut rows, mut written) = (Batch::default(), 0, 0u64, Sha256::new());
         while let Some(frame) = archive.next_frame().map_err(LoadError::Archive)? {
@@ -70,7 +70,7 @@ impl Postgres {
                 digest_row(&mut written, &record);
                 rows += 1;
                 size += record.key.as_bytes().len() + record.value.len();
-                waiting.writes.push(Write::Put(record.key, record.revision, record.value));
+                waiting.writes.push(Write::Put(record.key, record.revision, record.value, Prior::Any));
                 if waiting.writes.len() >= ROWS || size >= BYTES {
                     self.put(std::mem::take(&mut waiting)).await?;
                     size = 0;
@@ -93,7 +93,7 @@ impl Postgres {
             match self.commit(batch.clone()).await {
                 Ok(Commit::Applied) => return Ok(()),
                 Ok(Commit::Stale(key)) => return Err(StoreError::Corrupt(format!("{key:?} was in the way"))),
-                Err(error @ StoreError::Corrupt(_)) => return Err(error),
+                Err(error @ (StoreError::Corrupt(_) | StoreError::Damaged(_))) => return Err(error),
                 Err(error) => last = error,
             }
             tokio::time::sleep(PAUSE).await;

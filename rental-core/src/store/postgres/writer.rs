@@ -231,7 +231,7 @@ impl Writer {
     async fn as_expected(&self, turn: Turn, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
         let expectations = Expectations::of(batches);
         let decided = decide(batches, |key| expectations.revision(key));
-        let plan = Plan::of(&decided, &expectations);
+        let plan = Plan::expecting(&decided, &expectations);
         self.finish(turn, &plan, decided.outcomes).await
     }
 
@@ -249,7 +249,7 @@ impl Writer {
             }
         };
         let decided = decide(batches, |key| found.get(key.as_bytes()).copied());
-        let plan = Plan::of(&decided, &Expectations::default());
+        let plan = Plan::found(&decided);
         self.finish(turn, &plan, decided.outcomes).await
     }
 

@@ -127,7 +127,7 @@ fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result
                 digest_row(&mut digest, &record);
                 found += 1;
             }
-            Found::Damaged(_, error) => problem = Some(error.to_string()),
+            Found::Damaged(row) => problem = Some(row.to_string()),
             Found::Gap(_, detail) => problem = Some(detail),
         }
         problem.is_none()

@@ -5,7 +5,7 @@
 //! on behind them.
 
 use super::{ROWS, Rows, file, row, unavailable};
-use crate::store::{Key, Record, StoreError, key};
+use crate::store::{DamagedRow, Key, Record, StoreError, key};
 use redb::{
     BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
 };
@@ -44,7 +44,7 @@ pub enum Found {
     /// A row whose checksum is right.
     Row(Record),
     /// A row that is damaged.
-    Damaged(Key, StoreError),
+    Damaged(Box<DamagedRow>),
     /// Rows behind this key, if any, cannot be read, nor can be told how many.
     Gap(Option<Key>, String),
 }
@@ -122,7 +122,7 @@ impl Closed {
                         break StoreError::Corrupt("the keys are out of order".into());
                     }
                     (last, cut) = (Some(key.as_bytes().to_vec()), 0);
-                    let found = record.map_or_else(|error| Found::Damaged(key, error), Found::Row);
+                    let found = record.map_or_else(Found::Damaged, Found::Row);
                     if !each(found) {
                         return;
                     }

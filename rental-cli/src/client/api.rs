@@ -1,0 +1,283 @@
+//! The HTTP side: one request, at most two retries, one bounded answer.
+
+use crate::{
+    client::{
+        access::Access,
+        attempt::{Stop, pause_asked_for, retried},
+        request::{Request, percent_encode},
+    },
+    config::settings::Secret,
+    edge,
+    failure::{Failure, refusal::Refusal},
+};
+use reqwest::{
+    Method, Url,
+    blocking::{Client, RequestBuilder, Response},
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    redirect::Policy,
+};
+use std::{
+    cell::OnceCell,
+    error::Error as _,
+    io::Read as _,
+    time::{Duration, Instant},
+};
+
+/// Longest answer that is read.
+const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A server, and how long to wait for it.
+#[derive(Clone)]
+pub(crate) struct Api {
+    base_url: Url,
+    timeout: Duration,
+    secrets: Secrets,
+    client: OnceCell<Client>,
+}
+
+/// What opens the two halves of the API.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets {
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) admin_token: Option<Secret>,
+}
+
+/// The head of an answer, good or bad.
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) took: Duration,
+}
+
+impl Api {
+    /// A client of the server at `base_url`, which waits up to `timeout` for each try.
+    pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
+        Self { base_url, timeout, secrets, client: OnceCell::new() }
+    }
+
+    /// The same server, opened with another API key.
+    pub(crate) fn with_api_key(&self, key: Secret) -> Self {
+        let secrets = Secrets { api_key: Some(key), ..self.secrets.clone() };
+        Self::new(self.base_url.clone(), self.timeout, secrets)
+    }
+
+    /// The `Authorization` header for a half of the API.
+    pub(crate) fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
+        access.authorization(match access {
+            Access::Organization => self.secrets.api_key.as_ref(),
+            Access::Operator => self.secrets.admin_token.as_ref(),
+        })
+    }
+
+    /// Sends one request as it is, once, and tells the head of whatever came back. `path` begins with `/` and has no query.
+    pub(crate) fn tell(&self, method: Method, path: &str, headers: HeaderMap, body: &str) -> Result<Told, Failure> {
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
+        let mut request = self.client()?.request(method, url).headers(headers);
+        if !body.is_empty() {
+            request = request.body(body.to_owned());
+        }
+        let started = Instant::now();
+        let response = request.send().map_err(|error| self.unreachable(&error).into_failure())?;
+        let took = started.elapsed();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Told { status, headers, took })
+    }
+
+    /// Sends a request, again where that is safe and may help, and gives the body of the good answer.
+    pub(crate) fn send(&self, request: &Request) -> Result<Vec<u8>, Failure> {
+        let authorization = self.authorization(request.access)?;
+        let idempotency_key = match (&request.idempotency_key, &request.method) {
+            (_, &Method::GET) => None,
+            (Some(key), _) => Some(key.clone()),
+            (None, _) => HeaderValue::try_from(edge::idempotency_key()).ok(),
+        };
+        let url = self.url(request);
+        let client = self.client()?;
+        retried(|| {
+            let mut attempt =
+                client.request(request.method.clone(), url.clone()).header(AUTHORIZATION, authorization.clone());
+            if let Some(key) = &idempotency_key {
+                attempt = attempt.header(HeaderName::from_static("idempotency-key"), key);
+            }
+            if let Some(body) = &request.body {
+                attempt = attempt.header(CONTENT_TYPE, "application/json").body(body.clone());
+            }
+            self.read(attempt.send().map_err(|error| self.unreachable(&error))?, request)
+        })
+    }
+
+    /// Sends a GET and gives the good answer as it comes, however long it is. Each part must come in time.
+    pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
+        let authorization = self.authorization(request.access)?;
+        let client = self.client()?;
+        retried(|| {
+            let get = client.get(self.url(request)).header(AUTHORIZATION, authorization.clone());
+            match get.send().map_err(|error| self.unreachable(&error))? {
+                response if response.status().is_success() => Ok(response),
+                response => Err(self.refused(response, request)),
+            }
+        })
+    }
+
+    /// The head of a POST whose body somebody else adds and sends, once.
+    pub(crate) fn upload(&self, request: &Request) -> Result<RequestBuilder, Failure> {
+        let authorization = self.authorization(request.access)?;
+        Ok(self.client()?.post(self.url(request)).header(AUTHORIZATION, authorization))
+    }
+
+    /// Why an answer is none of the good ones.
+    pub(crate) fn refused(&self, response: Response, request: &Request) -> Stop {
+        let odd = || Stop::Final(Failure::Unreadable("the answer is not what was asked for".into()));
+        self.read(response, request).err().unwrap_or_else(odd)
+    }
+
+    /// Why no answer came.
+    pub(crate) fn gone(&self, error: &reqwest::Error) -> Failure {
+        self.unreachable(error).into_failure()
+    }
+
+    /// How long a part of an answer may take.
+    pub(crate) fn patience(&self) -> Duration {
+        self.timeout
+    }
+
+    fn url(&self, request: &Request) -> Url {
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}{}", self.base_url.path().trim_end_matches('/'), request.path));
+        let query: Vec<String> = request
+            .query
+            .iter()
+            .map(|(name, value)| format!("{}={}", percent_encode(name), percent_encode(value)))
+            .collect();
+        url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
+        url
+    }
+
+    fn client(&self) -> Result<&Client, Failure> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // Fails when a provider is there already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .user_agent(concat!("rental-cli/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .no_proxy()
+            .connect_timeout(CONNECT_TIMEOUT.min(self.timeout))
+            .timeout(self.timeout);
+        if self.base_url.scheme() == "http" {
+            // Loads no certificates: without TLS, a machine that has none must do.
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder.build().map_err(|error| Failure::Unreachable {
+            problem: format!("cannot set up TLS: {}", cause(&error)),
+            hint: "install the certificates of this system (package ca-certificates)",
+        })?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    fn read(&self, response: Response, request: &Request) -> Result<Vec<u8>, Stop> {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
+        let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
+        let mut body = Vec::new();
+        if let Err(error) = response.take(BODY_MAX_BYTES + 1).read_to_end(&mut body) {
+            return Err(self.broken_off(&error));
+        }
+        if body.len() as u64 > BODY_MAX_BYTES {
+            let problem = format!("the answer is longer than {} MiB", BODY_MAX_BYTES / (1024 * 1024));
+            return Err(Stop::Final(Failure::Unreadable(problem)));
+        }
+        if status.is_success() {
+            return Ok(body);
+        }
+        let retry_after = retry_after.and_then(|text| pause_asked_for(text.trim()));
+        Err(Stop::Refused(Box::new(
+            Refusal::read(status.as_u16(), &body, request.access.hint())
+                .with_headers(request_id, retry_after)
+                .with_id(request.odd_id.as_deref()),
+        )))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Stop {
+        if error.is_timeout() { self.timed_out() } else { self.disconnected(&cause(error)) }
+    }
+
+    fn broken_off(&self, error: &std::io::Error) -> Stop {
+        let timed_out = error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(reqwest::Error::is_timeout);
+        if timed_out || error.kind() == std::io::ErrorKind::TimedOut {
+            self.timed_out()
+        } else {
+            self.disconnected("the connection broke before the whole answer was there")
+        }
+    }
+
+    /// The base URL as users write it.
+    pub(crate) fn shown_url(&self) -> &str {
+        self.base_url.as_str().trim_end_matches('/')
+    }
+
+    fn timed_out(&self) -> Stop {
+        Stop::TimedOut(Failure::Unreachable {
+            problem: format!("no answer from {} within {} s", self.shown_url(), self.timeout.as_secs()),
+            hint: "try again, or give it longer with --timeout",
+        })
+    }
+
+    fn disconnected(&self, cause: &str) -> Stop {
+        Stop::Disconnected(Failure::Unreachable {
+            problem: format!("cannot reach {}: {cause}", self.shown_url()),
+            hint: "check that the server runs, and --base-url or RENTAL_BASE_URL",
+        })
+    }
+}
+
+/// The innermost error, which says what happened; the outer ones only say where.
+pub(crate) fn cause(error: &reqwest::Error) -> String {
+    let mut source: &dyn std::error::Error = error;
+    while let Some(inner) = source.source() {
+        source = inner;
+    }
+    if error.source().is_none() { "the request could not be sent".into() } else { source.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: &str, request: &Request, expected: &str) {
+        let api = Api::new(base.parse().unwrap(), Duration::from_secs(1), Secrets::default());
+        assert_eq!(api.url(request).as_str(), expected);
+    }
+
+    #[test]
+    fn paths_are_appended_to_the_base_url() {
+        let request = Request::get(Access::Organization, &["vehicles"]);
+        check("http://localhost:8080", &request, "http://localhost:8080/v1/vehicles");
+        check("https://example.com/rental/", &request, "https://example.com/rental/v1/vehicles");
+    }
+
+    #[test]
+    fn an_id_cannot_leave_its_segment() {
+        let request = Request::get(Access::Operator, &["organizations", "a/../b?c=d#e"]);
+        check("http://localhost", &request, "http://localhost/admin/v1/organizations/a%2F..%2Fb%3Fc%3Dd%23e");
+    }
+
+    #[test]
+    fn query_values_arrive_as_typed() {
+        let query = vec![
+            ("email".into(), "a+b@example.com".into()),
+            ("created[gte]".into(), "2026-05-05T09:30:00+02:00".into()),
+        ];
+        let request = Request::get(Access::Organization, &["customers"]).with_query(query);
+        check(
+            "http://h",
+            &request,
+            "http://h/v1/customers?email=a%2Bb%40example.com&created%5Bgte%5D=2026-05-05T09%3A30%3A00%2B02%3A00",
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! The command tree, and the way from a parsed command line to the group that carries it out.
+
+use crate::{
+    commands::{
+        api_keys, audit, config, customers, deliveries, doctor, events,
+        group::{Group, with_examples},
+        invoices, leads, listen, organizations, rentals,
+        session::{Session, api},
+        shell, store, tolls, transfer, trigger, vehicles, violations, webhook_endpoints,
+    },
+    config::{
+        profiles,
+        settings::{BASE_URL_VARIABLE, DEFAULT_BASE_URL, Settings},
+        values,
+    },
+    failure::Failure,
+    output::{Output, style},
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// Examples before everything else (clig.dev).
+const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+const ENVIRONMENT: &str = "\
+Environment:
+  RENTAL_BASE_URL     where the server is, unless --base-url says it
+  RENTAL_API_KEY      an organization's key, for its own resources
+  RENTAL_ADMIN_TOKEN  the operator's token, for what is marked (operator)
+  RENTAL_API_KEY_FILE, RENTAL_ADMIN_TOKEN_FILE  files that hold them
+  RENTAL_ORGANIZATION the organization, where a command needs --organization
+  RENTAL_PROFILE      the profile, unless --profile says it
+  RENTAL_CONFIG_FILE  the file of profiles [default: ~/.config/rental/config.toml]
+  RENTAL_WEBHOOK_SECRET_FILE  the secret that `listen` signs with
+  NO_COLOR, CLICOLOR_FORCE    no colours; colours wherever there may be some
+
+A flag wins over the environment, that over the profile (`rental-cli config`), that over the default.
+
+With --json a command that fails prints nothing on stdout, and {\"error\":{...}} as the last line on stderr, with the
+type, code and message of the API's error or of its own. Reports of problems (doctor, store check) go to stdout.
+
+Exit codes:
+  0  done
+  1  another failure
+  2  wrong usage
+  3  not found
+  4  not authenticated
+  5  not permitted
+  6  invalid, or in conflict with what is there
+  7  server not reached
+  8  too many requests
+  9  fault of the server";
+
+/// All groups, in the order of the help.
+const GROUPS: &[Group] = &[
+    organizations::GROUP,
+    api_keys::GROUP,
+    webhook_endpoints::GROUP,
+    events::GROUP,
+    deliveries::GROUP,
+    vehicles::GROUP,
+    customers::GROUP,
+    rentals::GROUP,
+    invoices::GROUP,
+    tolls::GROUP,
+    violations::GROUP,
+    leads::GROUP,
+    audit::GROUP,
+    store::GROUP,
+];
+
+/// Commands of one word.
+const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
+
+/// The whole tree.
+pub(crate) fn command() -> Command {
+    let command = Command::new("rental-cli")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("The rental platform at the prompt")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(100)
+        .args(global_args())
+        .subcommands(
+            GROUPS.iter().map(|group| (group.command)().arg_required_else_help(true).subcommand_required(true)),
+        )
+        .subcommands(LONE.iter().map(|command| (command.command)()))
+        .subcommand(doctor::command())
+        .subcommand(config::command().arg_required_else_help(true).subcommand_required(true))
+        .subcommands(shell::commands())
+        .styles(style::HELP)
+        .after_help(ENVIRONMENT);
+    let examples = [
+        "rental-cli organizations create --name 'Sunrise Rentals'",
+        "rental-cli api-keys create --organization ID --scope read_write",
+        "rental-cli vehicles create --name 'White Tesla' --daily-rate 89.50",
+        "rental-cli rentals list --status ACTIVE --json",
+    ];
+    framed(with_examples(command, &examples))
+}
+
+/// Carries out a parsed command line.
+pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((name, group_matches)) = matches.subcommand() else {
+        return Err(Failure::Usage("no command given".into()));
+    };
+    let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"));
+    let Some(group) = GROUPS.iter().chain(LONE).find(|group| group.name == name) else {
+        return match name {
+            "config" => config::run(group_matches, &out),
+            "doctor" => doctor::run(group_matches, &out),
+            _ => shell::run(name, group_matches, &out, command()),
+        };
+    };
+    let settings = Settings::read(matches, None)?;
+    if let Some(note) = settings.overridden() {
+        out.note(&format!("note: {note}"));
+    }
+    (group.run)(group_matches, &Session { api: api(&settings, matches), out, settings })
+}
+
+fn global_args() -> [Arg; 6] {
+    let global = |arg: Arg| arg.global(true).help_heading("Global options");
+    [
+        global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the answer of the API as JSON")),
+        global(
+            Arg::new("base_url")
+                .long("base-url")
+                .value_name("URL")
+                .value_parser(values::base_url)
+                .help(format!("Where the server is [env: {BASE_URL_VARIABLE}] [default: {DEFAULT_BASE_URL}]")),
+        ),
+        global(
+            Arg::new("profile")
+                .long("profile")
+                .value_name("NAME")
+                .value_parser(profiles::name)
+                .help("A profile of `rental-cli config` [env: RENTAL_PROFILE]"),
+        ),
+        global(
+            Arg::new("color")
+                .long("color")
+                .value_name("WHEN")
+                .value_parser(style::CHOICES)
+                .default_value("auto")
+                .hide_possible_values(true)
+                .help("Colours on a terminal: auto, always or never"),
+        ),
+        global(
+            Arg::new("timeout")
+                .long("timeout")
+                .value_name("DURATION")
+                .default_value("30s")
+                .value_parser(values::timeout)
+                .help("How long to wait for an answer"),
+        ),
+        global(
+            Arg::new("quiet")
+                .short('q')
+                .long("quiet")
+                .action(ArgAction::SetTrue)
+                .help("Print no notes on stderr, only errors"),
+        ),
+    ]
+}
+
+fn framed(command: Command) -> Command {
+    let is_group = command.has_subcommands() && command.get_name() != "rental-cli";
+    command.help_template(TEMPLATE).disable_help_subcommand(is_group).mut_subcommands(framed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_tree_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        fn check(command: &Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let text = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+            assert!(text.starts_with("Examples:\n  "), "{path}");
+            command.get_subcommands().for_each(|inner| check(inner, &path));
+        }
+        check(&command(), "");
+    }
+
+    #[test]
+    fn the_examples_of_every_command_are_accepted() {
+        fn check(command: &Command) {
+            let text = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines().skip(1).filter(|line| !line.contains(['|', '>', '@'])) {
+                // Quotes hold no spaces of their own here once they are replaced.
+                let words: Vec<String> = split(line);
+                assert!(super::command().try_get_matches_from(&words).is_ok(), "{line}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        fn split(line: &str) -> Vec<String> {
+            let parts = line.trim().split('\'').enumerate();
+            let mut words = vec![String::new()];
+            for (at, part) in parts {
+                if at % 2 == 1 {
+                    words.last_mut().unwrap().push_str(part);
+                    continue;
+                }
+                for (n, piece) in part.split(' ').enumerate() {
+                    if n > 0 {
+                        words.push(String::new());
+                    }
+                    words.last_mut().unwrap().push_str(piece);
+                }
+            }
+            words
+        }
+        check(&command());
+    }
+
+    #[test]
+    fn no_flag_takes_a_secret() {
+        fn check(command: &Command) {
+            // A file that holds one may be named, and a flag without a value holds nothing.
+            let takes = |arg: &&Arg| arg.get_action().takes_values() && arg.get_value_names() != Some(&["FILE".into()]);
+            for arg in command.get_arguments().filter(takes) {
+                let long = arg.get_long().unwrap_or_default();
+                let secret = ["secret", "token", "api-key", "password"].iter().any(|word| long.contains(word));
+                assert!(!secret, "{} --{long}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&command());
+    }
+}

@@ -1,0 +1,296 @@
+//! Flags from resource descriptions: every field that the API takes is one, in kebab-case.
+
+use crate::{
+    commands::json_text::{self, JsonText},
+    config::settings::Settings,
+    failure::Failure,
+    objects::flag,
+};
+use clap::{
+    Arg, ArgAction, ArgMatches,
+    builder::{PossibleValue, PossibleValuesParser},
+};
+use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+
+/// The field that operators' bodies name their organization with.
+const ORGANIZATION: &str = "organization_id";
+
+/// Which request the flags are for.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum Verb {
+    /// POST.
+    Create,
+    /// PATCH.
+    Update,
+}
+
+impl Verb {
+    fn presence(self, field: &FieldSpec) -> Presence {
+        match self {
+            Self::Create => field.create,
+            Self::Update => field.update,
+        }
+    }
+}
+
+/// The flags of the fields that a request takes; for updates also `--clear`.
+pub(crate) fn of_fields(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
+    let mut args: Vec<Arg> = sent(spec, verb).map(|field| of_field(field, verb)).collect();
+    let clearable: Vec<PossibleValue> = sent(spec, verb)
+        .filter(|field| verb == Verb::Update && field.nullable)
+        .map(|field| PossibleValue::new(flag(field.name)).alias(field.name))
+        .collect();
+    if !clearable.is_empty() {
+        args.push(
+            Arg::new("clear")
+                .long("clear")
+                .value_name("FIELD")
+                .action(ArgAction::Append)
+                .value_parser(PossibleValuesParser::new(clearable))
+                .help("Empty a field; may be repeated"),
+        );
+    }
+    args
+}
+
+/// Whether the field is a list, so that its flag gives one item of it.
+fn several(field: &FieldSpec) -> bool {
+    matches!(field.kind, Kind::Lines | Kind::EventTypes)
+}
+
+fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
+    let default = match field.default {
+        Some(text) if verb == Verb::Create => format!(" [default: {}]", text.trim_matches('"')),
+        _ => String::new(),
+    };
+    let several = several(field);
+    // The organization can come from elsewhere: `Body::set_organization`.
+    let elsewhere = field.name == ORGANIZATION;
+    let required = verb.presence(field) == Presence::Required && !elsewhere;
+    let help = format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" });
+    named(field.name)
+        .value_name(json_text::placeholder(field.kind))
+        .value_parser(json_text::parser(field.kind, field.nullable))
+        .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
+        .action(if several { ArgAction::Append } else { ArgAction::Set })
+        .required(required)
+        .help(if elsewhere { defaulted(&help) } else { help })
+}
+
+/// The flags of a list: its filters and those that every list has.
+pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
+    let filters = spec.filters.iter().map(|filter| {
+        let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
+        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
+        let arg = arg.help(format!("Only those with this {}", filter.param.replace('_', " ")));
+        if let Kind::Word(words) = kind { arg.value_parser(json_text::Words(words)) } else { arg }
+    });
+    let common = [
+        Arg::new("created[gte]")
+            .long("created-gte")
+            .value_name("TIME")
+            .help("Only those created at this time or later (RFC 3339)"),
+        Arg::new("created[lt]")
+            .long("created-lt")
+            .value_name("TIME")
+            .help("Only those created before this time (RFC 3339)"),
+        Arg::new("limit")
+            .long("limit")
+            .value_name("N")
+            .value_parser(clap::value_parser!(u32))
+            .help("Objects on a page, 1 to 100 [default: 20; with --all, 100]"),
+        Arg::new("starting_after")
+            .long("starting-after")
+            .value_name("CURSOR")
+            .help("Begin after this one: the `next_cursor` of an earlier page"),
+        Arg::new("all").long("all").action(ArgAction::SetTrue).help("Walk through all pages"),
+    ];
+    filters.chain(common).collect()
+}
+
+/// The query of a list, from its flags.
+pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, String)> {
+    let texts = spec.filters.iter().map(|filter| filter.param).chain(["created[gte]", "created[lt]", "starting_after"]);
+    let mut query: Vec<(String, String)> =
+        texts.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone()))).collect();
+    let whole_pages = matches.get_flag("all").then_some(100);
+    if let Some(limit) = matches.get_one::<u32>("limit").copied().or(whole_pages) {
+        query.push(("limit".into(), limit.to_string()));
+    }
+    query
+}
+
+/// The fields of a request body, each with its JSON text.
+pub(crate) struct Body(Vec<(&'static str, JsonText)>);
+
+impl Body {
+    /// What the flags of [`of_fields`] say.
+    pub(crate) fn read(matches: &ArgMatches, spec: &'static ResourceSpec, verb: Verb) -> Result<Self, Failure> {
+        let cleared: Vec<&str> = match matches.try_get_many::<String>("clear") {
+            Ok(Some(names)) => names.map(String::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let mut body = Self(Vec::new());
+        for field in sent(spec, verb) {
+            // A command may offer some of the fields only, as `attach` does.
+            let given = matches.try_get_many::<JsonText>(field.name).ok().flatten();
+            let given: Vec<&JsonText> = given.into_iter().flatten().collect();
+            let clear = cleared.iter().any(|name| *name == flag(field.name) || *name == field.name);
+            match (given.as_slice(), clear) {
+                ([], false) => {}
+                ([], true) => body.set(field.name, JsonText::null()),
+                (_, true) => {
+                    let flag = flag(field.name);
+                    return Err(Failure::Usage(format!("--{flag} sets what --clear {flag} empties; give one of them")));
+                }
+                ([null], false) if **null == JsonText::null() => body.set(field.name, JsonText::null()),
+                (items, false) if several(field) => body.set(field.name, JsonText::list(items.iter().copied())),
+                ([value, ..], false) => body.set(field.name, (*value).clone()),
+            }
+        }
+        Ok(body)
+    }
+
+    /// Adds a field.
+    pub(crate) fn set(&mut self, name: &'static str, value: JsonText) {
+        self.0.push((name, value));
+    }
+
+    /// Names the organization of the environment or the profile, unless a flag has named one.
+    pub(crate) fn set_organization(&mut self, settings: &Settings) -> Result<(), Failure> {
+        if self.0.iter().all(|(name, _)| *name != ORGANIZATION) {
+            self.0.insert(0, (ORGANIZATION, JsonText::string(settings.organization()?)));
+        }
+        Ok(())
+    }
+
+    /// Whether no field was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One JSON object.
+    pub(crate) fn into_json(self) -> String {
+        let members: Vec<String> =
+            self.0.iter().map(|(name, value)| format!("\"{name}\":{}", value.as_str())).collect();
+        format!("{{{}}}", members.join(","))
+    }
+}
+
+fn sent(spec: &'static ResourceSpec, verb: Verb) -> impl Iterator<Item = &'static FieldSpec> {
+    spec.fields.iter().filter(move |field| verb.presence(field) != Presence::Never)
+}
+
+/// An argument with the flag of a field; the field's own name in kebab-case works too where the flag is shorter.
+pub(crate) fn named(field: &'static str) -> Arg {
+    let (short, long) = (flag(field), field.replace('_', "-"));
+    let arg = Arg::new(field).long(short.clone());
+    if short == long { arg } else { arg.alias(long) }
+}
+
+/// Help of `--organization` where the environment or the profile can say it instead.
+pub(crate) fn defaulted(help: &str) -> String {
+    format!("{help} [env: RENTAL_ORGANIZATION] [default: that of the profile]")
+}
+
+/// A sentence as help writes it: without its full stop.
+fn sentence(doc: &str) -> &str {
+    doc.strip_suffix('.').unwrap_or(doc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Command;
+    use rental_core::resources::{customer, organization, rental, vehicle, webhook_endpoint};
+
+    fn parse(spec: &'static ResourceSpec, verb: Verb, line: &str) -> Result<String, String> {
+        let command = Command::new("x").no_binary_name(true).args(of_fields(spec, verb));
+        // `|` separates arguments, so that they can hold spaces or nothing.
+        let words = line.split('|').filter(|_| !line.is_empty());
+        let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let body = Body::read(&matches, spec, verb).map_err(|failure| format!("{failure:?}"))?;
+        Ok(body.into_json())
+    }
+
+    #[test]
+    fn every_field_of_the_api_is_a_flag() {
+        for spec in crate::objects::SPECS {
+            for verb in [Verb::Create, Verb::Update] {
+                let args = of_fields(spec, verb);
+                for field in spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never) {
+                    let kebab = field.name.replace('_', "-");
+                    let known = args.iter().any(|arg| {
+                        arg.get_long() == Some(&kebab)
+                            || arg.get_all_aliases().is_some_and(|all| all.contains(&kebab.as_str()))
+                    });
+                    assert!(known || field.kind == Kind::Lines, "{}.{}", spec.object, field.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_sent_as_numbers_with_the_text_that_was_typed() {
+        let body = parse(&vehicle::SPEC, Verb::Create, "--name|White \"T\"|--daily-rate|89.50|--year|2023");
+        assert_eq!(body.as_deref(), Ok(r#"{"name":"White \"T\"","year":2023,"daily_rate":89.50}"#));
+        let body = parse(&vehicle::SPEC, Verb::Update, "--daily-rate|-1");
+        assert_eq!(body.as_deref(), Ok(r#"{"daily_rate":-1}"#), "the server says what is wrong with it");
+    }
+
+    #[test]
+    fn a_number_field_takes_only_numbers() {
+        assert!(
+            parse(&vehicle::SPEC, Verb::Update, "--daily-rate|cheap").is_err_and(|text| text.contains("not a number"))
+        );
+        assert!(parse(&rental::SPEC, Verb::Update, "--damage-at-return|yes").is_err());
+    }
+
+    #[test]
+    fn an_empty_text_clears_a_field_that_can_be_empty() {
+        let body = parse(&customer::SPEC, Verb::Update, "--email||--notes|x|--clear|phone|--clear|source_channel");
+        assert_eq!(body.as_deref(), Ok(r#"{"email":null,"phone":null,"source_channel":null,"notes":"x"}"#));
+        let body = parse(&customer::SPEC, Verb::Update, "--full-name|");
+        assert_eq!(body.as_deref(), Ok(r#"{"full_name":""}"#), "the server says that it must not be blank");
+        assert_eq!(parse(&vehicle::SPEC, Verb::Update, "--daily-rate|").as_deref(), Ok(r#"{"daily_rate":null}"#));
+    }
+
+    #[test]
+    fn a_field_is_not_both_set_and_cleared() {
+        assert!(
+            parse(&customer::SPEC, Verb::Update, "--email|a@b.c|--clear|email")
+                .is_err_and(|text| text.contains("--clear email"))
+        );
+        assert!(parse(&customer::SPEC, Verb::Update, "--clear|full-name").is_err(), "it can never be empty");
+    }
+
+    #[test]
+    fn words_are_judged_by_the_server() {
+        assert_eq!(parse(&vehicle::SPEC, Verb::Update, "--status|parked").as_deref(), Ok(r#"{"status":"parked"}"#));
+    }
+
+    #[test]
+    fn references_have_the_names_of_the_filters() {
+        for line in ["--customer|c|--vehicle|v", "--customer-id|c|--vehicle-id|v"] {
+            let body = parse(&rental::SPEC, Verb::Create, line);
+            assert_eq!(body.as_deref(), Ok(r#"{"customer_id":"c","vehicle_id":"v"}"#));
+        }
+        let body = parse(&organization::SPEC, Verb::Create, "--name|n|--currency|JPY");
+        assert_eq!(body.as_deref(), Ok(r#"{"name":"n","default_currency":"JPY"}"#));
+    }
+
+    #[test]
+    fn a_repeated_flag_is_a_list_and_an_empty_one_no_list() {
+        let body = parse(&webhook_endpoint::SPEC, Verb::Update, "--event|rental.created|--event|rental.creatd");
+        assert_eq!(body.as_deref(), Ok(r#"{"events":["rental.created","rental.creatd"]}"#));
+        for line in ["--event|", "--clear|events", "--clear|event"] {
+            assert_eq!(parse(&webhook_endpoint::SPEC, Verb::Update, line).as_deref(), Ok(r#"{"events":null}"#));
+        }
+    }
+
+    #[test]
+    fn required_fields_are_asked_for_at_once() {
+        let message = parse(&rental::SPEC, Verb::Create, "").unwrap_err();
+        assert!(message.contains("--customer <ID>") && message.contains("--vehicle <ID>"), "{message}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Deliveries of one's own: an event is posted to a developer's address, with the bytes, headers and signature that
+//! the server's deliveries have.
+//!
+//! Absent on purpose: the guard of the server's client, since the address is the user's own; and retries.
+
+use crate::{
+    client::{api::cause, event_feed::Event},
+    config::{environment, private_file, profiles::user_directory},
+    edge,
+    failure::Failure,
+    text::printable,
+};
+use rental_core::webhook::{secret, signature};
+use reqwest::{
+    Url,
+    blocking::{Client, Response},
+    header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT},
+    redirect::Policy,
+};
+use std::{
+    io::{self, Read as _},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// Time for one attempt, as the server's default (spec, Retries 1).
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Most bytes of an answer that are read.
+const MOST_READ: u64 = 64 * 1024;
+/// Characters of an answer that are shown.
+const EXCERPT_CHARS: usize = 200;
+/// The variable that names another file with a secret.
+const SECRET_VARIABLE: &str = "RENTAL_WEBHOOK_SECRET_FILE";
+
+/// Where events go, and how they are signed.
+pub(crate) struct Forward {
+    client: Client,
+    url: Url,
+    secret: String,
+    user_agent: HeaderValue,
+    signature: HeaderName,
+    event_id: HeaderName,
+    event_type: HeaderName,
+}
+
+/// How one attempt ended.
+pub(crate) struct Outcome {
+    pub(crate) status: Option<u16>,
+    /// Why there is no status.
+    pub(crate) problem: Option<String>,
+    /// The beginning of the answer.
+    pub(crate) excerpt: String,
+    pub(crate) took: Duration,
+}
+
+impl Outcome {
+    /// Whether the receiver took the event: any 2xx (spec, Retries 1).
+    pub(crate) fn is_good(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+}
+
+impl Forward {
+    /// Makes a client for `url` that signs with `secret`; `brand` begins the names of the headers.
+    pub(crate) fn new(url: Url, brand: &str, secret: String) -> Result<Self, Failure> {
+        let odd = |_| Failure::Unreadable("the server's webhook brand cannot begin a header".into());
+        let name = |suffix: &str| HeaderName::try_from(format!("{brand}-{suffix}")).map_err(odd);
+        // Fails when a provider is there already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut client =
+            Client::builder().redirect(Policy::none()).no_proxy().http1_title_case_headers().timeout(TIMEOUT);
+        if url.scheme() == "http" {
+            client = client.tls_certs_only([]);
+        }
+        let client = client.build().map_err(|error| Failure::Unreachable {
+            problem: format!("cannot set up TLS: {}", cause(&error)),
+            hint: "install the certificates of this system (package ca-certificates)",
+        })?;
+        let user_agent = HeaderValue::try_from(format!("{brand}-Webhooks/1.0"))
+            .map_err(|_| Failure::Unreadable("the server's webhook brand cannot stand in a header".into()))?;
+        let (signature, event_id, event_type) = (name("Signature")?, name("Event-Id")?, name("Event-Type")?);
+        Ok(Self { client, url, secret, user_agent, signature, event_id, event_type })
+    }
+
+    /// Makes one attempt.
+    pub(crate) fn send(&self, event: &Event) -> Outcome {
+        let signature = signature::header([self.secret.as_bytes()], edge::now().seconds(), event.body.as_bytes());
+        let started = Instant::now();
+        let sent = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(USER_AGENT, &self.user_agent)
+            .header(&self.signature, signature)
+            .header(&self.event_id, event.id.to_string())
+            .header(&self.event_type, &event.kind)
+            .body(event.body.clone())
+            .send();
+        let (status, problem, excerpt) = match sent {
+            Ok(response) => match (response.status().as_u16(), excerpt(response)) {
+                (status, Ok(excerpt)) => (Some(status), None, excerpt),
+                (_, Err(error)) => (None, Some(format!("the answer broke off: {error}")), String::new()),
+            },
+            Err(error) if error.is_timeout() => {
+                (None, Some(format!("no answer within {} s", TIMEOUT.as_secs())), String::new())
+            }
+            Err(error) => (None, Some(cause(&error)), String::new()),
+        };
+        Outcome { status, problem, excerpt, took: started.elapsed() }
+    }
+}
+
+fn excerpt(response: Response) -> io::Result<String> {
+    let mut body = Vec::new();
+    response.take(MOST_READ).read_to_end(&mut body)?;
+    let text = String::from_utf8_lossy(&body);
+    let text = text.trim();
+    let kept: String = text.chars().take(EXCERPT_CHARS).collect();
+    Ok(printable(&kept) + if kept.len() < text.len() { "…" } else { "" })
+}
+
+/// The secret that forwarded events are signed with: that of `RENTAL_WEBHOOK_SECRET_FILE`, else one of this user's own,
+/// made at the first use and kept, so that receivers need no change when `listen` is started again.
+pub(crate) fn signing_secret() -> Result<String, Failure> {
+    let unreadable =
+        |path: &PathBuf, error: io::Error| Failure::Io { doing: format!("read {}", path.display()), error };
+    if let Some(path) = environment::set(SECRET_VARIABLE).map(PathBuf::from) {
+        let secret = private_file::read(&path).map_err(|error| unreadable(&path, error))?;
+        return match secret.trim() {
+            "" => Err(Failure::Usage(format!("{}, which {SECRET_VARIABLE} names, is empty", path.display()))),
+            secret => Ok(secret.to_owned()),
+        };
+    }
+    let Some(directory) = user_directory("XDG_STATE_HOME", ".local/state") else {
+        let problem = format!("there is no place to keep a signing secret; set {SECRET_VARIABLE} to a file, or HOME");
+        return Err(Failure::Usage(problem));
+    };
+    let path = directory.join("rental/webhook-secret");
+    match private_file::read(&path) {
+        Ok(secret) if !secret.trim().is_empty() => return Ok(secret.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unreadable(&path, error)),
+        _ => {}
+    }
+    let made = format!("{}{}", secret::PREFIX, edge::secret_digits());
+    let doing = format!("write {}", path.display());
+    private_file::write_private(&path, &format!("{made}\n")).map_err(|error| Failure::Io { doing, error })?;
+    Ok(made)
+}

@@ -1,0 +1,160 @@
+//! The forms of values in flags, variables and profiles: ids, durations, times, URLs, keys.
+
+use rental_core::value::Timestamp;
+use reqwest::{Url, header::HeaderValue};
+use std::time::Duration;
+
+/// Longest duration: a hundred years.
+const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
+/// Longest `--timeout`.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// An id: anything that can stand as a segment of a path.
+pub(crate) fn id(text: &str) -> Result<String, String> {
+    match text {
+        "" | "." | ".." => Err("not an id".into()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// A whole number and its unit: `30s`, `15m`, `12h`, `90d`. At most a hundred years.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let form = || "write it like 30s, 15m, 12h or 90d".to_owned();
+    let unit = text.chars().next_back().ok_or_else(form)?;
+    let count =
+        text.strip_suffix(unit).filter(|count| count.bytes().all(|byte| byte.is_ascii_digit())).ok_or_else(form)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        _ => return Err(form()),
+    };
+    if count.is_empty() {
+        return Err(form());
+    }
+    // All digits, so the only way to fail is a number that is too large.
+    let whole = count.parse::<u64>().ok().and_then(|count| count.checked_mul(seconds)).map(Duration::from_secs);
+    whole.filter(|whole| *whole <= LONGEST).ok_or_else(|| "more than a hundred years".into())
+}
+
+/// A moment of the past.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Since {
+    /// An RFC 3339 time, as it was typed.
+    At(String),
+    /// So long before now.
+    Ago(Duration),
+}
+
+/// A time, or how long ago: `2026-05-05T09:30:00Z`, `2h`.
+pub(crate) fn since(text: &str) -> Result<Since, String> {
+    if Timestamp::parse_bound(text).is_some() {
+        return Ok(Since::At(text.to_owned()));
+    }
+    let form = "write a time like 2026-05-05T09:30:00Z, or how long ago like 30m, 2h or 7d";
+    duration(text).map(Since::Ago).map_err(|_| form.to_owned())
+}
+
+/// A duration from one second to one hour.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    let timeout = duration(text)?;
+    if timeout.is_zero() || timeout > LONGEST_TIMEOUT { Err("must be from 1s to 1h".into()) } else { Ok(timeout) }
+}
+
+/// Where a server is: `http` or `https`, a host, and perhaps a path that everything else is appended to.
+pub(crate) fn base_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:8080"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("must start with http:// or https://".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".into());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("must not have a query or fragment".into());
+    }
+    Ok(url)
+}
+
+/// Where events are forwarded to: any `http` or `https` address.
+pub(crate) fn target_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:3000/hooks"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("must start with http:// or https://".into());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".into());
+    }
+    Ok(url)
+}
+
+/// Text that can be sent as an idempotency key.
+pub(crate) fn idempotency_key(text: &str) -> Result<HeaderValue, String> {
+    let visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    HeaderValue::from_str(text)
+        .ok()
+        .filter(|_| visible)
+        .ok_or_else(|| "must be visible ASCII characters without spaces".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_a_number_and_a_unit() {
+        for (text, secs) in
+            [("0s", 0), ("30s", 30), ("15m", 900), ("12h", 43_200), ("90d", 7_776_000), ("36500d", 3_153_600_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_secs(secs)), "{text}");
+        }
+        for text in ["", "s", "30", "-1s", "+1s", "1.5h", "1 h", "1w", "1H", "1d2h", "٣d", "3é"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_past_a_hundred_years_are_refused() {
+        for text in ["36501d", "18446744073709551615d", "99999999999999999999s"] {
+            assert_eq!(duration(text), Err("more than a hundred years".into()), "{text}");
+        }
+        assert!(timeout("0s").is_err() && timeout("61m").is_err() && timeout("1h").is_ok());
+    }
+
+    #[test]
+    fn since_is_a_time_or_how_long_ago() {
+        for text in ["2026-05-05T09:30:00Z", "2026-05-05T09:30:00.123456+02:00"] {
+            assert_eq!(since(text), Ok(Since::At(text.into())));
+        }
+        assert_eq!(since("2h"), Ok(Since::Ago(Duration::from_secs(7200))));
+        for text in ["", "yesterday", "2026-05-05", "2", "-2h", "99999d"] {
+            assert!(since(text).is_err_and(|problem| problem.contains("how long ago")), "{text}");
+        }
+    }
+
+    #[test]
+    fn base_urls_hold_no_secrets_and_no_query() {
+        assert!(base_url("https://example.com/rental").is_ok());
+        for text in [
+            "",
+            "localhost:8080",
+            "ftp://h",
+            "http://",
+            "http://user:pass@h",
+            "http://key@h",
+            "http://h?x=1",
+            "http://h#x",
+        ] {
+            assert!(base_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_id_stays_in_its_segment() {
+        assert!(id("cus_123").is_ok());
+        for text in ["", ".", ".."] {
+            assert!(id(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Answers as they came: members in the server's order, numbers with the server's digits.
+
+use crate::{failure::Failure, text::printable};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// One object: names and values in the order of the answer.
+#[derive(Debug)]
+pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
+
+/// A page of a list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) has_more: bool,
+    pub(crate) next_cursor: Option<String>,
+    pub(crate) data: Vec<Box<RawValue>>,
+}
+
+impl Record {
+    /// Reads one JSON object.
+    pub(crate) fn read(json: &str) -> Result<Self, Failure> {
+        serde_json::from_str(json).map_err(|error| unreadable("an object", &error))
+    }
+
+    /// The member called `name` as text, unless it is `null` or not there.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(known, _)| known == name).and_then(|(_, value)| plain(value))
+    }
+
+    /// The objects in the list called `name`; none when it is something else.
+    pub(crate) fn list(&self, name: &str) -> Vec<Self> {
+        let raw = self.0.iter().find(|(known, _)| known == name);
+        raw.and_then(|(_, value)| serde_json::from_str(value.get()).ok()).unwrap_or_default()
+    }
+
+    /// All members as text but `object`, which says what the user typed.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (String, Option<String>)> {
+        self.0.iter().filter(|(name, _)| name != "object").map(|(name, value)| (printable(name), plain(value)))
+    }
+}
+
+impl Page {
+    /// Reads a list envelope.
+    pub(crate) fn read(json: &str) -> Result<Self, Failure> {
+        serde_json::from_str(json).map_err(|error| unreadable("a list", &error))
+    }
+}
+
+/// The text of an answer that is one JSON value.
+pub(crate) fn json(bytes: Vec<u8>) -> Result<String, Failure> {
+    let text = String::from_utf8(bytes).map_err(|_| Failure::Unreadable("the answer is not UTF-8".into()))?;
+    serde_json::from_str::<&RawValue>(&text).map_err(|error| unreadable("JSON", &error))?;
+    Ok(text)
+}
+
+fn unreadable(expected: &str, error: &serde_json::Error) -> Failure {
+    Failure::Unreadable(format!("the answer is not {expected}: {error}"))
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Record;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Record(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+fn plain(raw: &RawValue) -> Option<String> {
+    match raw.get() {
+        "null" => None,
+        text if text.starts_with('"') => serde_json::from_str::<String>(text).ok().map(|text| printable(&text)),
+        // Line breaks between the tokens of an object mean nothing; inside its strings there are none.
+        text => Some(text.replace(['\n', '\r', '\t'], " ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_the_order_and_digits_of_the_answer() {
+        let record = Record::read(
+            r#"{"object":"vehicle","z":89.50,"a":"b","raw":{"x":
+            1},"none":null}"#,
+        );
+        let fields: Vec<_> = record.unwrap().fields().collect();
+        let text = |text: &str| Some(text.to_owned());
+        let raw = format!("{{\"x\": {}1}}", " ".repeat(12));
+        assert_eq!(
+            fields,
+            [("z".into(), text("89.50")), ("a".into(), text("b")), ("raw".into(), Some(raw)), ("none".into(), None)]
+        );
+    }
+
+    #[test]
+    fn an_answer_of_another_shape_is_unreadable() {
+        assert!(Record::read("[]").is_err() && Page::read("{}").is_err() && json(b"<html>".to_vec()).is_err());
+        assert!(json(vec![0xff]).is_err() && json(b"{} {}".to_vec()).is_err());
+    }
+}
