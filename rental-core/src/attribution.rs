@@ -3,6 +3,10 @@
 //! Only what follows from what is recorded is clear; everything else is shown with its reason and left to a person. A
 //! recorded fact that speaks against a rental rules it out, whatever speaks for it.
 
+mod attributable;
+
+pub use attributable::Attributable;
+
 use crate::{
     error::Error,
     resources::{

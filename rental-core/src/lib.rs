@@ -35,8 +35,8 @@
 //! [`body`] and [`page`] (request bodies and list queries become checked values), [`store`] (ordered keys and batches),
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (rows derived from an object), [`holds`] (no
 //! vehicle is booked twice), [`idempotency`], [`event`], [`access`] (API keys, scopes, plans), [`attribution`] (who had the
-//! car), [`webhook`] (what deliveries look like and what follows an attempt), [`import`] (files of other systems as checked
-//! rows), [`intake`] (these rows as objects), [`transfer`] (all objects of an organization as lines, and back), and
+//! car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems
+//! as objects), [`transfer`] (all objects of an organization as lines, and back), and
 //! [`platform`] on top.
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
@@ -52,8 +52,7 @@ pub mod error;
 pub mod event;
 pub mod holds;
 pub mod idempotency;
-pub mod import;
-pub mod intake;
+pub mod imports;
 pub mod integrity;
 pub mod operation;
 pub mod page;

@@ -136,7 +136,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// Imports lines into a new store; gives it and how many became objects.
-fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::intake::Counts) {
+fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::imports::Counts) {
     let (target, edge) = (organization(9), Fixed::default());
     let store = store_with(&target);
     let source = Uuid::from_u128(7);

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     edge::Edge,
     error::Error,
-    intake::{Counts, Fate},
+    imports::{Counts, RowOutcome},
     operation,
     resources::{
         Facts, invoice,
@@ -56,7 +56,7 @@ pub struct Arrivals<'a> {
 #[derive(Default)]
 struct Plan {
     batch: Batch,
-    fates: Vec<(u64, Fate)>,
+    outcomes: Vec<(u64, RowOutcome)>,
 }
 
 impl<'a> Arrivals<'a> {
@@ -108,7 +108,7 @@ impl<'a> Arrivals<'a> {
         let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
         let line = lifted.as_deref().map_or(line, str::as_bytes);
         match object::parse(line, self.source, self.organization, self.edge.now()) {
-            Err(why) => self.counts.add(row, Fate::Invalid(why)),
+            Err(why) => self.counts.add(row, RowOutcome::Invalid(why)),
             Ok(candidate) => match candidate.number.filter(|number| *number > self.next) {
                 Some(number) if !self.waiting.contains_key(&number) => self.wait(number, row, candidate).await?,
                 _ => {
@@ -163,17 +163,17 @@ impl<'a> Arrivals<'a> {
             let draft = Layered { below: Arc::clone(&self.store), above: Arc::clone(&above) };
             let mut plan = Plan::default();
             for (row, candidate) in &ready {
-                let fate = match elsewhere.contains(&candidate.id) {
-                    true => Fate::Invalid(format!(
+                let outcome = match elsewhere.contains(&candidate.id) {
+                    true => RowOutcome::Invalid(format!(
                         "Another organization of this server has a {} with this id; import into another server.",
                         candidate.porter.spec.object
                     )),
                     false => self.one(&draft, above.as_ref(), candidate, &mut plan.batch).await?,
                 };
-                plan.fates.push((*row, fate));
+                plan.outcomes.push((*row, outcome));
             }
             if self.commit(plan.batch).await? == Commit::Applied {
-                plan.fates.into_iter().for_each(|(row, fate)| self.counts.add(row, fate));
+                plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome));
                 return Ok(());
             }
         }
@@ -187,18 +187,20 @@ impl<'a> Arrivals<'a> {
         above: &dyn Store,
         candidate: &Candidate,
         batch: &mut Batch,
-    ) -> Result<Fate, Error> {
+    ) -> Result<RowOutcome, Error> {
         let Candidate { porter, id, fields, object, .. } = candidate;
         let places: Vec<Key> = ORDER.iter().map(|spec| key::record(self.organization.id, spec, *id)).collect();
         for (spec, known) in ORDER.iter().zip(draft.get(&places).await?) {
             match known {
                 None => {}
-                Some(known) if spec.tag == porter.spec.tag && known.value == *object => return Ok(Fate::Duplicate),
+                Some(known) if spec.tag == porter.spec.tag && known.value == *object => {
+                    return Ok(RowOutcome::Duplicate);
+                }
                 Some(_) if spec.tag == porter.spec.tag => {
                     let why = "is there already with other content, and was left as it is; change it over the API";
-                    return Ok(Fate::Invalid(format!("This {} {why}.", spec.object)));
+                    return Ok(RowOutcome::Invalid(format!("This {} {why}.", spec.object)));
                 }
-                Some(_) => return Ok(Fate::Invalid(format!("`id` is that of a {} already.", spec.object))),
+                Some(_) => return Ok(RowOutcome::Invalid(format!("`id` is that of a {} already.", spec.object))),
             }
         }
         let arrived = async {
@@ -218,10 +220,10 @@ impl<'a> Arrivals<'a> {
         match arrived.await {
             Ok((added, _)) => {
                 merge(batch, added, above).await?;
-                Ok(Fate::Created)
+                Ok(RowOutcome::Created)
             }
             Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),
-            Err(error) => Ok(Fate::Invalid(object::sentence(error))),
+            Err(error) => Ok(RowOutcome::Invalid(object::sentence(error))),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{BEGIN, END};
 use crate::{
     body::{Fields, Verb},
     error::Error,
-    import::{Failed, Refused},
+    imports::statements::{Failed, Refused},
     page,
     resources::organization::{self, Organization},
     store::{OLDEST_VERSION, SCHEMA_VERSION},

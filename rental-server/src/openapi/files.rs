@@ -2,7 +2,7 @@
 
 use crate::openapi::numbers;
 use rental_core::{
-    import,
+    imports::statements::{DEFAULT_ISSUER, KINDS, Kind, Parameter},
     resources::{customer, organization},
     spec::ResourceSpec,
     transfer,
@@ -11,13 +11,9 @@ use serde_json::{Value, json};
 
 /// The query parameters of an import.
 pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
-    if spec.object == "organization" {
-        return vec![dry_run()];
-    }
-    let tolls = spec.object == "toll";
-    let formats = if tolls { import::TOLL_FORMATS } else { import::VIOLATION_FORMATS };
-    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
-    let about: Vec<String> = formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
+    let Some(kind) = Kind::of(spec) else { return vec![dry_run()] };
+    let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
+    let about: Vec<String> = kind.formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
     let mut parameters = vec![
         query(
             "format",
@@ -31,18 +27,17 @@ pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
         ),
         dry_run(),
     ];
-    parameters.push(if tolls {
-        query(
+    parameters.push(match kind.parameter {
+        Parameter::Mapping => query(
             "mapping",
             "JSON that says which columns of another agency's file are what; instead of `format`.",
             json!({"type": "string", "maxLength": 8192}),
-        )
-    } else {
-        query(
+        ),
+        Parameter::Issuer => query(
             "issuer",
             "Whose summons numbers they are.",
-            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": "NYC"}),
-        )
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": DEFAULT_ISSUER}),
+        ),
     });
     parameters
 }
@@ -67,28 +62,28 @@ pub(super) fn progress() -> Value {
 /// The file itself, with an example for each media type.
 pub(super) fn import_body(spec: &ResourceSpec) -> Value {
     let text = |description: &str, example: String| json!({"schema": {"type": "string", "description": description}, "example": example});
-    let (description, content) = match spec.object {
-        "organization" => (
+    let (description, content) = match Kind::of(spec) {
+        None => (
             "The lines of an export, at most 16 GiB, uncompressed.",
             json!({"application/x-ndjson": text("What an export gives: one JSON object a line.", lines_example())}),
         ),
-        "toll" => (
+        Some(kind) if !kind.json => (
             "The file as it is, at most 2 GiB, uncompressed.",
-            json!({"text/csv": text("The file of `format`, with its header.", TOLL_ROWS.into())}),
+            json!({"text/csv": text("The file of `format`, with its header.", kind.example.into())}),
         ),
-        _ => (
+        Some(kind) => (
             "The file as it is, at most 2 GiB, uncompressed. The server recognizes CSV and JSON by content.",
             json!({
-                "text/csv": text("The file of `format`, with its header.", VIOLATION_ROWS.into()),
+                "text/csv": text("The file of `format`, with its header.", kind.example.into()),
                 "application/json": {
                     "schema": {
                         "type": "array",
                         "description": "The same rows as one list; the names of the columns are those of the CSV file.",
                         "items": {"type": "object", "additionalProperties": true},
                     },
-                    "example": [violation_example()],
+                    "example": [object_example(kind)],
                 },
-                "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", violation_example())),
+                "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", object_example(kind))),
             }),
         ),
     };
@@ -107,13 +102,9 @@ fn lines_example() -> String {
         + &transfer::end_line(2)
 }
 
-/// Files with one row.
-const TOLL_ROWS: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n";
-const VIOLATION_ROWS: &str = "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n";
-
-/// The row of [`VIOLATION_ROWS`] as a JSON object.
-fn violation_example() -> Value {
-    let mut lines = VIOLATION_ROWS.lines().map(|line| line.split(','));
+/// The row of a kind's example as a JSON object.
+fn object_example(kind: &Kind) -> Value {
+    let mut lines = kind.example.lines().map(|line| line.split(','));
     let (names, values) = (lines.next(), lines.next());
     names
         .into_iter()
@@ -190,7 +181,7 @@ pub(super) fn suggestions_schema() -> Value {
         "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
         "properties": {
             "object": {"type": "string", "const": "suggestion"},
-            "resource": {"type": "string", "enum": ["toll", "violation"]},
+            "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
             "id": id("The toll or violation."),
             "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
             "reason": {"type": "string", "description": "Why."},

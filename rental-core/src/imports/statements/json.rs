@@ -1,31 +1,31 @@
-//! Elements of a JSON array, or of a file with one JSON value after the other (JSON Lines), one at a time.
+//! The elements of a JSON array or of JSON Lines, one at a time.
 
 use super::{
-    Failed, Refused,
-    source::{MAX_RECORD, Source},
+    failure::{Failed, Refused},
+    input::{Input, MAX_RECORD},
 };
 use std::io::Read;
 
 pub(super) struct Json<R> {
-    source: Source<R>,
-    /// Whether the elements stand in one array.
+    input: Input<R>,
+    /// Whether the elements are in one array.
     array: bool,
     count: u64,
     element: Vec<u8>,
 }
 
 impl<R: Read> Json<R> {
-    pub(super) fn open(mut source: Source<R>) -> Result<Self, Failed> {
-        let array = source.skip(blank)? == Some(b'[');
+    pub(super) fn open(mut input: Input<R>) -> Result<Self, Failed> {
+        let array = input.skip(blank)? == Some(b'[');
         if array {
-            source.consume(1);
+            input.consume(1);
         }
-        Ok(Self { source, array, count: 0, element: Vec::new() })
+        Ok(Self { input, array, count: 0, element: Vec::new() })
     }
 
     /// The next element with its number, from 1.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, Failed> {
-        let mut first = self.source.skip(blank)?;
+        let mut first = self.input.skip(blank)?;
         if self.array {
             if first == Some(b']') {
                 return self.end();
@@ -34,8 +34,8 @@ impl<R: Read> Json<R> {
                 if first != Some(b',') {
                     return Err(self.broken("a comma or the end of the list was expected"));
                 }
-                self.source.consume(1);
-                first = self.source.skip(blank)?;
+                self.input.consume(1);
+                first = self.input.skip(blank)?;
             }
         }
         match first {
@@ -48,23 +48,23 @@ impl<R: Read> Json<R> {
     }
 
     fn end(&mut self) -> Result<Option<(u64, &[u8])>, Failed> {
-        self.source.consume(1);
+        self.input.consume(1);
         self.array = false;
-        match self.source.skip(blank)? {
+        match self.input.skip(blank)? {
             None => Ok(None),
             Some(_) => Err(self.broken("something follows the end of the list")),
         }
     }
 
-    /// Copies one value: up to where its braces close, its string ends or its number stops.
+    /// Copies one value, up to its closing brace, the end of its string or the end of its number.
     fn take(&mut self, first: u8) -> Result<(), Failed> {
         self.element.clear();
         let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
         let nested = matches!(first, b'{' | b'[');
         loop {
-            let bytes = self.source.next_bytes()?;
+            let bytes = self.input.next_bytes()?;
             if bytes.is_empty() {
-                // A bare number ends with the file; what it is worth is judged by who reads it.
+                // A bare number ends with the file. The caller rejects it.
                 let open = nested || quoted;
                 return if open { Err(self.broken("the file ends in the middle of it")) } else { Ok(()) };
             }
@@ -94,16 +94,16 @@ impl<R: Read> Json<R> {
                 return Err(self.broken(&format!("it has more than {} KiB", MAX_RECORD / 1024)));
             }
             self.element.extend_from_slice(&bytes[..taken]);
-            self.source.consume(taken);
+            self.input.consume(taken);
             if done {
                 return Ok(());
             }
         }
     }
 
-    /// The file cannot be read on from here.
-    pub(super) fn broken(&self, why: &str) -> Failed {
-        let (line, number) = (self.source.line(), self.count + 1);
+    /// The error that ends the file here.
+    fn broken(&self, why: &str) -> Failed {
+        let (line, number) = (self.input.line(), self.count + 1);
         let expected = "expected a JSON array of objects, or one object in each line";
         Refused(format!("{expected}, but at object {number} (line {line}) {why}; download the file again")).into()
     }

@@ -1,8 +1,8 @@
-//! What a file of any other agency means, written by the operator as JSON.
+//! A description of the file of any other agency, which the operator writes as JSON.
 
 use super::{
     cells,
-    layout::{FIELDS, Field},
+    field::{Field, TOLL_FIELDS},
     time::Order,
 };
 use crate::{
@@ -24,16 +24,16 @@ pub struct Mapping {
     pub(super) columns: Vec<(Field, Vec<String>)>,
     pub(super) order: Option<Order>,
     pub(super) charges: Charges,
-    /// A column, and the values of it that make a row no toll.
+    /// A column, and the values in it that mark rows to skip.
     pub(super) skip: Option<(String, Vec<String>)>,
 }
 
 /// What the sign of an amount means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Charges {
-    /// `6.94` is a toll, `-6.94` money back.
+    /// `6.94` is a charge, `-6.94` a refund.
     Positive,
-    /// `-6.94` is a toll, `6.94` money back.
+    /// `-6.94` is a charge, `6.94` a refund.
     Negative,
 }
 
@@ -73,8 +73,13 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Whether dates and times are in columns of their own, which are local.
+    pub(super) fn has_local_dates(&self) -> bool {
+        self.has(Field::Date)
+    }
+
     /// Whether a field has columns.
-    pub(super) fn has(&self, field: Field) -> bool {
+    fn has(&self, field: Field) -> bool {
         self.columns.iter().any(|(known, _)| *known == field)
     }
 
@@ -131,13 +136,13 @@ fn object<'a, const N: usize>(
 }
 
 fn columns_of(raw: &RawValue) -> Result<Vec<(Field, Vec<String>)>, String> {
-    let names = FIELDS.map(|(_, name)| name);
+    let names = TOLL_FIELDS.map(|(_, name)| name);
     if object(raw.get(), "`columns`", names)?[Field::Agency as usize].is_some() {
         return Err("the agency's column is written as \"agency\": {\"column\": \"...\"}, beside `columns`".into());
     }
     let found = object(raw.get(), "`columns`", names)?;
     let mut columns = Vec::new();
-    for ((field, name), raw) in FIELDS.into_iter().zip(found) {
+    for ((field, name), raw) in TOLL_FIELDS.into_iter().zip(found) {
         if let Some(raw) = raw {
             let list = raw.get().starts_with('[');
             columns.push((field, if list { strings(raw, name)? } else { vec![string(raw, name)?] }));

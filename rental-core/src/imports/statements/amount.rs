@@ -2,16 +2,16 @@
 
 use crate::value::Money;
 
-/// An amount with its sign; what the sign means is the format's to say.
+/// An amount with its sign. The format says what the sign means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Signed {
     pub(super) negative: bool,
     pub(super) money: Money,
 }
 
-/// Reads an amount with at most `digits` decimals, a point before them and commas between thousands.
+/// Parses an amount with at most `digits` decimals after a point, and commas between thousands.
 ///
-/// A minus may stand before or after the currency sign; parentheses are a minus. Never both: nobody writes that.
+/// A minus may be before or after the currency sign. Parentheses mean a minus. An amount with both is an error.
 pub(super) fn parse(text: &str, digits: u32) -> Result<Signed, String> {
     let unreadable = || "must be an amount such as 6.94, -$6.94 or ($1,234.56)".to_owned();
     let trimmed = text.trim();
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, digits: u32) -> Result<Signed, String> {
     let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
     let whole = without_commas(whole).ok_or_else(unreadable)?;
     let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    // `.50` is written without the zero; `5.` and a lone point are not written at all.
+    // `.50` is an amount; `5.` and `.` are not.
     let fine = fraction.is_none_or(are_digits) && (are_digits(&whole) || whole.is_empty() && fraction.is_some());
     if !fine {
         return Err(unreadable());
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, digits: u32) -> Result<Signed, String> {
     Ok(Signed { negative, money: Money::parse(&plain, digits)? })
 }
 
-/// `1,234,567` as `1234567`; `None` when commas do not part groups of three: `1,23` may mean `1.23`.
+/// `1,234,567` as `1234567`. `None` when the commas do not separate groups of three: `1,23` may mean `1.23`.
 fn without_commas(whole: &str) -> Option<String> {
     let mut groups = whole.split(',');
     let first = groups.next()?;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_mean_two_things_is_refused() {
+    fn ambiguous_amounts_are_refused() {
         for text in [
             "", "-", "$", "1,23", "1.2.3", "6,94", "12,34.5", "--1", "(-1)", "$$1", "1e3", "5.", ".", "USD 5", "1-",
             "(1", ",123", "１",

@@ -5,8 +5,11 @@
 use proptest::prelude::*;
 use rental_core::{
     edge::Edge,
-    import::{TollRow, ViolationRow},
-    intake::{CHUNK, Counts, Intake},
+    imports::statements::{TollRow, ViolationRow},
+    imports::{
+        Counts,
+        recording::{CHUNK, Options, Recorder},
+    },
     resources::{organization::Organization, parse, toll, toll::Toll, violation, violation::Violation},
     store::{Span, Store, all_sound, key, memory::Memory},
     value::{Money, Timestamp},
@@ -63,13 +66,14 @@ fn toll_row((number, second, amount, credit): &Passage) -> TollRow {
 
 fn import_tolls(store: &Memory, edge: &Ids, rows: &[Passage], trial: bool) -> Counts {
     let organization = organization();
-    let mut intake = Intake::new(store, edge, &organization, trial);
+    let options = Options { dry_run: trial, ..Options::default() };
+    let mut recorder = Recorder::<Toll>::new(store, edge, &organization, options);
     let numbered: Vec<_> = rows.iter().enumerate().map(|(at, row)| (at as u64 + 2, toll_row(row))).collect();
     for chunk in numbered.chunks(CHUNK) {
-        now(intake.tolls(chunk.to_vec())).unwrap();
+        now(recorder.record(chunk.to_vec())).unwrap();
     }
-    now(intake.finish_tolls()).unwrap();
-    intake.counts
+    now(recorder.finish()).unwrap();
+    recorder.counts
 }
 
 /// What lies in the store of one resource: identity to amount.
@@ -184,11 +188,11 @@ proptest! {
             issued_at: None,
         };
         for round in 0..2 {
-            let mut intake = Intake::new(&store, &edge, &organization, false);
+            let mut recorder = Recorder::<Violation>::new(&store, &edge, &organization, Options::default());
             let numbered: Vec<_> = rows.iter().enumerate().map(|(at, one)| (at as u64 + 2, row(one))).collect();
-            now(intake.violations("NYC", numbered)).unwrap();
-            adds_up(&intake.counts, rows.len());
-            prop_assert!(round == 0 || intake.counts.created == 0);
+            now(recorder.record(numbered)).unwrap();
+            adds_up(&recorder.counts, rows.len());
+            prop_assert!(round == 0 || recorder.counts.created == 0);
         }
         let prefix = key::records(organization.id, &violation::SPEC);
         let found = all_sound(now(store.scan(&Span::newest_first(&prefix), 1000)).unwrap()).unwrap();

@@ -1,8 +1,8 @@
-//! Dates and times of day as lists write them, in local time.
+//! Local dates and times of day, in the spellings of statements.
 
 use crate::value::{Date, Instants, LocalTime, Timestamp, Zone};
 
-/// The order of day, month and year: a setting of the format, never guessed from a row.
+/// The order of day, month and year. The format says it; it is never guessed from a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
     MonthDayYear,
@@ -10,11 +10,11 @@ pub(super) enum Order {
     YearMonthDay,
 }
 
-/// Years of a date that can be right; other ones are slips of the pen, such as `01/02/0204`.
+/// Years that a date can have. Others are typing errors, such as `01/02/0204`.
 const YEARS: std::ops::RangeInclusive<i32> = 1971..=9998;
 
-/// Reads a date of three numbers between `/`, `-` or `.`. A year of four digits in front is always `YYYY-MM-DD`; a
-/// year of two digits lies in this century. A time of midnight behind it (`2026-06-02T00:00:00.000`) is passed over.
+/// Parses a date of three numbers separated by `/`, `-` or `.`. A leading number of four digits means `YYYY-MM-DD`. A
+/// year of two digits is in this century. A time of midnight after the date (`2026-06-02T00:00:00.000`) is ignored.
 pub(super) fn date(text: &str, order: Order) -> Option<Date> {
     let text = text.trim();
     let day =
@@ -38,9 +38,9 @@ pub(super) fn date(text: &str, order: Order) -> Option<Date> {
     YEARS.contains(&date.year()).then_some(date)
 }
 
-/// Reads a time of day as seconds: `17:13:32`, `05:13 PM`, `08:43A`, `0752A`, `1743`.
+/// Parses a time of day as seconds since midnight: `17:13:32`, `05:13 PM`, `08:43A`, `0752A`, `1743`.
 ///
-/// With A or P hours go to 12, and `00` is the hour after midnight; `00` with P could be either and is none.
+/// With A or P the hours go to 12 and `00` is the hour after midnight. `00` with P is ambiguous: `None`.
 pub(super) fn time_of_day(text: &str) -> Option<u32> {
     let upper = text.trim().to_ascii_uppercase();
     let bare = upper.strip_suffix('M').filter(|rest| rest.ends_with(['A', 'P'])).unwrap_or(&upper);
@@ -78,13 +78,13 @@ fn parts_of_time(clock: &str) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// At most 9 digits and nothing else.
+/// Parses 1 to 9 digits.
 fn number(text: &str) -> Option<u32> {
     let fine = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if fine { text.parse().ok() } else { None }
 }
 
-/// A local time as an instant: the earlier one of an hour that was shown twice.
+/// The instant of a local time. Of an hour that the clocks showed twice, the earlier instant.
 pub(super) fn instant(zone: Zone, date: Date, seconds: u32) -> Option<Timestamp> {
     Some(match zone.instants(LocalTime::new(date, seconds)?) {
         Instants::One(at) | Instants::Two(at, _) | Instants::Gap(at) => at,

@@ -1,6 +1,11 @@
-//! A CSV file with a header: rows whose fields stand under their names.
+//! The rows of a CSV file with a header.
 
-use super::{Failed, Refused, csv::Csv, header::Header, source::Source};
+use super::{
+    csv::Csv,
+    failure::{Failed, Refused},
+    header::Header,
+    input::Input,
+};
 use std::io::Read;
 
 pub(super) struct Table<R> {
@@ -8,16 +13,16 @@ pub(super) struct Table<R> {
     csv: Csv<R>,
     header_line: u64,
     rows: u64,
-    /// Whether a first row with another number of fields than the header has is only bad itself.
+    /// Whether a first row with another number of fields than the header is one invalid row, as later ones are.
     forgiving: bool,
 }
 
-/// One row: the line where it begins, and its fields or what is wrong with it.
+/// One row: its line in a CSV file or its number in a JSON file, and its values by column or what is wrong with it.
 pub(super) type Fields<'a> = (u64, Result<Vec<&'a str>, String>);
 
 impl<R: Read> Table<R> {
-    pub(super) fn open(source: Source<R>) -> Result<Self, Failed> {
-        let mut csv = Csv::open(source);
+    pub(super) fn open(input: Input<R>) -> Result<Self, Failed> {
+        let mut csv = Csv::open(input);
         let Some(record) = csv.next()? else {
             return Err(
                 Refused("expected a header, but the file has blank lines only; download it again".into()).into()
@@ -27,8 +32,8 @@ impl<R: Read> Table<R> {
         Ok(Self { header, csv, header_line, rows: 0, forgiving: false })
     }
 
-    /// Reports a first row with another number of fields as one bad row, as it does later ones. Otherwise the file is
-    /// refused: in a list where the header lacks a name, every value would be taken for its neighbour.
+    /// Accepts a first row with another number of fields as one invalid row. Without this the file is refused: when the
+    /// header lacks a name, every value would be read as the value of the column beside it.
     pub(super) fn forgiving(mut self) -> Self {
         self.forgiving = true;
         self

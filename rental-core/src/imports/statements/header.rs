@@ -1,6 +1,9 @@
-//! The header of a file: which column is which, however it is spelled.
+//! The header of a file. Case, spaces and underscores in the name of a column do not matter.
 
-use super::{Failed, Refused, csv::Record};
+use super::{
+    csv::Record,
+    failure::{Failed, Refused},
+};
 use crate::body::{did_you_mean, shorten};
 
 /// The names of a file's columns.
@@ -17,8 +20,12 @@ impl Header {
                 Refused(format!("expected a header in UTF-8, but line {} is not; {advice}", record.line)).into()
             );
         };
-        let names: Vec<String> = fields.iter().map(|name| shorten(name.trim())).collect();
-        Ok(Self { normal: names.iter().map(|name| normal(name)).collect(), names })
+        Ok(Self::of(fields.iter().map(|name| shorten(name.trim())).collect()))
+    }
+
+    /// A header with these names.
+    pub(super) fn of(names: Vec<String>) -> Self {
+        Self { normal: names.iter().map(|name| normal(name)).collect(), names }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -30,20 +37,26 @@ impl Header {
         self.names.get(at).map_or("", String::as_str)
     }
 
-    /// The place of a column; case, spaces and underscores in its name do not matter.
+    /// The number of a column, from 0.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let name = normal(name);
         self.normal.iter().position(|known| *known == name)
     }
 
-    /// A name that stands there twice, of those that are read.
-    pub(super) fn repeated(&self, places: &[usize]) -> Option<&str> {
+    /// A name that two columns have, among the columns that are read.
+    pub(super) fn repeated(&self, columns: &[usize]) -> Option<&str> {
         let twice = |at: &&usize| self.normal.iter().filter(|name| **name == self.normal[**at]).count() > 1;
-        places.iter().find(twice).map(|at| self.name(*at))
+        columns.iter().find(twice).map(|at| self.name(*at))
     }
 
-    /// `; did you mean X?` for a name that is missing.
-    pub(super) fn near(&self, name: &str) -> String {
+    /// The error for a file that has none of these columns, with the column that may be the first of them.
+    pub(super) fn lacks(&self, names: &[&str]) -> String {
+        let near = names.first().map_or_else(String::new, |name| self.near(name));
+        format!("there is no column `{}`{near}", names.join("` or `"))
+    }
+
+    /// `; is X it?` for a name that is missing.
+    fn near(&self, name: &str) -> String {
         let near = did_you_mean(&normal(name), self.normal.iter().map(String::as_str));
         let found = self.normal.iter().position(|known| near.contains(&format!("`{known}`")));
         found.map_or_else(String::new, |at| format!("; is `{}` it?", self.name(at)))
@@ -56,7 +69,7 @@ impl Header {
         columns.filter(move |(_, normal)| !known.contains(normal)).map(|(name, _)| name.as_str())
     }
 
-    /// The header as a sentence shows it.
+    /// The names for a message, at most 12.
     pub(super) fn shown(&self) -> String {
         let most = 12;
         let more = if self.names.len() > most { ", …" } else { "" };
@@ -64,7 +77,7 @@ impl Header {
     }
 }
 
-/// A name without what exports spell differently: `Plate ID`, `plate_id` and `PLATE  ID` are one.
+/// A name without the differences in spelling: `Plate ID`, `plate_id` and `PLATE  ID` are one name.
 pub(super) fn normal(name: &str) -> String {
     name.chars().filter(|c| !c.is_whitespace() && *c != '_').flat_map(char::to_lowercase).collect()
 }

@@ -1,11 +1,11 @@
-//! Records of a CSV file, one at a time, in memory that does not depend on the file.
+//! The records of a CSV file, one at a time, in memory of fixed size.
 //!
-//! `csv-core` parses into a slice that the caller owns, so the bound of a record is the length of that slice. The
-//! delimiter is the one that the header line has most of: comma, semicolon or TAB.
+//! `csv-core` parses into a slice of ours, so the length of that slice is the limit of a record. The delimiter is the
+//! character that the header line has most of: comma, semicolon or TAB.
 
 use super::{
-    Failed, Refused,
-    source::{MAX_RECORD, Source},
+    failure::{Failed, Refused},
+    input::{Input, MAX_RECORD},
 };
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::io::Read;
@@ -14,15 +14,15 @@ use std::io::Read;
 const MAX_COLUMNS: usize = 1_000;
 
 pub(super) struct Csv<R> {
-    source: Source<R>,
+    input: Input<R>,
     parser: Reader,
     text: Box<[u8]>,
     ends: Box<[usize]>,
 }
 
-/// The fields of one record, quotes taken off.
+/// The fields of one record, without their quotes.
 pub(super) struct Record<'a> {
-    /// The line in which it begins, from 1.
+    /// The line where it begins, from 1.
     pub(super) line: u64,
     text: &'a [u8],
     ends: &'a [usize],
@@ -43,26 +43,26 @@ impl<'a> Record<'a> {
 }
 
 impl<R: Read> Csv<R> {
-    pub(super) fn open(source: Source<R>) -> Self {
-        let parser = ReaderBuilder::new().delimiter(delimiter(source.head())).build();
+    pub(super) fn open(input: Input<R>) -> Self {
+        let parser = ReaderBuilder::new().delimiter(delimiter(input.head())).build();
         // One byte more: the parser calls a slice full that has no room left.
         let (text, ends) = (vec![0; MAX_RECORD + 1].into_boxed_slice(), vec![0; MAX_COLUMNS].into_boxed_slice());
-        Self { source, parser, text, ends }
+        Self { input, parser, text, ends }
     }
 
-    /// The next record; blank lines are none.
+    /// The next record. Blank lines are skipped.
     pub(super) fn next(&mut self) -> Result<Option<Record<'_>>, Failed> {
-        // The parser would skip them too, but then the line of the record would not be known.
-        if self.source.skip(|byte| matches!(byte, b'\r' | b'\n'))?.is_none() {
+        // The parser would skip blank lines too, but then the line of the record would be unknown.
+        if self.input.skip(|byte| matches!(byte, b'\r' | b'\n'))?.is_none() {
             return Ok(None);
         }
-        let line = self.source.line();
+        let line = self.input.line();
         let (mut length, mut count) = (0, 0);
         loop {
-            let input = self.source.next_bytes()?;
+            let bytes = self.input.next_bytes()?;
             let (result, taken, written, fields) =
-                self.parser.read_record(input, &mut self.text[length..], &mut self.ends[count..]);
-            self.source.consume(taken);
+                self.parser.read_record(bytes, &mut self.text[length..], &mut self.ends[count..]);
+            self.input.consume(taken);
             (length, count) = (length + written, count + fields);
             match result {
                 ReadRecordResult::InputEmpty => {}
@@ -89,7 +89,7 @@ impl<R: Read> Csv<R> {
     }
 }
 
-/// What separates the fields of the first line.
+/// The delimiter of the first line.
 fn delimiter(head: &[u8]) -> u8 {
     let head = head.trim_ascii_start();
     let line = head.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or(head);
@@ -101,6 +101,6 @@ fn delimiter(head: &[u8]) -> u8 {
             *count += usize::from(!quoted && byte == separator);
         }
     }
-    // Of equally many the first: a comma where there is none of any.
+    // `max_by_key` returns the last maximum, so a comma wins a tie.
     counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(separator, _)| *separator)
 }

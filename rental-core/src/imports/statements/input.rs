@@ -1,39 +1,44 @@
-//! Bytes of a file through one buffer of fixed size, and what a file is by its first bytes.
+//! The bytes of a file, through one buffer of fixed size. The first bytes tell files that are neither CSV nor JSON.
 
-use super::{Failed, Refused};
+use super::failure::{Failed, Refused};
 use std::io::{ErrorKind, Read};
 
-/// The most bytes of one record, whatever the file (a row with every field at its bound has a tenth of it).
+/// The most bytes of one record. A row with every field at its limit has a tenth of it.
 pub(super) const MAX_RECORD: usize = 64 * 1024;
-/// How much of a file is looked at to tell what it is.
+/// The bytes that are read to tell what a file is.
 const HEAD: usize = 8 * 1024;
 
-pub(super) struct Source<R> {
-    input: R,
+pub(super) struct Input<R> {
+    file: R,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The line that the next byte lies in, from 1. Lines end with LF, CR LF or CR, as records do.
+    /// The line of the next byte, from 1. Lines end with LF, CR LF or CR, as records do.
     line: u64,
     after_return: bool,
 }
 
-impl<R: Read> Source<R> {
-    /// Looks at the head of the file and leaves out its byte order mark.
-    pub(super) fn open(input: R) -> Result<Self, Failed> {
+impl<R: Read> Input<R> {
+    /// Checks the head of the file and skips its byte order mark.
+    pub(super) fn open(file: R) -> Result<Self, Failed> {
         let buffer = vec![0; MAX_RECORD].into_boxed_slice();
-        let mut source = Self { input, buffer, start: 0, end: 0, line: 1, after_return: false };
-        while source.end < HEAD && source.read_more()? {}
-        if let Some(reason) = foreign(source.head()) {
+        let mut input = Self { file, buffer, start: 0, end: 0, line: 1, after_return: false };
+        while input.end < HEAD && input.read_more()? {}
+        if let Some(reason) = foreign(input.head()) {
             return Err(Refused(reason).into());
         }
-        if source.head().starts_with(b"\xef\xbb\xbf") {
-            source.consume(3);
+        if input.head().starts_with(b"\xef\xbb\xbf") {
+            input.consume(3);
         }
-        Ok(source)
+        Ok(input)
     }
 
-    /// What was read of the file and not yet consumed; after [`Source::open`] its first 8 KiB or all of it.
+    /// Whether the file begins like a JSON array or object.
+    pub(super) fn is_json(&self) -> bool {
+        matches!(self.head().trim_ascii_start().first(), Some(b'[' | b'{'))
+    }
+
+    /// The bytes that were read and not yet consumed. After [`Input::open`] the first 8 KiB, or the whole file.
     pub(super) fn head(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -42,7 +47,7 @@ impl<R: Read> Source<R> {
         self.line
     }
 
-    /// The bytes that come next, at least one; none at the end of the file.
+    /// The next bytes. Empty only at the end of the file.
     pub(super) fn next_bytes(&mut self) -> Result<&[u8], Failed> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -60,7 +65,7 @@ impl<R: Read> Source<R> {
         self.start += taken.len();
     }
 
-    /// Passes over bytes for which `skipped` holds; gives the first other one.
+    /// Skips bytes for which `skipped` holds and returns the first other one, which is not consumed.
     pub(super) fn skip(&mut self, skipped: fn(u8) -> bool) -> Result<Option<u8>, Failed> {
         loop {
             let bytes = self.next_bytes()?;
@@ -77,7 +82,7 @@ impl<R: Read> Source<R> {
     /// Appends to the buffer; `false` at the end of the file.
     fn read_more(&mut self) -> Result<bool, Failed> {
         loop {
-            match self.input.read(&mut self.buffer[self.end..]) {
+            match self.file.read(&mut self.buffer[self.end..]) {
                 Ok(count) => {
                     self.end += count;
                     return Ok(count > 0);
@@ -89,7 +94,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// Why a file with this head is neither CSV nor JSON, and what to do about it.
+/// The error for a file with this head, if it is neither CSV nor JSON.
 fn foreign(head: &[u8]) -> Option<String> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let tag = String::from_utf8_lossy(&text[..text.len().min(16)]).to_lowercase();
