@@ -87,8 +87,8 @@ fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         let page = String::from_utf8(page).map_err(|_| Failure::Unreadable("the page is not UTF-8".into()))?;
         return print(&page);
     };
-    let mut partial = Partial::beside(to)?;
-    partial.file.write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
+    let partial = Partial::beside(to)?;
+    partial.file().write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
     partial.publish(to, replace)?;
     let object = serde_json::json!({"object": "page", "id": id, "file": to, "bytes": page.len()});
     session.out.object(&object.to_string())

@@ -89,7 +89,7 @@ fn export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return receive(answer, &mut io::stdout().lock(), Failure::stdout).map(drop);
     };
     let partial = Partial::beside(to)?;
-    let mut out = BufWriter::new(&partial.file);
+    let mut out = BufWriter::new(partial.file());
     let received = receive(answer, &mut out, |error| cannot_write(&partial.at, error))?;
     drop(out);
     partial.publish(to, replace)?;

@@ -48,7 +48,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let query = vec![("pace".to_owned(), text(matches, "pace").to_owned())];
     let answer = session.api.stream(&Request::get(Access::Operator, &["backup"]).with_query(query))?;
     let partial = Partial::beside(to)?;
-    let copy = partial.file.try_clone().map_err(|error| cannot_write(&partial.at, error))?;
+    let copy = partial.file().try_clone().map_err(|error| cannot_write(&partial.at, error))?;
     let mut tee = Tee { from: BufReader::new(answer), to: BufWriter::new(copy), failed: None };
     let received = receive(&mut tee);
     let Tee { to: out, failed, .. } = tee;
