@@ -66,7 +66,7 @@ pub(crate) fn cannot_write(path: &Path, error: io::Error) -> Failure {
 /// A file of that name is there.
 pub(crate) fn in_the_way(path: &Path) -> Failure {
     Failure::InTheWay {
-        problem: format!("{} is there already", path.display()),
-        hint: "choose another name, or replace it with --force",
+        problem: format!("{} exists; nothing was written", path.display()),
+        hint: "choose another name, or use --force to replace the file",
     }
 }

@@ -107,5 +107,5 @@ fn a_table_is_as_wide_as_the_terminal_allows() {
     }
     let names = |shown: &str| shown.lines().next().unwrap().split("  ").filter(|name| !name.is_empty()).count();
     assert!(names(&narrow) < names(&wide), "{narrow}\n{wide}");
-    assert!(narrow.contains("a wider terminal"), "{narrow}");
+    assert!(narrow.contains("the terminal is too narrow"), "{narrow}");
 }
