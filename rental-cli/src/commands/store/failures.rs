@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) fn failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
         StoreError::Corrupt(_) | StoreError::Damaged(_) => {
-            ("damaged", "`rental-cli store check` says what; restore a backup with `rental-cli store restore`")
+            ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
         }
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
             ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
@@ -35,7 +35,7 @@ pub(super) fn unfit(file: &Path, error: ArchiveError) -> Failure {
         other => Failure::Unsuccessful {
             kind: "backup",
             problem: format!("{}: {other}", file.display()),
-            hint: "use another backup; nothing was made of this one",
+            hint: "use another backup; no store was created",
         },
     }
 }

@@ -52,10 +52,10 @@ impl Place {
         match url.split_once(':') {
             Some(("redb", path)) if !path.is_empty() => Ok(Self::File(PathBuf::from(path))),
             Some(("postgres" | "postgresql", _)) => {
-                let address = Address::parse(url).map_err(|why| format!("is no URL of a database: {why}"))?;
+                let address = Address::parse(url).map_err(|why| format!("is not a valid database URL: {why}"))?;
                 Ok(Self::Database(Box::new(address)))
             }
-            _ => Err("is no store: use redb:PATH or postgres://USER@HOST:PORT/DATABASE".into()),
+            _ => Err("is not a store; use redb:PATH or postgres://USER@HOST:PORT/DATABASE".into()),
         }
     }
 
@@ -116,8 +116,8 @@ impl Place {
                     RestoreError::Archive(error) => unfit(file, error),
                     RestoreError::Version(version) => other_version(file, version),
                     RestoreError::Exists => Failure::InTheWay {
-                        problem: format!("{} is there already", path.display()),
-                        hint: "this makes a new store; choose another path, or move that file away",
+                        problem: format!("{} exists; nothing was written", path.display()),
+                        hint: "choose another path, or move the file away",
                     },
                     RestoreError::Store(error) => failure(error),
                 })
@@ -132,8 +132,8 @@ impl Place {
                         LoadError::Archive(error) => unfit(file, error),
                         LoadError::Version(version) => other_version(file, version),
                         LoadError::NotEmpty => Failure::InTheWay {
-                            problem: format!("there are rows in {address} already"),
-                            hint: "this makes a new store; choose an empty database, or drop its schema `rental`",
+                            problem: format!("{address} already contains rows; nothing was written"),
+                            hint: "choose an empty database, or drop the schema `rental`",
                         },
                         LoadError::Store(error) => database(error),
                     })
@@ -147,16 +147,16 @@ fn other_version(file: &Path, version: u64) -> Failure {
     Failure::Unsuccessful {
         kind: "version",
         problem: format!(
-            "{} holds a store of schema version {version}, this program knows {OLDEST_VERSION} to {SCHEMA_VERSION}",
+            "{} has schema version {version}, but this rental-cli supports versions {OLDEST_VERSION} to {SCHEMA_VERSION}; nothing was written",
             file.display()
         ),
-        hint: "use the version of rental-cli that belongs to the server that wrote it",
+        hint: "use the rental-cli of the server that wrote it",
     }
 }
 
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let made = Builder::new_current_thread().enable_all().build();
-    made.map_err(|error| Failure::Io { doing: "begin to speak with the database".into(), error })
+    made.map_err(|error| Failure::Io { doing: "connect to the database".into(), error })
 }
 
 async fn connect(address: &Address) -> Result<Postgres, Failure> {
