@@ -24,4 +24,5 @@ mod process;
 mod routes;
 mod status;
 mod tenants;
+mod versions;
 mod webhooks;
