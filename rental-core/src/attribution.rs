@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     resources::{
         parse,
-        rental::{self, OPEN, Rental},
+        rental::{self, OPEN, Rental, RentalStatus},
         vehicle::{self, Vehicle},
     },
     spec::IndexPrefix,
@@ -253,12 +253,12 @@ fn weigh(rental: &Rental, when: When, occasion: Occasion) -> Option<Candidate> {
     let moment = Moment::new(when, zone)?;
     let start = rental.start_date?;
     let end = rental.end_date;
-    let (standing, reason) = match rental.status.as_str() {
-        "ACTIVE" | "COMPLETED" | "APPROVED" => {
+    let (standing, reason) = match rental.status {
+        RentalStatus::Active | RentalStatus::Completed | RentalStatus::Approved => {
             let planned = start <= moment.day && end.is_none_or(|end| moment.day <= end);
             standing(rental, (start, end), planned, moment, occasion)?
         }
-        _ => return None,
+        RentalStatus::New | RentalStatus::Cancelled => return None,
     };
     let handed_over = rental.activated_at.is_some_and(|at| moment.after(at, zone) == Some(true));
     Some(Candidate { rental: rental.id, customer: rental.customer_id, reason, standing, handed_over })
@@ -291,15 +291,17 @@ fn standing(
         _ => {}
     }
     if planned {
-        return Some(match rental.status.as_str() {
-            "APPROVED" => (Standing::Possible, format!("Approved for {days}, but never marked as handed over.")),
+        return Some(match rental.status {
+            RentalStatus::Approved => {
+                (Standing::Possible, format!("Approved for {days}, but never marked as handed over."))
+            }
             _ if handed_over == Some(Some(true)) && still_out == Some(Some(true)) => {
                 (Standing::Certain, format!("Handed over before and given back after it, within {days}."))
             }
             _ => (Standing::Likely, format!("Had the vehicle {days}.")),
         });
     }
-    if handed_over == Some(Some(false)) || rental.status == "APPROVED" {
+    if handed_over == Some(Some(false)) || rental.status == RentalStatus::Approved {
         return None;
     }
     if moment.day < start {
@@ -307,8 +309,8 @@ fn standing(
         return early.then(|| (Standing::Possible, format!("Planned {days}, but handed over earlier.")));
     }
     let day_after = end.is_some_and(|end| moment.day.day_number() == end.day_number() + 1);
-    match (rental.status.as_str(), still_out) {
-        ("ACTIVE", _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
+    match (rental.status, still_out) {
+        (RentalStatus::Active, _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
         (_, Some(Some(true) | None)) => Some((Standing::Possible, format!("Planned {days}, but given back later."))),
         _ if day_after && occasion == Occasion::Violation => {
             Some((Standing::Possible, format!("Given back within a day before; planned {days}.")))

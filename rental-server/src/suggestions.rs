@@ -15,7 +15,7 @@ use rental_core::{
     operation::{self, Edge, Intent, Prepared, Preparing},
     page::{self, ListQuery},
     resources::{Resource, organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
-    spec::ResourceSpec,
+    spec::{Attribution, ResourceSpec},
     store::{Batch, Record, Span, Store},
     value::{Date, Timestamp},
 };
@@ -53,7 +53,7 @@ impl Chargeable for Toll {
 
     fn attach(&mut self, customer: Uuid, rental: Uuid) {
         (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
+        self.attribution = Some(Attribution::Automatic);
     }
 }
 
@@ -75,7 +75,7 @@ impl Chargeable for Violation {
 
     fn attach(&mut self, customer: Uuid, rental: Uuid) {
         (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
+        self.attribution = Some(Attribution::Automatic);
     }
 }
 

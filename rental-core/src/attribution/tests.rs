@@ -26,7 +26,7 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
         delivery_location: None,
         final_price: Some(Money::default()),
         currency: Currency::parse("USD").unwrap(),
-        status: status.into(),
+        status: serde_json::from_value(status.into()).unwrap(),
         damage_at_return: false,
         activated_at: activated.map(at),
         completed_at: completed.map(at),

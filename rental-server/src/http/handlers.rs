@@ -23,7 +23,7 @@ use rental_core::{
     error::{Error, KeyProblem},
     operation::{self, Create, Update},
     page::{self, ListQuery},
-    resources::{Collection, organization::Organization},
+    resources::{Collection, invoice::Settlement, organization::Organization},
     store::{Record, Revision, Store},
 };
 use uuid::Uuid;
@@ -147,7 +147,7 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
             let settle = Settle {
                 organization: &organization,
                 id: found.id,
-                void: found.endpoint.action == Action::VoidInvoice,
+                how: if found.endpoint.action == Action::VoidInvoice { Settlement::Void } else { Settlement::Paid },
             };
             write(app, &organization, call, &bytes, &settle).await
         }

@@ -19,7 +19,7 @@ use rental_core::{
     operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     page,
     resources::{
-        delivery::{self, Delivery},
+        delivery::{self, Delivery, DeliveryStatus},
         organization::{Organization, SYSTEM},
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -488,7 +488,7 @@ impl Recover<'_> {
         let known = store.scan(&Span::newest_first(&prefix), 100).await?;
         for record in known {
             let delivery: Delivery = parse(&record.key, &record.value)?;
-            if delivery.status != "failed" {
+            if delivery.status != DeliveryStatus::Failed {
                 return Ok(true);
             }
         }
