@@ -22,7 +22,7 @@ use crate::{
     error::{Error, FieldCode},
     event::{self, EventType},
     resources::organization::Organization,
-    spec::{IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
+    spec::{Attribution, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
     store::{Key, Record},
     value::Timestamp,
 };
@@ -292,21 +292,25 @@ pub fn unattached_look_up() -> IndexPrefix {
     UNATTACHED.of(&[])
 }
 
-fn unattached(customer: Option<Uuid>, attribution: Option<&str>) -> Vec<IndexPrefix> {
+fn unattached(customer: Option<Uuid>, attribution: Option<Attribution>) -> Vec<IndexPrefix> {
     if customer.is_none() && attribution.is_none() { vec![unattached_look_up()] } else { Vec::new() }
 }
 
 /// The attribution of a toll or violation after a request that may have set its customer.
-fn chosen(attribution: Option<String>, before: Option<Uuid>, after: Option<Uuid>) -> Option<String> {
-    if before == after { attribution } else { Some("manual".to_owned()) }
+fn chosen(attribution: Option<Attribution>, before: Option<Uuid>, after: Option<Uuid>) -> Option<Attribution> {
+    if before == after { attribution } else { Some(Attribution::Manual) }
 }
 
 /// Whether a toll or violation can have come to its customer in this way.
-fn check_attribution(customer: Option<Uuid>, attribution: Option<&str>, rental: Option<Uuid>) -> Result<(), Error> {
+fn check_attribution(
+    customer: Option<Uuid>,
+    attribution: Option<Attribution>,
+    rental: Option<Uuid>,
+) -> Result<(), Error> {
     match (customer, attribution, rental) {
-        (None, None | Some("manual"), None)
-        | (Some(_), Some("manual"), None)
-        | (Some(_), Some("automatic"), Some(_)) => Ok(()),
+        (None, None | Some(Attribution::Manual), None)
+        | (Some(_), Some(Attribution::Manual), None)
+        | (Some(_), Some(Attribution::Automatic), Some(_)) => Ok(()),
         _ => Err(Error::field(
             "attribution",
             FieldCode::Invalid,
@@ -452,7 +456,7 @@ mod tests {
         rental.id = Uuid::from_u128(9);
         let prefix = |number: u8| [&[b'i'][..], organization.as_bytes(), &[rental::SPEC.tag, number]].concat();
         let (status, customer) = (&b"\0\x08APPROVED"[..], [&[0, 16], &rental.customer_id.as_bytes()[..]].concat());
-        rental.status = "APPROVED".into();
+        rental.status = rental::RentalStatus::Approved;
         let found: Vec<Vec<u8>> = effects::of(&rental)
             .entries
             .iter()
