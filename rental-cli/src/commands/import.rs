@@ -3,11 +3,10 @@
 use crate::{
     client::{
         access::Access,
-        api::Request,
+        request::Request,
         upload::{self, Source},
     },
-    command_tree::with_examples,
-    commands::{collection, session::Session},
+    commands::{collection, group::with_examples, session::Session},
     config::private_file,
     failure::Failure,
     output::record::Record,

@@ -1,19 +1,20 @@
 //! `tolls`: tolls, attached to the customer who pays.
 
-use super::{Group, import, suggestions};
 use crate::{
     client::access::Access,
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection},
+        group::{Group, with_examples},
+        import,
         session::Session,
+        suggestions,
     },
     failure::Failure,
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::toll::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "tolls", command, run };
+pub(crate) const GROUP: Group = Group { name: "tolls", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 

@@ -1,19 +1,20 @@
 //! `violations`: violations, attached to the customer who pays.
 
-use super::{Group, import, suggestions};
 use crate::{
     client::access::Access,
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection},
+        group::{Group, with_examples},
+        import,
         session::Session,
+        suggestions,
     },
     failure::Failure,
 };
 use clap::{ArgMatches, Command};
 use rental_core::resources::violation::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "violations", command, run };
+pub(crate) const GROUP: Group = Group { name: "violations", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 

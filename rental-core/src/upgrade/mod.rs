@@ -37,6 +37,7 @@ use crate::{
     store::{SCHEMA_VERSION, StoreError, Versioned, key, versioned},
 };
 use sha2::{Digest, Sha256};
+use std::task::Poll;
 
 /// One step: from the version before to this one.
 struct Version {
@@ -127,4 +128,17 @@ fn is_lifted(from: u64, spec: &ResourceSpec) -> bool {
 /// The resource of a tag in keys.
 fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
     resources::specs().find(|spec| spec.tag == tag)
+}
+
+/// Lets other tasks of the thread run: reads of an embedded engine never wait.
+async fn others_first() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -1,8 +1,12 @@
 //! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
 
+<<<<<<< HEAD
 use super::{CACHE_BYTES, failure, unfit, upgrade};
+=======
+use super::failures::{failure, unfit};
+>>>>>>> main
 use crate::{
-    config::{private_file, settings},
+    config::{environment, private_file},
     edge,
     failure::Failure,
     output::progress::Progress,
@@ -21,6 +25,8 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+/// Memory for pages while a store is open here.
+pub(super) const CACHE_BYTES: usize = 256 << 20;
 /// The longest single wait for a database.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -181,10 +187,10 @@ fn settings_of(address: &Address) -> Result<(Address, Option<String>, Settings),
 
 /// From where libpq takes it: a variable, or a file.
 fn password(address: &Address) -> Result<Option<String>, Failure> {
-    if let Some(password) = settings::set("PGPASSWORD") {
+    if let Some(password) = environment::set("PGPASSWORD") {
         return Ok(password.into_string().ok());
     }
-    let Some(path) = settings::set("PGPASSFILE") else { return Ok(None) };
+    let Some(path) = environment::set("PGPASSFILE") else { return Ok(None) };
     let read = private_file::read(Path::new(&path));
     let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
     Ok(address.password_in(&text))
