@@ -11,6 +11,10 @@
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
 
+/// The version of the API that this program speaks (spec, Versioning): the `Service-Version` of responses, and the
+/// `api_version` of events and webhook endpoints made by it.
+pub const API_VERSION: &str = "2026-05-05";
+
 pub mod access;
 pub mod attribution;
 pub mod body;

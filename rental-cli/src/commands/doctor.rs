@@ -19,6 +19,7 @@ use crate::{
     text::printable,
 };
 use clap::{ArgMatches, Command};
+use rental_core::API_VERSION;
 use reqwest::{
     Method,
     header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue},
@@ -27,7 +28,6 @@ use serde_json::json;
 use std::{net::IpAddr, path::Path, time::UNIX_EPOCH};
 
 /// The date of the API's description that this client was written for (spec, Versioning 2).
-const API_VERSION: &str = "2026-05-05";
 /// A difference of clocks from which receivers of webhooks refuse them (spec, Signature verification 4).
 const SKEW_FATAL_MS: u64 = 300_000;
 /// A difference that is no accident of measuring: the `Date` header has whole seconds.

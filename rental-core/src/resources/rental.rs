@@ -11,7 +11,7 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
         filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, Date, Money, Timestamp},
+    value::{Currency, Date, Money, Timestamp, Zone},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -91,6 +91,12 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "null",
         )
         .optional(),
+        field(
+            "time_zone",
+            Kind::TimeZone,
+            "Where its days begin and end: the organization's time zone when the rental was created.",
+            "\"America/New_York\"",
+        ),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -130,6 +136,7 @@ pub struct Rental {
     pub damage_at_return: bool,
     pub activated_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
+    pub time_zone: Zone,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }

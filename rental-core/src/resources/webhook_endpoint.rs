@@ -51,6 +51,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "Failed attempts since the last success; 20 disable it.",
             "0",
         ),
+        field("api_version", Kind::Text(255), "The version of the API when it was created.", "\"2026-05-05\""),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -74,6 +75,7 @@ pub struct WebhookEndpoint {
     pub disabled_reason: Option<String>,
     pub disabled_at: Option<Timestamp>,
     pub failures_in_a_row: Option<u32>,
+    pub api_version: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }

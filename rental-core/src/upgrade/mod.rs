@@ -19,6 +19,7 @@
 //! and use nothing of the present resources.
 
 mod derive;
+mod description;
 mod marker;
 mod members;
 mod survey;
@@ -26,6 +27,7 @@ mod sweep;
 mod version_3;
 mod walk;
 
+pub use description::describe;
 pub use marker::{Marker, Phase};
 pub use members::Members;
 pub use survey::{Survey, survey};
@@ -100,6 +102,7 @@ pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
 /// A name for the steps from a version to the present one: other steps have another name.
 fn steps(from: u64) -> String {
     let mut hash = Sha256::new();
+    hash.update(description::PRESENT);
     for version in VERSIONS.iter().filter(|version| version.number > from) {
         hash.update(version.number.to_be_bytes());
         for lift in version.lifts {

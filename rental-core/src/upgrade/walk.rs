@@ -238,6 +238,7 @@ impl<'s> Upgrade<'s> {
         } else {
             batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
         }
+        self.pending.clear();
         self.in_flight.push_back(self.store.commit(batch));
         self.revision += 1;
         // In a sweep, and at the end, the next batch has to see this one.

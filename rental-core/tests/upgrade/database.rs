@@ -95,6 +95,7 @@ fn an_old_server_stops_with_a_clear_line() {
         told(old.snapshot().await.err().expect("it is refused"));
         same(&everything(&new).await, &rows, "nothing of the old server came after the fence");
         while upgrade.step().await.unwrap() != Step::Done {}
+        drop(upgrade);
         assert_eq!(new.version().await, Ok(SCHEMA_VERSION));
         assert_eq!(new.get(&[key.clone()]).await.unwrap()[0].as_ref().unwrap().value, "before");
         new.ready().await.expect("the new server serves");

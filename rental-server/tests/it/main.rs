@@ -25,4 +25,5 @@ mod process;
 mod routes;
 mod status;
 mod tenants;
+mod versions;
 mod webhooks;
