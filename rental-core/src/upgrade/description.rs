@@ -52,7 +52,7 @@ mod tests {
     use std::{collections::BTreeMap, fs, path::PathBuf};
 
     /// Files of versions that programs in use have written: they never change.
-    const RELEASED: &[(u64, &str)] = &[(2, "V2HASH")];
+    const RELEASED: &[(u64, &str)] = &[(2, "3c9873a09ad62c3dad9f7a0ff2fde673662dff226fc0598b3263cc773006169a")];
 
     fn file(version: u64) -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("schema/v{version}.json"))
@@ -69,8 +69,10 @@ mod tests {
         if std::env::var_os("RENTAL_WRITE_SCHEMA").is_some() {
             fs::write(file(SCHEMA_VERSION), &text).unwrap();
         }
+        // Compared as values: whether members keep their order depends on what else is built.
+        let present: Value = serde_json::from_str(PRESENT).unwrap();
         assert!(
-            PRESENT == text,
+            present == describe(),
             "fields, indexes, kinds of rows or event types changed: stores that are in use would not have the change. Make \
              a new schema version with a step in src/upgrade/, then write its file with RENTAL_WRITE_SCHEMA=1"
         );
@@ -82,7 +84,11 @@ mod tests {
             assert_eq!(hex::encode(Sha256::digest(fs::read(file(*version)).unwrap())), *hash, "schema/v{version}.json");
         }
         let versions: Vec<u64> = RELEASED.iter().map(|(version, _)| *version).collect();
-        assert_eq!(versions, (2..SCHEMA_VERSION).collect::<Vec<_>>(), "every version before the present one is released");
+        assert_eq!(
+            versions,
+            (2..SCHEMA_VERSION).collect::<Vec<_>>(),
+            "every version before the present one is released"
+        );
     }
 
     /// What a number, tag or name means, by where it stands.
@@ -92,7 +98,8 @@ mod tests {
         for resource in list(&schema["resources"]) {
             found.insert(format!("tag {}", resource["tag"]), resource["object"].to_string());
             for field in list(&resource["fields"]) {
-                found.insert(format!("field {}.{}", resource["object"], field["name"]), field["kind"]["is"].to_string());
+                found
+                    .insert(format!("field {}.{}", resource["object"], field["name"]), field["kind"]["is"].to_string());
             }
             for index in list(&resource["indexes"]).iter().chain(&list(&resource["look_ups"])) {
                 let what = json!([index["fields"], index["ordered_by"], index["name"]]);
