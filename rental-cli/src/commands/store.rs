@@ -6,6 +6,7 @@ mod copy;
 mod failures;
 mod place;
 mod upgrade;
+mod upgrading;
 
 use crate::{
     commands::{

@@ -1,6 +1,6 @@
 //! What an upgrade will have to read, counted before it begins. Nothing is changed.
 
-use super::UpgradeError;
+use super::{UpgradeError, others_first};
 use crate::store::{Span, Store, key, key_of};
 
 /// Rows that are read at a time.
@@ -43,6 +43,7 @@ pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -
         let page = store.scan(&span, PAGE).await?;
         let Some(last) = page.last() else { return Ok(found) };
         span.from = key::next(key_of(last));
+        others_first().await;
         for row in &page {
             found.rows += 1;
             found.records += u64::from(key_of(row).as_bytes().first() == Some(&b'r'));

@@ -1,7 +1,7 @@
 //! Removes derived rows of an organization that none of its records has.
 
 use super::{
-    Phase, Upgrade, UpgradeError, derive, spec_of_tag,
+    Phase, Upgrade, UpgradeError, derive, others_first, spec_of_tag,
     walk::{Work, owner, parts},
 };
 use crate::{
@@ -56,6 +56,7 @@ impl Upgrade<'_> {
                 let page = self.store.scan(&span, PAGE).await?;
                 let Some(last) = page.last() else { break };
                 span.from = key::next(key_of(last));
+                others_first().await;
                 for row in &page {
                     *counted.entry(derive::group(key_of(row))).or_default() += 1;
                 }

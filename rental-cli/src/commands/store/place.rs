@@ -1,8 +1,8 @@
 //! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
 
 use super::{
-    failures::{failure, unfit},
-    upgrade,
+    failures::{failure, is_older, unfit},
+    upgrading,
 };
 use crate::{
     config::{environment, private_file},
@@ -109,7 +109,7 @@ impl Place {
         let mut progress = Progress::count(None, "rows written and read back");
         match self {
             Self::File(path) => {
-                let mut upgrade = |path: &Path| upgrade::file(path);
+                let mut upgrade = |path: &Path| upgrading::file(path, CACHE_BYTES);
                 let made =
                     redb::restore_and_upgrade(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows), &mut upgrade);
                 made.map(|made| made.archive).map_err(|error| match error {
@@ -126,7 +126,7 @@ impl Place {
                 let runtime = runtime()?;
                 runtime.block_on(async {
                     let store = connect(address).await?;
-                    let made = store.load(archive, &mut |rows| progress.at(rows), upgrade::database).await;
+                    let made = store.load(archive, &mut |rows| progress.at(rows), upgrading::database).await;
                     store.close().await;
                     made.map_err(|error| match error {
                         LoadError::Archive(error) => unfit(file, error),
@@ -196,9 +196,7 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
 }
 
 pub(super) fn database(error: StoreError) -> Failure {
-    if let StoreError::Unavailable(text) = &error
-        && text.contains(upgrade::COMMAND)
-    {
+    if is_older(&error) {
         return failure(error);
     }
     let problem = match error {
