@@ -26,6 +26,7 @@ pub mod integrity;
 pub mod operation;
 pub mod page;
 pub mod resources;
+pub mod rows;
 pub mod spec;
 pub mod store;
 pub mod transfer;

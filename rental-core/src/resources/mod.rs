@@ -216,6 +216,12 @@ pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
     specs().find(|spec| spec.object == object)
 }
 
+/// The description of the resource with this tag in keys.
+#[must_use]
+pub fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+    specs().find(|spec| spec.tag == tag)
+}
+
 /// The descriptions of all resources, the public ones first.
 pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
     let others = [

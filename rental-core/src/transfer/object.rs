@@ -8,6 +8,7 @@ use crate::{
         Facts, Outcome, Portable, customer::Customer, invoice::Invoice, lead::Lead, organization::Organization,
         rental::Rental, toll::Toll, vehicle::Vehicle, violation::Violation,
     },
+    rows,
     spec::ResourceSpec,
     value::{Currency, Timestamp},
 };
@@ -117,7 +118,7 @@ pub(super) fn sentence(error: Error) -> String {
         | Error::Conflict(why)
         | Error::VehicleUnavailable { message: why, .. }
         | Error::Internal(why) => why,
-        Error::Damaged(row) => row.to_string(),
+        Error::Damaged(row) => rows::damage_in_words(&row),
         other => format!("{other:?}"),
     }
 }

@@ -176,7 +176,7 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
 fn database(error: StoreError) -> Failure {
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
-        StoreError::Damaged(row) => row.to_string(),
+        StoreError::Damaged(row) => rental_core::rows::damage_in_words(&row),
         other => other.to_string(),
     };
     Failure::Unsuccessful {
