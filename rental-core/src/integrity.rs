@@ -11,19 +11,13 @@ use crate::{
     idempotency::Memo,
     operation,
     resources::{
-        self, Resource,
-        api_key::{self, ApiKey},
-        audit_entry::AuditEntry,
-        customer::Customer,
+        self, Resource, api_key,
         delivery::{self, Delivery},
         invoice::{self, Invoice},
-        lead::Lead,
-        organization::{self, Organization, SYSTEM},
-        parse,
+        organization::{self, SYSTEM},
+        parse, registry,
         rental::{self, Rental},
-        toll::Toll,
-        vehicle::{self, Vehicle},
-        violation::Violation,
+        vehicle,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::{Marker, Row, damage_in_words, in_words, key},
@@ -98,26 +92,9 @@ pub fn expected_keys(
 /// What a record means beside itself; on the way it is parsed as what it should be. Its identity was claimed when it was
 /// made and may differ by now: amounts are corrected.
 fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
-    fn of<T: Resource>(place: &Key, json: &[u8]) -> Result<Effects, Error> {
-        parse::<T>(place, json).map(|object| object.effects())
-    }
-    match spec.object {
-        "vehicle" => of::<Vehicle>(place, json),
-        "customer" => of::<Customer>(place, json),
-        "rental" => of::<Rental>(place, json),
-        "invoice" => of::<Invoice>(place, json),
-        "toll" => of::<Toll>(place, json),
-        "violation" => of::<Violation>(place, json),
-        "lead" => of::<Lead>(place, json),
-        "organization" => of::<Organization>(place, json),
-        "api_key" => of::<ApiKey>(place, json),
-        "webhook_endpoint" => of::<WebhookEndpoint>(place, json),
-        "delivery" => of::<Delivery>(place, json),
-        "audit_entry" => of::<AuditEntry>(place, json),
-        // Events have no struct: they are kept as they are sent.
-        "event" => Ok(Effects::default()),
-        other => Err(Error::Internal(format!("no audit knows a {other}"))),
-    }
+    let resource = registry::of_tag(spec.tag);
+    let resource = resource.ok_or_else(|| Error::Internal(format!("no registry has a {}", spec.object)))?;
+    (resource.effects)(place, json)
 }
 
 /// How a key leads to its record.
