@@ -62,6 +62,7 @@ pub mod operation;
 pub mod page;
 pub mod platform;
 pub mod resources;
+pub mod rows;
 pub mod spec;
 pub mod store;
 pub mod transfer;

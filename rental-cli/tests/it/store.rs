@@ -3,8 +3,9 @@
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
 use rental_core::{
     store::{
-        Batch, Key, Prior, Store, Write,
+        Batch, Prior, Store, Write,
         archive::Writer,
+        key,
         redb::{Redb, SCHEMA_VERSION},
     },
     value::Timestamp,
@@ -23,7 +24,7 @@ const CACHE: usize = 1 << 20;
 fn store(path: &Path, rows: u32) {
     let store = Redb::open(path, CACHE).unwrap();
     let put = |n: u32| {
-        let key = Key::from_bytes(&[b"n".as_slice(), &[0; 16], &n.to_be_bytes()].concat());
+        let key = key::counter(uuid::Uuid::nil(), &format!("{n:08}"));
         Write::Put(key, 1, vec![n as u8; 600].into(), Prior::Any)
     };
     let batch = Batch { checks: Vec::new(), writes: (0..rows).map(put).collect() };

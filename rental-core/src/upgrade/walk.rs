@@ -305,7 +305,7 @@ impl<'s> Upgrade<'s> {
     /// The records that are not done.
     fn span(&self) -> Span {
         let first = Key::from_bytes(b"r");
-        let from = self.marker.after().map_or_else(|| first.clone(), |after| key::next(&after));
+        let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
         Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
     }
 

@@ -11,7 +11,7 @@ use crate::{
         reply::{Problem, Reply},
     },
 };
-use rental_core::{error::Error, resources::organization::Organization, transfer};
+use rental_core::{error::Error, resources::organization::Organization, rows::error_in_words, transfer};
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
 use warp::http::header;
@@ -38,7 +38,8 @@ fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> i
     let mut lines = 1;
     for span in transfer::spans(organization) {
         for row in moment.rows(&span).map_err(io::Error::other)? {
-            out.write_all(&transfer::line(&row.map_err(io::Error::other)?.value))?;
+            let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
+            out.write_all(&transfer::line(&row.value))?;
             lines += 1;
         }
     }

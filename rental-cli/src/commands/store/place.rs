@@ -201,7 +201,7 @@ pub(super) fn database(error: StoreError) -> Failure {
     }
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
-        StoreError::Damaged(row) => row.to_string(),
+        StoreError::Damaged(row) => rental_core::rows::damage_in_words(&row),
         other => other.to_string(),
     };
     Failure::Unsuccessful {
