@@ -5,8 +5,7 @@
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (what an object means beside itself),
 //! [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
 //! [`attribution`] (who had the car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of
-//! other systems as objects), [`transfer`] (all objects of an organization as lines,
-//! and back).
+//! other systems as objects, and the export of an organization).
 //!
 //! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
@@ -27,7 +26,6 @@ pub mod page;
 pub mod resources;
 pub mod spec;
 pub mod store;
-pub mod transfer;
 pub mod value;
 pub mod views;
 pub mod webhook;

@@ -11,7 +11,11 @@ use crate::{
         reply::{Problem, Reply},
     },
 };
-use rental_core::{error::Error, resources::organization::Organization, transfer};
+use rental_core::{
+    error::Error,
+    imports::organization::{end_line, line, spans},
+    resources::organization::Organization,
+};
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
 use warp::http::header;
@@ -35,13 +39,13 @@ pub(crate) async fn start(app: &App, call: &Call, organization: &Organization) -
 
 fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
     let mut lines = 0;
-    for span in transfer::spans(organization) {
+    for span in spans(organization) {
         for row in moment.rows(&span).map_err(io::Error::other)? {
-            out.write_all(&transfer::line(&row.map_err(io::Error::other)?.value))?;
+            out.write_all(&line(&row.map_err(io::Error::other)?.value))?;
             lines += 1;
         }
     }
-    out.write_all(transfer::end_line(lines).as_bytes())?;
+    out.write_all(end_line(lines).as_bytes())?;
     out.flush()?;
     Ok(lines)
 }

@@ -1,17 +1,17 @@
-//! The way out and in: all objects of an organization as lines of JSON, and such lines as objects of an organization.
+//! The export of an organization as lines of JSON, and the import of such lines.
 //!
-//! A file begins with the organization, then come its objects, each after those that it names, and a last line that
-//! tells how many lines came before it, so that a file that was broken off is noticed. An object keeps its id and its
-//! times; its revision starts anew, and nothing is announced: it is no news that it exists. Whatever goes with it beside
-//! itself (holds, identities, what is billed, look-ups) is made again from what it says.
+//! The first line is the organization. The objects follow, each one after the objects that it names. The last line has
+//! the number of lines before it, so that a truncated file is noticed. An imported object keeps its id and its times. Its
+//! revision starts at 1, and it fires no event, because it is not new. Its derived rows (holds, identities, billing
+//! markers, look-ups) are made again from its fields.
 
-mod arrivals;
 mod file;
-mod layered;
+mod importer;
 mod object;
+mod overlay;
 
-pub use arrivals::{Arrivals, CHUNK};
 pub use file::{Inspection, Lines, inspect};
+pub use importer::{CHUNK, Importer};
 
 use crate::{
     resources::{
@@ -25,14 +25,14 @@ use crate::{
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// The resources in the order of a file: what an object names comes before it.
+/// The resources in the order of a file. An object names objects of earlier resources only.
 pub const ORDER: [&ResourceSpec; 7] =
     [&vehicle::SPEC, &customer::SPEC, &rental::SPEC, &toll::SPEC, &violation::SPEC, &invoice::SPEC, &lead::SPEC];
 
-/// What the last line calls itself.
+/// The `object` of the last line.
 pub const END: &str = "export_end";
 
-/// Where the lines of a file lie in the store, one span after the other, oldest first.
+/// The spans of the store whose records are the lines of an export, in their order. Each span begins with the oldest.
 #[must_use]
 pub fn spans(organization: Uuid) -> Vec<Span> {
     let all = |prefix: Key| Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
@@ -40,8 +40,8 @@ pub fn spans(organization: Uuid) -> Vec<Span> {
     std::iter::once(own).chain(ORDER.iter().map(|spec| all(key::records(organization, spec)))).collect()
 }
 
-/// The line of a record: the bytes of a GET. Line breaks can only stand between the tokens of what a client sent as any
-/// JSON, where they mean nothing: they become spaces.
+/// The line of a record: the bytes of a GET. A line break can only be between the tokens of a client's own JSON, where it
+/// means nothing. It becomes a space.
 #[must_use]
 pub fn line(value: &Bytes) -> Vec<u8> {
     let mut line: Vec<u8> = value.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
@@ -49,7 +49,7 @@ pub fn line(value: &Bytes) -> Vec<u8> {
     line
 }
 
-/// The last line, after so many others.
+/// The last line of a file with this many lines before it.
 #[must_use]
 pub fn end_line(lines: u64) -> String {
     format!("{{\"object\":\"{END}\",\"objects\":{lines}}}\n")
