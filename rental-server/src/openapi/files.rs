@@ -2,10 +2,12 @@
 
 use crate::openapi::numbers;
 use rental_core::{
-    imports::statements::{DEFAULT_ISSUER, KINDS, Kind, Parameter},
+    imports::{
+        organization::end_line,
+        statements::{DEFAULT_ISSUER, KINDS, Kind, Parameter},
+    },
     resources::{customer, organization},
     spec::ResourceSpec,
-    transfer,
 };
 use serde_json::{Value, json};
 
@@ -99,7 +101,7 @@ fn lines_example() -> String {
         .iter()
         .map(|object| format!("{object}\n"))
         .collect::<String>()
-        + &transfer::end_line(2)
+        + &end_line(2)
 }
 
 /// The row of a kind's example as a JSON object.
