@@ -17,7 +17,7 @@ pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
         order: "",
-        rooms: &[&["body", "effects", "holds", "page", "resources", "webhook"]],
+        rooms: &[&["body", "effects", "holds", "resources", "webhook"], &["spec", "store"]],
         files: &[
             &["body", "body::lines"],
             &[
@@ -37,8 +37,19 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::violation",
                 "resources::webhook_endpoint",
             ],
-            &["store::postgres", "store::postgres::dump", "store::postgres::reader"],
-            &["store::redb", "store::redb::file", "store::redb::snapshot"],
+            &["import::layout", "import::mapping"],
+            &["import::profile", "import::toll", "import::violation"],
+            &["intake", "intake::tolls"],
+            &["spec", "spec::index", "store::key"],
+            &[
+                "store::postgres",
+                "store::postgres::dump",
+                "store::postgres::reader",
+                "store::postgres::turn",
+                "store::postgres::version",
+                "store::postgres::writer",
+            ],
+            &["store::redb", "store::redb::file", "store::redb::snapshot", "store::redb::version"],
         ],
     },
     Known {
@@ -59,6 +70,7 @@ pub(super) const CRATES: &[Known] = &[
             "routes",
             "status",
             "suggestions",
+            "upgrade",
             "webhook",
         ]],
         files: &[
@@ -71,6 +83,7 @@ pub(super) const CRATES: &[Known] = &[
                 "http::call",
                 "http::reply",
                 "http::server",
+                "http::upgrading",
                 "http::write",
                 "invoices",
                 "keys",
@@ -79,8 +92,10 @@ pub(super) const CRATES: &[Known] = &[
                 "openapi::files",
                 "openapi::parts",
                 "openapi::schema",
+                "openapi::webhooks",
                 "routes",
                 "status",
+                "upgrade",
                 "webhook",
                 "webhook::backlog",
                 "webhook::cluster",
@@ -90,6 +105,7 @@ pub(super) const CRATES: &[Known] = &[
                 "webhook::send",
             ],
             &["http::handlers", "http::keyed"],
+            &["http::run_to_end", "http::serve"],
         ],
     },
     Known {
