@@ -1,34 +1,28 @@
 //! The server: flags in, HTTP out. Everything that decides anything is in `rental-core`.
 
-mod app;
+mod access;
 mod audit;
 mod config;
-mod confirm;
 mod demo;
-mod docs_page;
 mod edge;
 mod engine;
-mod gate;
+mod fleet_api;
 mod http;
-mod imports;
-mod invoice_page;
-mod invoices;
-mod keys;
-mod limiter;
 mod metrics;
-mod openapi;
+mod objects;
+mod operator;
+mod reference;
 mod routes;
 mod secrets;
-mod status;
-mod suggestions;
-mod webhook;
+mod state;
+mod webhooks;
 
 use crate::{
-    app::{App, Limits},
+    access::limiter::Limit,
     config::{Config, LogFormat, LogLevel, StoreUrl},
     engine::{Engine, OPENING},
-    limiter::Limit,
-    webhook::Hooks,
+    state::{App, Limits},
+    webhooks::Hooks,
 };
 use clap::Parser;
 use rental_core::idempotency;
@@ -125,7 +119,7 @@ async fn run(config: &Config) -> Result<(), String> {
         request_timeout: config.request_timeout,
         rate: config.rate_limit.map(Limit::new),
     };
-    let settings = webhook::Settings {
+    let settings = webhooks::Settings {
         allow_private: config.webhook_allow_private,
         schedule: config.webhook_retry_schedule.clone(),
         timeout: config.webhook_timeout,
@@ -203,7 +197,7 @@ async fn chores(app: Arc<App>) {
         }
         // Old events and deliveries once an hour: 30 days are not a matter of seconds.
         if rounds.is_multiple_of(180)
-            && let Err(error) = webhook::retention::sweep(&app, edge::now()).await
+            && let Err(error) = webhooks::retention::sweep(&app, edge::now()).await
         {
             tracing::warn!(?error, "cannot remove old events and deliveries");
         }

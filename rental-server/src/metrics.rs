@@ -1,6 +1,6 @@
 //! What `/metrics` shows, in the Prometheus text format.
 
-use crate::{routes::Routes, webhook::backlog::Backlog};
+use crate::{routes::Routes, webhooks::backlog::Backlog};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},

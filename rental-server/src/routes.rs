@@ -3,6 +3,7 @@
 //! The seven resources come from [`rental_core::resources::API`], which reads like the specification; the operator's
 //! rows and the few open pages stand here. The OpenAPI document is made from the same rows.
 
+use crate::http::Method;
 use crate::http::reply::Problem;
 use rental_core::{
     event,
@@ -12,7 +13,6 @@ use rental_core::{
     },
 };
 use std::{collections::HashMap, ops::Range};
-use warp::http::Method;
 
 /// Who may call an endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

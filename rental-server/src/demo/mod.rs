@@ -3,9 +3,10 @@
 mod data;
 
 use crate::{
-    app::App,
     edge::{self, Moment},
-    keys, routes,
+    operator::api_keys,
+    routes,
+    state::App,
 };
 use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHICLES, VIOLATIONS};
 use futures_util::future::join_all;
@@ -46,7 +47,7 @@ impl Place {
 pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), String> {
     let explain = |error: Error| format!("cannot make the sample data: {error:?}");
     let (organization, write_key) = seed(app).await.map_err(explain)?;
-    let read_key = keys::issue(app, &organization, "read", "Demo, read only").await.map_err(explain)?;
+    let read_key = api_keys::issue(app, &organization, "read", "Demo, read only").await.map_err(explain)?;
     let mut out = std::io::stdout().lock();
     let _ = writeln!(
         out,
@@ -75,9 +76,10 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Organization::system();
     let made =
         make_documented(app, &system, operator("organization")?, &json!({"name": "Sunrise Rentals (demo)"})).await?;
-    let organization = crate::gate::organization(app.store(), text(&made, "id")).await?;
-    let key = keys::issue(app, &organization, "read_write", "Demo").await?;
-    keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?).await?;
+    let organization = crate::access::gate::organization(app.store(), text(&made, "id")).await?;
+    let key = api_keys::issue(app, &organization, "read_write", "Demo").await?;
+    api_keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?)
+        .await?;
     let today = today();
     let vehicles = all(app, &organization, "vehicle", (0..VEHICLES.len()).map(vehicle).collect()).await?;
     let customers = all(app, &organization, "customer", (0..200).map(customer).collect()).await?;
@@ -194,7 +196,7 @@ async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<V
 }
 
 async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
-    perform(app, organization, &crate::invoices::Settle { organization, id, void }).await
+    perform(app, organization, &crate::operator::invoices::Settle { organization, id, void }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {

@@ -3,10 +3,12 @@
 //! The status goes out with the first line. So it is written only when nothing can be refused any more; what fails after
 //! that is told in the last line, as the error object of any other answer.
 
-use crate::http::{
-    backup::hand_over,
-    call::Call,
-    reply::{Problem, Reply, Streamed, render},
+use crate::{
+    http::{
+        call::Call,
+        reply::{Problem, Reply, Streamed, render},
+    },
+    operator::backup::hand_over,
 };
 use bytes::Bytes;
 use std::{

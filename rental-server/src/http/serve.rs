@@ -4,14 +4,14 @@
 //! another route. Order of checks: `docs/decisions.md`, "Errors".
 
 use crate::{
-    app::App,
     http::{
         call::{BodyStream, Call},
-        handlers::{self, Handled},
         reply::{self, Problem, Reply},
         run_to_end::RunToEnd,
     },
+    objects::{self, Handled},
     routes::Place,
+    state::App,
 };
 use bytes::Buf;
 use rental_core::error::Error;
@@ -76,7 +76,7 @@ async fn in_time<B: BodyStream + 'static>(app: &Arc<App>, place: Place, call: &A
 async fn handle<B: BodyStream>(app: &App, place: &Place, call: &Call, body: B) -> Handled {
     let mut body = pin!(body);
     let found = app.routes.at(place, call.path());
-    let outcome = catch_panic(handlers::handle(app, &found, call, body.as_mut())).await;
+    let outcome = catch_panic(objects::handle(app, &found, call, body.as_mut())).await;
     if call.has_unread_body() {
         skip_arrived(app, call, body).await;
     }

@@ -3,8 +3,8 @@
 //! warp is the filter layer under it; its own server has no header time-out, no connection limit and no drain deadline.
 
 use crate::{
-    app::App,
     http::{call::Call, closing::ClosesGently, reply::Held, serve, traffic::Traffic},
+    state::App,
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;

@@ -1,0 +1,219 @@
+//! The operator issues, rotates and revokes API keys. The key itself leaves here once and is stored nowhere.
+
+use crate::{
+    edge,
+    http::{
+        call::Call,
+        reply::{Problem, Reply},
+    },
+    objects::write::write,
+    routes,
+    state::App,
+};
+use rental_core::{
+    access,
+    error::{Error, FieldCode},
+    operation::{self, Create, Edge, Intent, Prepared, Preparing},
+    resources::{
+        Resource,
+        api_key::{self, ApiKey},
+        organization::Organization,
+        parse,
+    },
+    store::{Batch, Check, Store, Write, key},
+    value::Timestamp,
+};
+use serde::Deserialize;
+
+/// The longest overlap of a rotation, and the one that applies when none is given, in seconds.
+const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
+const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
+
+/// A key that was just made.
+struct Fresh {
+    text: String,
+    hash: [u8; 32],
+}
+
+impl Fresh {
+    fn new() -> Self {
+        loop {
+            let text = access::key_text(&edge::secret_bytes());
+            // Always: the text was made to have a hash.
+            if let Some(hash) = access::key_hash(&text) {
+                return Self { text, hash };
+            }
+        }
+    }
+
+    /// Its beginning and end, to tell keys apart.
+    fn hint(&self) -> String {
+        format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..])
+    }
+}
+
+/// POST /admin/v1/api_keys.
+pub(crate) async fn create(app: &App, call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let fresh = Fresh::new();
+    let intent = Issue { fresh: &fresh, body };
+    let reply = write(app, &Organization::system(), call, body, &intent).await?;
+    Ok(reply.showing_once("key", &fresh.text))
+}
+
+/// A new key for `organization`, without a request.
+pub(crate) async fn issue(app: &App, organization: &Organization, scope: &str, name: &str) -> Result<String, Error> {
+    issue_at(app, organization, scope, name, &edge::Moment::new()).await
+}
+
+/// The same at a moment, and with an id, of one's own.
+pub(crate) async fn issue_at(
+    app: &App,
+    organization: &Organization,
+    scope: &str,
+    name: &str,
+    edge: &dyn Edge,
+) -> Result<String, Error> {
+    let fresh = Fresh::new();
+    let body = serde_json::json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
+    let intent = Issue { fresh: &fresh, body: body.as_bytes() };
+    let render = |_: &Error| (500, bytes::Bytes::new());
+    operation::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
+    Ok(fresh.text)
+}
+
+/// POST /admin/v1/api_keys/{id}/revoke. Revoking twice is the same as once.
+pub(crate) async fn revoke(app: &App, call: &Call, id: &str, body: &[u8]) -> Result<Reply, Problem> {
+    if !body.is_empty() {
+        serde_json::from_slice::<Nothing>(body)
+            .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
+    }
+    let reply = write(app, &Organization::system(), call, body, &Revoke { id }).await?;
+    app.gate.forget();
+    Ok(reply)
+}
+
+/// POST /admin/v1/api_keys/{id}/rotate: a new key with the same rights; the old one works until the overlap ends.
+pub(crate) async fn rotate(app: &App, call: &Call, id: &str, body: &[u8]) -> Result<Reply, Problem> {
+    let asked: Rotation = if body.is_empty() { Rotation::default() } else { rotation(body)? };
+    let seconds = asked.overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS);
+    if !(0..=MAX_OVERLAP_SECS).contains(&seconds) {
+        return Err(
+            Error::field("overlap_seconds", FieldCode::Invalid, "must be a whole number from 0 to 2592000").into()
+        );
+    }
+    let fresh = Fresh::new();
+    let reply = write(app, &Organization::system(), call, body, &Rotate { fresh: &fresh, id, seconds }).await?;
+    app.gate.forget();
+    Ok(reply.showing_once("key", &fresh.text))
+}
+
+fn rotation(body: &[u8]) -> Result<Rotation, Error> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::Malformed(format!("The body takes `overlap_seconds` alone: {error}.")))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rotation {
+    overlap_seconds: Option<i64>,
+}
+
+struct Issue<'a> {
+    fresh: &'a Fresh,
+    body: &'a [u8],
+}
+
+impl Intent for Issue<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let collection = routes::operator("api_key").ok_or_else(|| Error::Internal("no keys".into()))?;
+            let given = [("hint", format!("\"{}\"", self.fresh.hint()))];
+            let (system, body) = (Organization::system(), self.body);
+            let create = Create { collection, organization: &system, body, given: &given };
+            let mut prepared = create.prepare(store, edge).await?;
+            let made: ApiKey =
+                serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
+            let entry = access::entry(&self.fresh.hash, made.id);
+            prepared.batch.insert(key::access(&self.fresh.hash), entry);
+            Ok(prepared)
+        })
+    }
+}
+
+struct Revoke<'a> {
+    id: &'a str,
+}
+
+impl Intent for Revoke<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let system = Organization::system();
+            let before = operation::get(store, system.id, &api_key::SPEC, self.id).await?;
+            let now = edge.now();
+            let rule = |key: &mut ApiKey| {
+                if key.revoked_at.is_none() {
+                    key.revoked_at = Some(now);
+                    key.touch(now);
+                }
+                Ok(Vec::new())
+            };
+            operation::edit(store, edge, &system, before, rule).await
+        })
+    }
+}
+
+struct Rotate<'a> {
+    fresh: &'a Fresh,
+    id: &'a str,
+    seconds: i64,
+}
+
+impl Rotate<'_> {
+    /// The new key, and the old one with its end.
+    fn decide(&self, mut old: ApiKey, edge: &dyn Edge) -> Result<(ApiKey, ApiKey), Error> {
+        let now = edge.now();
+        if old.revoked_at.is_some() || old.expires_at.is_some_and(|expiry| expiry <= now) {
+            return Err(Error::Conflict("This key no longer works, so it cannot be rotated. Create a new one.".into()));
+        }
+        let id = edge.new_id();
+        let new = ApiKey {
+            id,
+            hint: Some(self.fresh.hint()),
+            last_used_at: None,
+            created_at: now,
+            updated_at: now,
+            ..old.clone()
+        };
+        let end: Timestamp = now.plus_millis(self.seconds * 1000);
+        old.expires_at = Some(old.expires_at.map_or(end, |expiry| expiry.min(end)));
+        old.touch(now);
+        Ok((new, old))
+    }
+}
+
+impl Intent for Rotate<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let system = Organization::system();
+            let before = operation::get(store, system.id, &api_key::SPEC, self.id).await?;
+            let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
+            let bytes = |key: &ApiKey| serde_json::to_vec(key).map_err(|error| Error::Internal(error.to_string()));
+            let body: bytes::Bytes = bytes(&new)?.into();
+            let mut batch = Batch::default();
+            batch.replace(before.key, before.revision, bytes(&old)?.into());
+            batch.insert(key::record(system.id, &api_key::SPEC, new.id), body.clone());
+            let value = |field: &str| (field == "organization_id").then(|| new.organization_id.to_string());
+            for entry in rental_core::page::index_entries(system.id, &api_key::SPEC, new.id, value) {
+                batch.writes.push(Write::Put(entry, 0, bytes::Bytes::new()));
+            }
+            let place = key::access(&self.fresh.hash);
+            batch.checks.push(Check::Absent(place.clone()));
+            batch.writes.push(Write::Put(place, 1, access::entry(&self.fresh.hash, new.id)));
+            Ok(Prepared { batch, body, revision: 1 })
+        })
+    }
+}

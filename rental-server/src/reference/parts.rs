@@ -1,0 +1,223 @@
+//! What operations of the document share: parameters, headers, answers to problems, and the introduction.
+
+use crate::{
+    http::reply::CATALOGUE,
+    reference::{numbers, schema},
+    routes::{Action, Endpoint},
+};
+use rental_core::spec::{FilterSpec, ResourceSpec};
+use serde_json::{Map, Value, json};
+
+pub(super) const INTRODUCTION: &str = "\
+Every request carries `Authorization: Bearer <API_KEY>`. A key belongs to one organization and sees nothing of any other.
+
+**Amounts** are exact decimal numbers in `currency`, with at most as many decimals as that currency has. **Times** are \
+RFC 3339 in UTC, **dates** are `YYYY-MM-DD`, **ids** are opaque strings. Fields that are not set are `null`, so an \
+object always has the same shape.
+
+**Lists** are newest first. Pass `next_cursor` as `starting_after` for the next page; a cursor stays valid whatever \
+happens to the objects.
+
+**Retries** are safe with an `Idempotency-Key` on POST and PATCH: the first answer is kept for 24 hours and given again \
+with `Idempotent-Replayed: true`.
+
+**Lost updates** are avoided with `If-Match` and the `ETag` of the revision that you read.
+
+**Errors** have a `type`, a `code` for programs, a `message` for people, and every bad field in `errors`. Quote the \
+`request_id` when you ask for help.";
+
+pub(super) fn security_schemes() -> Value {
+    json!({
+        "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key of the organization, `rk_live_…`."},
+        "adminToken": {"type": "http", "scheme": "bearer", "description": "The operator's admin token."},
+    })
+}
+
+pub(super) fn parameters() -> Value {
+    let query = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
+    let header = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "required": false, "description": description, "schema": schema});
+    let time = json!({"type": "string", "format": "date-time"});
+    let etag = json!({"type": "string"});
+    json!({
+        "Limit": query("limit", "Objects on a page.", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
+        "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string", "format": "uuid"})),
+        "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
+        "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
+        "IdempotencyKey": header("Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
+        "IfMatch": header("If-Match", "Refuse with 412 unless the object still has this `ETag`.", etag.clone()),
+        "IfNoneMatch": header("If-None-Match", "Answer 304 without a body if the object still has this `ETag`.", etag),
+    })
+}
+
+/// An id in the path.
+pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
+    let example: Value = serde_json::from_str(example).unwrap_or(Value::Null);
+    json!({"name": name, "in": "path", "required": true, "description": format!("Id of the {}.", object.replace('_', " ")), "schema": {"type": "string"}, "example": example})
+}
+
+/// A filter of a list.
+pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
+    let field = spec.field(filter.field);
+    let schema = match field.map(|field| field.kind) {
+        Some(kind @ rental_core::spec::Kind::Word(_)) => schema::of_kind(kind, spec),
+        _ => json!({"type": "string", "minLength": 1, "maxLength": 255}),
+    };
+    let description = format!("Only those whose `{}` is exactly this.", filter.field);
+    json!({"name": filter.param, "in": "query", "required": false, "description": description, "schema": schema})
+}
+
+pub(super) fn headers() -> Value {
+    let text = |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    json!({
+        "RequestId": text("Names this request in our logs."),
+        "ServiceVersion": text("The date of the API's description."),
+        "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
+        "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
+        "RetryAfter": {"description": "Seconds after which to try again.", "schema": numbers::at_least(1)},
+        "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
+        "RateLimitPolicy": text("The rate limit that applies."),
+        "Allow": text("The methods that the path takes."),
+        "WwwAuthenticate": text("How to authenticate."),
+        "Accept": text("The media type that is taken."),
+    })
+}
+
+fn header(name: &str) -> Value {
+    json!({"$ref": format!("#/components/headers/{name}")})
+}
+
+fn common_headers() -> Value {
+    json!({"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion"), "RateLimit": header("RateLimit"), "RateLimit-Policy": header("RateLimitPolicy")})
+}
+
+/// The 200 of an operation.
+pub(super) fn success(schema: &str, tagged: bool, writes: bool, example: Value) -> Value {
+    let mut headers = common_headers();
+    if tagged {
+        headers["ETag"] = header("ETag");
+    }
+    if writes {
+        headers["Idempotent-Replayed"] = header("IdempotentReplayed");
+    }
+    let mut content = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}});
+    if !example.is_null() {
+        content["example"] = example;
+    }
+    json!({"description": "Done.", "headers": headers, "content": {"application/json": content}})
+}
+
+/// One answer for each status, with an example for each code of the catalogue.
+pub(super) fn responses() -> Value {
+    let mut responses = Map::new();
+    let unchanged =
+        json!({"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion"), "ETag": header("ETag")});
+    responses.insert(
+        "NotModified".into(),
+        json!({"description": "The object still has this `ETag`.", "headers": unchanged}),
+    );
+    let mut statuses: Vec<u16> = CATALOGUE.iter().map(|row| row.0).collect();
+    statuses.dedup();
+    for status in statuses {
+        let rows: Vec<_> = CATALOGUE.iter().filter(|row| row.0 == status).collect();
+        let description = rows.iter().map(|row| format!("`{}`: {}", row.2, row.3)).collect::<Vec<_>>().join("\n\n");
+        let examples: Map<String, Value> =
+            rows.iter().map(|row| (row.2.to_owned(), json!({"value": example(row)}))).collect();
+        let mut headers = common_headers();
+        match status {
+            401 => headers["WWW-Authenticate"] = header("WwwAuthenticate"),
+            405 => headers["Allow"] = header("Allow"),
+            409 | 429 | 503 => headers["Retry-After"] = header("RetryAfter"),
+            415 => headers["Accept"] = header("Accept"),
+            _ => {}
+        }
+        let content = json!({"schema": {"$ref": "#/components/schemas/Error"}, "examples": examples});
+        responses.insert(
+            format!("Problem{status}"),
+            json!({"description": description, "headers": headers, "content": {"application/json": content}}),
+        );
+    }
+    Value::Object(responses)
+}
+
+fn example(row: &(u16, &str, &str, &str)) -> Value {
+    let (_, kind, code, message) = row;
+    json!({"error": {"type": kind, "code": code, "message": message, "request_id": "req_0190d0f27c3a7cc08000000000000000"}})
+}
+
+/// What operators ask of the running server.
+pub(super) fn status_operation() -> Value {
+    let example = json!({
+        "object": "status", "version": "0.1.0", "api_version": crate::API_VERSION, "time": "2026-05-05T09:30:00.000Z",
+        "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
+        "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
+    });
+    let mut responses = json!({"200": success("Status", false, false, example)});
+    for status in ["400", "401", "500", "503"] {
+        responses[status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+    }
+    json!({
+        "operationId": "getStatus",
+        "tags": ["Service"],
+        "summary": "Status of the server",
+        "description": "Version, clock, and room on the disk. Needs the admin token.",
+        "security": [{"adminToken": []}],
+        "responses": responses,
+    })
+}
+
+/// How much a long answer spares other requests.
+pub(super) fn pace() -> Value {
+    json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}})
+}
+
+/// The whole store as a stream.
+pub(super) fn backup() -> Value {
+    let mut headers = common_headers();
+    headers["Content-Disposition"] = json!({"description": "A name for the file.", "schema": {"type": "string"}});
+    let mut responses = json!({"200": {"description": "The archive. It ends with a SHA-256 of itself.", "headers": headers, "content": {"application/octet-stream": {}}}});
+    for status in ["400", "401", "409", "500", "503"] {
+        responses[status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+    }
+    json!({
+        "operationId": "getBackup",
+        "tags": ["Store"],
+        "summary": "Back up the store",
+        "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the admin token.",
+        "security": [{"adminToken": []}],
+        "parameters": [pace()],
+        "responses": responses,
+    })
+}
+
+/// Health, metrics and documents.
+pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
+    let (id, summary, media, schema) = match endpoint.action {
+        Action::Ready => ("getReadiness", "Whether the server can serve writes", "application/json", status("ready")),
+        Action::Metrics => (
+            "getMetrics",
+            "Metrics in the Prometheus text format",
+            "application/openmetrics-text",
+            json!({"type": "string"}),
+        ),
+        Action::OpenApi => {
+            ("getOpenApi", "This document", "application/json", json!({"type": "object", "additionalProperties": true}))
+        }
+        Action::Docs => ("getDocs", "This document as a page", "text/html", json!({"type": "string"})),
+        Action::DocsStyle => ("getDocsStyle", "The style sheet of that page", "text/css", json!({"type": "string"})),
+        _ => ("getHealth", "Whether the process is alive", "application/json", status("ok")),
+    };
+    let ok = json!({"description": "Done.", "headers": {"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion")}, "content": {media: {"schema": schema}}});
+    let mut responses = json!({
+        "200": ok,
+        "405": {"$ref": "#/components/responses/Problem405"},
+        "500": {"$ref": "#/components/responses/Problem500"},
+    });
+    if endpoint.action == Action::Ready {
+        responses["503"] = json!({"$ref": "#/components/responses/Problem503"});
+    }
+    json!({"operationId": id, "tags": ["Service"], "summary": summary, "description": format!("{summary}. No key is needed."), "security": [], "responses": responses})
+}
+
+fn status(word: &str) -> Value {
+    json!({"type": "object", "required": ["status"], "properties": {"status": {"type": "string", "const": word}}})
+}
