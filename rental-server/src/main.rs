@@ -5,14 +5,16 @@ mod audit;
 mod config;
 mod demo;
 mod edge;
+mod endpoint;
+mod endpoints;
 mod engine;
 mod fleet_api;
 mod http;
 mod metrics;
 mod objects;
+mod observability;
 mod operator;
 mod reference;
-mod routes;
 mod secrets;
 mod state;
 mod webhooks;
@@ -21,6 +23,7 @@ use crate::{
     access::limiter::Limit,
     config::{Config, LogFormat, LogLevel, StoreUrl},
     engine::{Engine, OPENING},
+    metrics::Metrics,
     state::{App, Limits},
     webhooks::Hooks,
 };
@@ -126,8 +129,10 @@ async fn run(config: &Config) -> Result<(), String> {
         brand: config.brand.clone(),
     };
     let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, url.path())?)?;
-    let app =
-        Arc::new(App::new(Arc::clone(&store), url.path().map(Path::to_owned), Arc::clone(&hooks), &token.text, limits));
+    let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
+    let described = (Metrics::new(names, &hooks.metrics), reference::documents(&endpoints::ENDPOINTS));
+    let path = url.path().map(Path::to_owned);
+    let app = Arc::new(App::new(Arc::clone(&store), path, Arc::clone(&hooks), &token.text, limits, described));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
         None => announce(&address.to_string(), token.path.as_deref()),
@@ -136,8 +141,9 @@ async fn run(config: &Config) -> Result<(), String> {
     let stop = stop_signal()?;
     let chores = tokio::spawn(chores(Arc::clone(&app)));
     let failed = Arc::clone(&store);
+    let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {
-        () = http::server::serve(listener, Arc::clone(&app), config.max_connections as usize, stop) => Ok(()),
+        () = http::server::serve(listener, server, config.max_connections as usize, stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
@@ -197,7 +203,7 @@ async fn chores(app: Arc<App>) {
         }
         // Old events and deliveries once an hour: 30 days are not a matter of seconds.
         if rounds.is_multiple_of(180)
-            && let Err(error) = webhooks::retention::sweep(&app, edge::now()).await
+            && let Err(error) = webhooks::retention::sweep(app.store(), edge::now()).await
         {
             tracing::warn!(?error, "cannot remove old events and deliveries");
         }

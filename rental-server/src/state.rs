@@ -1,8 +1,6 @@
-//! What every request can reach: the store, the table, the gate, and the limits.
+//! What every request can reach: the store, the gate, the documents, and the limits.
 
-use crate::{
-    access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, routes::Routes, webhooks::Hooks,
-};
+use crate::{access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, webhooks::Hooks};
 use bytes::Bytes;
 use rental_core::{error::Error, store::Store};
 use sha2::{Digest, Sha256};
@@ -27,12 +25,17 @@ pub(crate) struct Limits {
     pub(crate) rate: Option<Limit>,
 }
 
+/// The documents, as they are served.
+pub(crate) struct Documents {
+    pub(crate) openapi: Bytes,
+    pub(crate) page: Bytes,
+}
+
 /// The server's state, shared by all connections.
 pub(crate) struct App {
     pub(crate) store: Arc<Engine>,
     /// The data file, if it is one.
     pub(crate) store_path: Option<PathBuf>,
-    pub(crate) routes: Routes,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
@@ -42,8 +45,7 @@ pub(crate) struct App {
     pub(crate) draining: Arc<AtomicBool>,
     /// Set while a backup is made.
     pub(crate) backing_up: Arc<AtomicBool>,
-    pub(crate) openapi: Bytes,
-    pub(crate) docs: Bytes,
+    pub(crate) documents: Documents,
     /// Lets so many imports run at once.
     pub(crate) imports: Arc<Semaphore>,
     admin_token: [u8; 32],
@@ -58,18 +60,15 @@ impl App {
         hooks: Arc<Hooks>,
         admin_token: &str,
         limits: Limits,
+        (metrics, documents): (Metrics, Documents),
     ) -> Self {
-        let routes = Routes::new();
-        let openapi = crate::reference::document::document(&routes);
         Self {
             gate: Gate::new(store.is_shared()),
             store,
             store_path,
-            metrics: Metrics::new(&routes, &hooks.metrics),
+            metrics,
             hooks,
-            docs: crate::reference::docs_page::page(&routes).into(),
-            openapi: openapi.into(),
-            routes,
+            documents,
             limits,
             started: Instant::now(),
             draining: Arc::default(),

@@ -3,9 +3,10 @@
 mod data;
 
 use crate::{
+    access::gate,
     edge::{self, Moment},
-    operator::api_keys,
-    routes,
+    fleet_api,
+    operator::{api_keys, invoices::Settle, organizations::ORGANIZATIONS, records},
     state::App,
 };
 use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHICLES, VIOLATIONS};
@@ -74,9 +75,8 @@ Try it:
 
 async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Organization::system();
-    let made =
-        make_documented(app, &system, operator("organization")?, &json!({"name": "Sunrise Rentals (demo)"})).await?;
-    let organization = crate::access::gate::organization(app.store(), text(&made, "id")).await?;
+    let made = make_documented(app, &system, &ORGANIZATIONS, &json!({"name": "Sunrise Rentals (demo)"})).await?;
+    let organization = gate::organization(app.store(), text(&made, "id")).await?;
     let key = api_keys::issue(app, &organization, "read_write", "Demo").await?;
     api_keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?)
         .await?;
@@ -91,22 +91,18 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     }
     let ended: Vec<&Value> = rentals.iter().filter(|rental| rental["status"] == "COMPLETED").collect();
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
-    let bills = recorded(app, &organization, "invoice", bills).await?;
+    let bills = many(app, &organization, &records::INVOICES, bills).await?;
     for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
         settle(app, &organization, text(bill, "id"), at % 20 == 1).await?;
     }
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
-    recorded(app, &organization, "toll", tolls).await?;
+    many(app, &organization, &records::TOLLS, tolls).await?;
     let violations = (0..40).map(|n| violation(n, ended[(n * 13 + 5) % ended.len()], &vehicles)).collect();
-    recorded(app, &organization, "violation", violations).await?;
+    many(app, &organization, &records::VIOLATIONS, violations).await?;
     let lead =
         json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
     all(app, &organization, "lead", vec![lead]).await?;
     Ok((organization, key))
-}
-
-fn operator(object: &str) -> Result<&'static Collection, Error> {
-    routes::operator(object).ok_or_else(|| Error::Internal(format!("no {object}")))
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -114,17 +110,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 }
 
 async fn all(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
-    let collection = routes::public(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
-    many(app, organization, collection, bodies).await
-}
-
-async fn recorded(
-    app: &App,
-    organization: &Organization,
-    object: &str,
-    bodies: Vec<Value>,
-) -> Result<Vec<Value>, Error> {
-    let collection = routes::recorded(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
+    let collection = fleet_api::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
     many(app, organization, collection, bodies).await
 }
 
@@ -190,13 +176,13 @@ impl Edge for Documented {
 
 /// A vehicle that somebody drives is `rented`.
 async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<Value, Error> {
-    let collection = routes::public("vehicle").ok_or_else(|| Error::Internal("no vehicle".into()))?;
+    let collection = fleet_api::collection("vehicle").ok_or_else(|| Error::Internal("no vehicle".into()))?;
     let body = br#"{"status":"rented"}"#;
     perform(app, organization, &Update { collection, organization, id, body, expected: &|_| true }).await
 }
 
 async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
-    perform(app, organization, &crate::operator::invoices::Settle { organization, id, void }).await
+    perform(app, organization, &Settle { organization, id, void }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {

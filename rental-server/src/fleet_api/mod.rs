@@ -1,30 +1,77 @@
-//! Requests with an API key: who asks, whether they may, how often, and only then what for.
+//! `/v1`: the seven resources, for API keys. Who asks, whether they may, how often, and only then what for.
 
-use crate::http::HeaderName;
 use crate::{
-    access::Confirming,
-    access::gate::Pass,
-    access::limiter::{Limit, Verdict},
-    http::{
-        call::{BodyStream, Call},
-        reply::{Problem, Reply},
+    access::{
+        Confirming,
+        gate::Pass,
+        limiter::{Limit, Verdict},
     },
-    objects::{Handled, collection, create, get, list, presented, read, update},
-    routes::{Action, Found},
+    endpoint::{self, Endpoint, Read, Write, presented, read},
+    http::{
+        HeaderName,
+        call::{Body, Call},
+        reply::{Handled, Problem, Reply},
+    },
+    objects::{create, get, list, update},
     state::App,
 };
 use bytes::Bytes;
 use rental_core::{
     error::Error,
     operation::Edge,
-    resources::{Collection, organization::Organization},
+    resources::{API, Collection, organization::Organization},
     store::Store,
 };
 
+/// The public table (spec, Endpoints).
+static COLLECTIONS: [Collection; 7] = API;
+
+/// The collection of a public resource.
+pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
+    COLLECTIONS.iter().find(|row| row.spec.object == object)
+}
+
+/// Every operation of the public API.
+pub(crate) fn endpoints() -> Vec<Endpoint> {
+    COLLECTIONS.iter().flat_map(of).collect()
+}
+
+fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
+    let (all, one) = (format!("/v1/{}", row.spec.plural), format!("/v1/{}/{{id}}", row.spec.plural));
+    let list = row.list.then(|| endpoint::list(&all, row.spec).key_read(Read::List(row)));
+    let create = row.create.is_some().then(|| {
+        let create = endpoint::create(&all, row.spec);
+        let create = match row.spec.object {
+            "rental" => create.says("A rental in `APPROVED` or `ACTIVE` with both dates holds its vehicle for the nights from pickup to return: a second one is refused with 409."),
+            _ => create,
+        };
+        create.key_write(Write::Create(row))
+    });
+    let get = row.get.then(|| endpoint::retrieve(&one, row.spec).key_read(Read::Get(row)));
+    let update = row.update.is_some().then(|| {
+        let update = endpoint::update(&one, row.spec);
+        let update = match row.spec.object {
+            "rental" => update.says(
+                "Setting `status` to `COMPLETED` or `CANCELLED` sends the matching webhook and frees the vehicle.",
+            ),
+            "toll" | "violation" => update.says("Attaches it to the customer who pays. Nothing else can be changed."),
+            _ => update,
+        };
+        update.key_write(Write::Update(row))
+    });
+    [list, create, get, update].into_iter().flatten()
+}
+
+/// What a request with an API key asks for.
+#[derive(Clone, Copy)]
+pub(crate) enum Asked {
+    Read(Read),
+    Write(Write),
+}
+
 /// Serves a request that needs an API key.
-pub(crate) async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
-    let mut request =
-        Keyed { found, call, collection: collection(found)?, body: Some(body), read: Ok(Bytes::new()), verdict: None };
+pub(crate) async fn with_key(app: &App, call: &Call, (asked, id): (Asked, &str), body: Body<'_>) -> Handled {
+    let mut request = Keyed { call, asked, id, body: Some(body), read: Ok(Bytes::new()), verdict: None };
     let presented = presented(call)?;
     loop {
         let (pass, confirm) = app.gate.open(app.store(), presented, call.moment.now()).await?;
@@ -42,23 +89,22 @@ pub(crate) async fn with_key<B: BodyStream>(app: &App, found: &Found<'_, '_>, ca
 }
 
 /// A request with an API key, which may be handled more than once.
-struct Keyed<'r, B> {
-    found: &'r Found<'r, 'r>,
+struct Keyed<'r> {
     call: &'r Call,
-    collection: &'static Collection,
+    asked: Asked,
+    id: &'r str,
     /// The body, until it is read.
-    body: Option<B>,
+    body: Option<Body<'r>>,
     /// What the body came to once it was read.
     read: Result<Bytes, Problem>,
     /// What the rate limit says, once it was asked.
     verdict: Option<(Limit, Verdict)>,
 }
 
-impl<B: BodyStream> Keyed<'_, B> {
+impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
-        let writes = matches!(self.found.endpoint.action, Action::Create | Action::Update);
-        pass.principal.authorize(writes, call.moment.now())?;
+        pass.principal.authorize(matches!(self.asked, Asked::Write(_)), call.moment.now())?;
         if let (Some(limit), None) = (app.limits.rate, &self.verdict) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.verdict = Some((limit, limit.take(&pass.usage.bucket, nanos)));
@@ -68,11 +114,11 @@ impl<B: BodyStream> Keyed<'_, B> {
             return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), self.verdict));
         }
         let organization = &pass.principal.organization;
-        let handled = match self.found.endpoint.action {
-            Action::List => list(store, organization.id, self.collection, call).await,
-            Action::Get => get(store, organization.id, self.collection, self.found.id, call).await,
+        let handled = match self.asked {
+            Asked::Read(Read::List(collection)) => list(store, organization.id, collection.spec, call).await,
+            Asked::Read(Read::Get(collection)) => get(store, organization.id, collection.spec, self.id, call).await,
             // Boxed, so that the future of a read stays small.
-            _ => Box::pin(self.write(app, store, organization)).await,
+            Asked::Write(write) => Box::pin(self.write(write, app, store, organization)).await,
         };
         match self.verdict {
             None => handled,
@@ -83,15 +129,16 @@ impl<B: BodyStream> Keyed<'_, B> {
         }
     }
 
-    async fn write(&mut self, app: &App, store: &dyn Store, organization: &Organization) -> Handled {
-        if let Some(body) = self.body.take() {
-            self.read = read(app, self.call, body).await;
+    async fn write(&mut self, write: Write, app: &App, store: &dyn Store, organization: &Organization) -> Handled {
+        if let Some(mut body) = self.body.take() {
+            self.read = read(app, self.call, &mut body).await;
         }
         let bytes = self.read.clone()?;
-        let target = (store, organization, self.collection);
-        match self.found.endpoint.action {
-            Action::Create => create(app, target, self.call, &bytes).await,
-            _ => update(app, target, self.found.id, self.call, &bytes).await,
+        match write {
+            Write::Create(collection) => create(app, (store, organization, collection), self.call, &bytes).await,
+            Write::Update(collection) => {
+                update(app, (store, organization, collection), self.id, self.call, &bytes).await
+            }
         }
     }
 }

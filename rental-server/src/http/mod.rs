@@ -2,11 +2,13 @@
 
 pub(crate) mod call;
 mod closing;
+pub(crate) mod paths;
 pub(crate) mod progress;
 pub(crate) mod reply;
 mod run_to_end;
-mod serve;
+pub(crate) mod serve;
 pub(crate) mod server;
+pub(crate) mod streamed;
 mod traffic;
 
 /// The words of HTTP that handlers use.

@@ -3,12 +3,10 @@
 //! The status goes out with the first line. So it is written only when nothing can be refused any more; what fails after
 //! that is told in the last line, as the error object of any other answer.
 
-use crate::{
-    http::{
-        call::Call,
-        reply::{Problem, Reply, Streamed, render},
-    },
-    operator::backup::hand_over,
+use crate::http::{
+    call::Call,
+    reply::{Problem, Reply, Streamed, render},
+    streamed::hand_over,
 };
 use bytes::Bytes;
 use std::{

@@ -47,6 +47,9 @@ pub(crate) enum Problem {
     FileRefused(String),
 }
 
+/// How the handling of a request ends.
+pub(crate) type Handled = Result<Reply, Problem>;
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Core(error)

@@ -1,215 +1,46 @@
-//! What each row of the table does: read the body, call the core, shape the answer.
+//! The generic handlers of objects: list, get, create and update over any resource.
 
 pub(crate) mod write;
 
-use crate::http::{Method, header};
 use crate::{
-    access::gate,
-    fleet_api,
     http::{
-        call::{BodyStream, Call, read_body},
-        reply::{Problem, Reply, etag, lists},
+        call::Call,
+        header,
+        reply::{Handled, Reply, lists},
     },
-    objects::write::{write, write_to},
-    operator::api_keys,
-    operator::backup,
-    operator::export,
-    operator::imports::{self, Kind},
-    operator::invoices::{self, Settle},
-    operator::status,
-    operator::suggestions,
-    operator::webhook_endpoints,
-    routes::{Action, Found, Guard},
+    objects::write::write_to,
     state::App,
 };
-use bytes::Bytes;
 use rental_core::{
-    access::bearer,
-    error::{Error, KeyProblem},
     operation::{self, Create, Update},
     page::{self, ListQuery},
     resources::{Collection, organization::Organization},
+    spec::ResourceSpec,
     store::{Record, Revision, Store},
 };
 use uuid::Uuid;
 
-pub(crate) type Handled = Result<Reply, Problem>;
-
-/// Serves one matched request.
-pub(crate) async fn handle<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
-    match found.endpoint.guard {
-        Guard::Open => open_page(app, found.endpoint.action).await,
-        Guard::Key => fleet_api::with_key(app, found, call, body).await,
-        // Boxed, like every write: reads are the hot path, and a small future is a cheap one.
-        Guard::Admin => Box::pin(with_admin_token(app, found, call, body)).await,
-    }
-}
-
-async fn open_page(app: &App, action: Action) -> Handled {
-    let page = |body: Bytes, kind: &str| Ok(Reply::json(body).with(header::CONTENT_TYPE, kind));
-    match action {
-        Action::Ready => {
-            let draining = app.draining.load(std::sync::atomic::Ordering::Relaxed);
-            if draining {
-                return Err(Error::Unavailable("draining".into()).into());
-            }
-            app.store().ready().await.map_err(Error::from)?;
-            Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ready\"}")))
-        }
-        Action::Metrics => {
-            // A store that cannot be read shows in other metrics; the last count stays.
-            if let Ok(backlog) = app.hooks.backlog().await {
-                app.hooks.metrics.set_backlog(backlog);
-            }
-            page(
-                app.metrics.page(app.store.stats()).into(),
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            )
-        }
-        Action::OpenApi => Ok(Reply::json(app.openapi.clone())),
-        Action::Docs => Ok(Reply::page(app.docs.clone(), crate::reference::docs_page::POLICY)),
-        Action::DocsStyle => {
-            page(Bytes::from_static(crate::reference::docs_page::STYLE.as_bytes()), "text/css; charset=utf-8")
-        }
-        _ => Ok(Reply::json(Bytes::from_static(b"{\"status\":\"ok\"}"))),
-    }
-}
-
-pub(crate) fn presented(call: &Call) -> Result<&str, Error> {
-    let header = call.single(&header::AUTHORIZATION).ok().flatten();
-    header.and_then(bearer).ok_or(Error::Unauthenticated(KeyProblem::Missing))
-}
-
-async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
-    if !app.is_admin(presented(call)?) {
-        return Err(Problem::NotAdmin);
-    }
-    if found.endpoint.action == Action::Backup {
-        return backup::start(app, call).await;
-    }
-    if found.endpoint.action == Action::Status {
-        page::no_parameters(call.query())?;
-        return Ok(Reply::json(status::body(app).await?.into()));
-    }
-    let collection = collection(found)?;
-    if found.endpoint.method != Method::GET {
-        call.acting.set(crate::reference::document::operation_id(found.endpoint, collection.spec));
-    }
-    let system = Organization::system();
-    match (found.endpoint.action, collection.spec.object) {
-        (Action::List, "event" | "delivery") => {
-            let organization = gate::organization(app.store(), found.id).await?;
-            return list(app.store(), organization.id, collection, call).await;
-        }
-        (Action::Get, "event" | "delivery") => {
-            let organization = operation::owner_of(app.store(), collection.spec, found.id).await?;
-            return get(app.store(), organization.id, collection, found.id, call).await;
-        }
-        (_, "webhook_endpoint" | "event") if found.endpoint.method != Method::GET => {
-            return webhooks(app, found, call, body).await;
-        }
-        _ => {}
-    }
-    match found.endpoint.action {
-        Action::Import => {
-            let organization = gate::organization(app.store(), found.id).await?;
-            let kind = match collection.spec.object {
-                "toll" => Kind::Tolls,
-                "violation" => Kind::Violations,
-                _ => Kind::Objects,
-            };
-            imports::run(app, call, organization, kind, body).await
-        }
-        Action::Export => export::start(app, call, &gate::organization(app.store(), found.id).await?).await,
-        Action::Suggest => {
-            let organization = gate::organization(app.store(), found.id).await?;
-            suggestions::list(app, call, &organization, collection.spec).await
-        }
-        Action::Attach => {
-            let bytes = read(app, call, body).await?;
-            let organization = gate::organization(app.store(), found.id).await?;
-            suggestions::attach(app, call, &organization, collection.spec, &bytes).await
-        }
-        Action::PrintInvoice => invoices::print(app, call, found.id).await,
-        Action::List => list(app.store(), system.id, collection, call).await,
-        Action::Get => get(app.store(), system.id, collection, found.id, call).await,
-        Action::Create if found.endpoint.path.contains("{organization}") => {
-            let organization = gate::organization(app.store(), found.id).await?;
-            let bytes = read(app, call, body).await?;
-            create(app, (app.store(), &organization, collection), call, &bytes).await
-        }
-        Action::Create if collection.spec.object == "api_key" => {
-            api_keys::create(app, call, &read(app, call, body).await?).await
-        }
-        Action::Create => {
-            let bytes = read(app, call, body).await?;
-            create(app, (app.store(), &system, collection), call, &bytes).await
-        }
-        Action::RevokeKey => api_keys::revoke(app, call, found.id, &read(app, call, body).await?).await,
-        Action::RotateKey => api_keys::rotate(app, call, found.id, &read(app, call, body).await?).await,
-        Action::PayInvoice | Action::VoidInvoice => {
-            let bytes = read(app, call, body).await?;
-            let organization = operation::owner_of(app.store(), collection.spec, found.id).await?;
-            let settle = Settle {
-                organization: &organization,
-                id: found.id,
-                void: found.endpoint.action == Action::VoidInvoice,
-            };
-            write(app, &organization, call, &bytes, &settle).await
-        }
-        _ => {
-            let bytes = read(app, call, body).await?;
-            let reply = update(app, (app.store(), &system, collection), found.id, call, &bytes).await?;
-            app.gate.forget();
-            Ok(reply)
-        }
-    }
-}
-
-async fn webhooks<B: BodyStream>(app: &App, found: &Found<'_, '_>, call: &Call, body: B) -> Handled {
-    let bytes = read(app, call, body).await?;
-    let id = found.id;
-    match found.endpoint.action {
-        Action::Create => webhook_endpoints::create(app, call, &bytes).await,
-        Action::Update => webhook_endpoints::update(app, call, id, &bytes, &|revision| expects(call, revision)).await,
-        Action::Delete => webhook_endpoints::delete(app, call, id).await,
-        Action::RotateSecret => webhook_endpoints::rotate(app, call, id, &bytes).await,
-        Action::TestEndpoint => webhook_endpoints::test(app, id).await,
-        Action::Recover => webhook_endpoints::recover(app, call, id, &bytes).await,
-        Action::Resend => webhook_endpoints::resend(app, call, id, &bytes).await,
-        action => webhook_endpoints::switch(app, call, id, action == Action::Enable).await,
-    }
-}
-
 /// Whether `If-Match`, if it was sent, lists this revision.
-fn expects(call: &Call, revision: Revision) -> bool {
+pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
     lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true)
 }
 
-pub(crate) fn collection(found: &Found<'_, '_>) -> Result<&'static Collection, Problem> {
-    found.endpoint.collection.ok_or_else(|| Error::Internal(format!("{} has no resource", found.endpoint.path)).into())
+/// A page of a list.
+pub(crate) async fn list(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, call: &Call) -> Handled {
+    let query = ListQuery::parse(call.query(), spec)?;
+    Ok(Reply::json(operation::list(store, organization, spec, &query).await?))
 }
 
-pub(crate) async fn read<B: BodyStream>(app: &App, call: &Call, body: B) -> Result<Bytes, Problem> {
-    let bytes = read_body(call, body, app.limits.max_body).await?;
-    page::no_parameters(call.query())?;
-    Ok(bytes)
-}
-
-pub(crate) async fn list(store: &dyn Store, organization: Uuid, collection: &Collection, call: &Call) -> Handled {
-    let query = ListQuery::parse(call.query(), collection.spec)?;
-    Ok(Reply::json(operation::list(store, organization, collection.spec, &query).await?))
-}
-
+/// One object, or 304 when the client has its revision.
 pub(crate) async fn get(
     store: &dyn Store,
     organization: Uuid,
-    collection: &Collection,
+    spec: &'static ResourceSpec,
     id: &str,
     call: &Call,
 ) -> Handled {
     page::no_parameters(call.query())?;
-    let Record { revision, value, .. } = operation::get(store, organization, collection.spec, id).await?;
+    let Record { revision, value, .. } = operation::get(store, organization, spec, id).await?;
     if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
         return Ok(Reply::unchanged(revision));
     }
@@ -219,6 +50,7 @@ pub(crate) async fn get(
 /// Where objects are written: the store as the request sees it, whose, and which.
 pub(crate) type Target<'a> = (&'a dyn Store, &'a Organization, &'static Collection);
 
+/// A new object.
 pub(crate) async fn create(
     app: &App,
     (store, organization, collection): Target<'_>,
@@ -229,6 +61,7 @@ pub(crate) async fn create(
     write_to(store, app, organization, call, body, &intent).await
 }
 
+/// A changed object.
 pub(crate) async fn update(
     app: &App,
     (store, organization, collection): Target<'_>,

@@ -1,10 +1,11 @@
 //! How a write over HTTP ends: committed once for each idempotency key, with the answer that is kept.
 
-use crate::http::{HeaderName, header};
 use crate::{
     audit::Audited,
     http::{
+        HeaderName,
         call::Call,
+        header,
         reply::{Problem, Reply, etag, render},
     },
     state::App,

@@ -2,12 +2,11 @@
 
 use crate::{
     edge,
-    http::{
-        call::Call,
-        reply::{Problem, Reply},
-    },
+    endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, post},
+    http::reply::Handled,
     objects::write::write,
-    routes,
+    operator,
+    reference::parts,
     state::App,
 };
 use rental_core::{
@@ -15,8 +14,9 @@ use rental_core::{
     error::{Error, FieldCode},
     operation::{self, Create, Edge, Intent, Prepared, Preparing},
     resources::{
-        Resource,
+        Collection, Resource,
         api_key::{self, ApiKey},
+        of,
         organization::Organization,
         parse,
     },
@@ -24,10 +24,49 @@ use rental_core::{
     value::Timestamp,
 };
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 /// The longest overlap of a rotation, and the one that applies when none is given, in seconds.
 const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
+
+/// Keys are changed by actions, so there is no `update`.
+static API_KEYS: Collection = of::<ApiKey>().list().get().create().done();
+
+/// The resource's endpoints.
+pub(super) fn resource() -> Vec<Endpoint> {
+    let create = endpoint::create("/admin/v1/api_keys", &api_key::SPEC)
+        .says("The answer is the only one that shows the key.")
+        .replies("NewApiKey")
+        .example(Example::ObjectWithKey)
+        .defines("NewApiKey", schema())
+        .operator(|request| Box::pin(create(request)));
+    vec![operator::list(&API_KEYS), create, operator::retrieve(&API_KEYS)]
+}
+
+/// What else can be done to a key.
+pub(super) fn actions() -> Vec<Endpoint> {
+    let overlap = parts::overlap(MAX_OVERLAP_SECS, "Seconds for which the old key keeps working. Default: `86400`.");
+    vec![
+        post("/admin/v1/api_keys/{id}/rotate")
+            .about(&api_key::SPEC, "rotateApiKey", "Rotate API key")
+            .says("Makes a new key with the same rights and shows it once; the old one works until the overlap ends.")
+            .takes(BodySchema::Own(parts::action_body(overlap, &[], json!({"overlap_seconds": 3600}))))
+            .replies("NewApiKey")
+            .example(Example::ObjectWithKey)
+            .operator(|request| Box::pin(rotate(request))),
+        post("/admin/v1/api_keys/{id}/revoke")
+            .about(&api_key::SPEC, "revokeApiKey", "Revoke API key")
+            .says("The key is refused from the next request on.")
+            .operator(|request| Box::pin(revoke(request))),
+    ]
+}
+
+fn schema() -> Value {
+    let key =
+        json!({"type": "string", "description": "The key. It is shown here and never again; absent on a replay."});
+    json!({"allOf": [{"$ref": "#/components/schemas/ApiKey"}, {"type": "object", "properties": {"key": key}}]})
+}
 
 /// A key that was just made.
 struct Fresh {
@@ -53,7 +92,9 @@ impl Fresh {
 }
 
 /// POST /admin/v1/api_keys.
-pub(crate) async fn create(app: &App, call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+async fn create(mut request: Request<'_, Operator>) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, .. } = request;
     let fresh = Fresh::new();
     let intent = Issue { fresh: &fresh, body };
     let reply = write(app, &Organization::system(), call, body, &intent).await?;
@@ -74,7 +115,7 @@ pub(crate) async fn issue_at(
     edge: &dyn Edge,
 ) -> Result<String, Error> {
     let fresh = Fresh::new();
-    let body = serde_json::json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
+    let body = json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
     let intent = Issue { fresh: &fresh, body: body.as_bytes() };
     let render = |_: &Error| (500, bytes::Bytes::new());
     operation::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
@@ -82,7 +123,9 @@ pub(crate) async fn issue_at(
 }
 
 /// POST /admin/v1/api_keys/{id}/revoke. Revoking twice is the same as once.
-pub(crate) async fn revoke(app: &App, call: &Call, id: &str, body: &[u8]) -> Result<Reply, Problem> {
+async fn revoke(mut request: Request<'_, Operator>) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, id, .. } = request;
     if !body.is_empty() {
         serde_json::from_slice::<Nothing>(body)
             .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
@@ -93,7 +136,9 @@ pub(crate) async fn revoke(app: &App, call: &Call, id: &str, body: &[u8]) -> Res
 }
 
 /// POST /admin/v1/api_keys/{id}/rotate: a new key with the same rights; the old one works until the overlap ends.
-pub(crate) async fn rotate(app: &App, call: &Call, id: &str, body: &[u8]) -> Result<Reply, Problem> {
+async fn rotate(mut request: Request<'_, Operator>) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, id, .. } = request;
     let asked: Rotation = if body.is_empty() { Rotation::default() } else { rotation(body)? };
     let seconds = asked.overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS);
     if !(0..=MAX_OVERLAP_SECS).contains(&seconds) {
@@ -130,10 +175,9 @@ struct Issue<'a> {
 impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let collection = routes::operator("api_key").ok_or_else(|| Error::Internal("no keys".into()))?;
             let given = [("hint", format!("\"{}\"", self.fresh.hint()))];
             let (system, body) = (Organization::system(), self.body);
-            let create = Create { collection, organization: &system, body, given: &given };
+            let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let made: ApiKey =
                 serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;

@@ -1,29 +1,47 @@
 //! `GET /admin/v1/organizations/{organization}/export`: all objects of an organization as lines, from one snapshot, at the
 //! pace of a backup.
 
-use crate::http::header;
 use crate::{
+    access::gate,
+    endpoint::{Endpoint, Operator, Parameter, Request, get},
     engine::Moment,
     http::{
-        call::Call,
+        header,
         progress::LINES,
-        reply::{Problem, Reply},
+        reply::Handled,
+        streamed::{self, Outlet},
     },
-    operator::backup::{self, Outlet, full_pace},
-    state::App,
+    operator::backup::full_pace,
+    reference::parts,
 };
-use rental_core::{error::Error, resources::organization::Organization, transfer};
+use rental_core::{error::Error, resources::organization, transfer};
+use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
 
 /// Bytes that go out at a time.
 const PART: usize = 64 * 1024;
 
-/// Starts an export and gives the answer that streams it.
-pub(crate) async fn start(app: &App, call: &Call, organization: &Organization) -> Result<Reply, Problem> {
-    let full = full_pace(call.query())?;
-    let (moment, id) = (app.store.moment().await.map_err(Error::from)?, organization.id);
-    let reply = backup::streamed(app, "export", full, move |outlet| {
+/// The endpoint of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let export = get("/admin/v1/organizations/{organization}/export")
+        .about(&organization::SPEC, "exportOrganization", "Export an organization")
+        .says("All its objects as they are at this moment, one a line, each as a GET gives it: the organization, then vehicles, customers, rentals, tolls, violations, invoices and leads, oldest first. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
+        .parameters(vec![Parameter::Own(parts::pace())])
+        .conflicts()
+        .without_revision()
+        .replies_in(json!({LINES: {"schema": {"type": "string"}}}))
+        .operator(|request| Box::pin(start(request)));
+    vec![export]
+}
+
+/// Starts an export and gives the response that streams it.
+async fn start(request: Request<'_, Operator>) -> Handled {
+    let app = request.app;
+    let id = gate::organization(app.store(), request.id).await?.id;
+    let full = full_pace(request.call.query())?;
+    let moment = app.store.moment().await.map_err(Error::from)?;
+    let reply = streamed::streamed("export", (&app.backing_up, &app.draining), full, move |outlet| {
         let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
         tracing::info!(organization = %id, lines, "an export was sent");
         Ok(())

@@ -1,13 +1,17 @@
 //! Files of toll agencies, cities and other servers, sent by the operator: the whole file lies in a temporary file and is
 //! read once to its end before anything is recorded, so a file that is not what it claims changes nothing.
 
+mod documents;
+
 use crate::{
+    access::gate,
     audit::Note,
     edge,
+    endpoint::{Endpoint, Operator, Request},
     http::{
-        call::{BodyStream, Call, copy_body},
+        call::{Body, Call, copy_body},
         progress::{self, Progress},
-        reply::{Problem, Reply},
+        reply::{Handled, Problem, Reply},
     },
     state::App,
 };
@@ -42,7 +46,7 @@ const ISSUER: &str = "NYC";
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+enum Kind {
     Tolls,
     Violations,
     /// Lines of an export.
@@ -68,19 +72,29 @@ struct Answer {
     counts: Counts,
 }
 
-/// POST /admin/v1/organizations/{organization}/tolls/import, /violations/import and /import.
-pub(crate) async fn run<B: BodyStream>(
-    app: &App,
-    call: &Call,
-    organization: Organization,
-    kind: Kind,
-    body: B,
-) -> Result<Reply, Problem> {
+/// Imports of statements of tolls.
+pub(super) fn tolls() -> Vec<Endpoint> {
+    vec![documents::tolls().operator(|request| Box::pin(run(request, Kind::Tolls)))]
+}
+
+/// Imports of lists of violations.
+pub(super) fn violations() -> Vec<Endpoint> {
+    vec![documents::violations().operator(|request| Box::pin(run(request, Kind::Violations)))]
+}
+
+/// Imports of exports.
+pub(super) fn objects() -> Vec<Endpoint> {
+    vec![documents::objects().operator(|request| Box::pin(run(request, Kind::Objects)))]
+}
+
+async fn run(mut request: Request<'_, Operator>, kind: Kind) -> Handled {
+    let organization = gate::organization(request.app.store(), request.id).await?;
+    let (app, call) = (request.app, request.call);
     let asked = Asked::parse(call.query(), kind)?;
     let limit = if kind == Kind::Objects { MOST_BYTES_OF_LINES } else { MOST_BYTES };
     // Before anything is kept: so many files lie on the disk at once.
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
-    let spool = spool(app, call, body, limit).await?;
+    let spool = spool(app, call, &mut request.body, limit).await?;
     let note = Note::of(call, Some(organization.id));
     let (mut progress, listening) = progress::of(call);
     let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, kind, asked };
@@ -150,7 +164,7 @@ impl Asked {
 }
 
 /// The whole body in a temporary file that nobody else can see.
-async fn spool<B: BodyStream>(app: &App, call: &Call, body: B, limit: u64) -> Result<File, Problem> {
+async fn spool(app: &App, call: &Call, body: &mut Body<'_>, limit: u64) -> Result<File, Problem> {
     let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
     let mut file = tempfile::tempfile().map_err(failed)?;
     copy_body(call, body, limit, app.limits.request_timeout, &mut file).await?;

@@ -1,24 +1,46 @@
-//! The operator settles invoices.
+//! The operator settles and prints invoices.
 
 use crate::{
-    http::{
-        call::Call,
-        reply::{Problem, Reply},
-    },
+    endpoint::{Endpoint, Operator, Request, get, post},
+    http::reply::{Handled, Reply},
+    objects::write::write,
     operator::invoice_page,
-    routes,
-    state::App,
 };
 use rental_core::{
-    error::Error,
     operation::{self, Edge, Intent, Preparing},
     page,
     resources::{customer, customer::Customer, invoice, invoice::Invoice, organization::Organization, parse},
     store::Store,
 };
+use serde_json::json;
 
-/// GET /admin/v1/invoices/{id}/print: a page to print or to save.
-pub(crate) async fn print(app: &App, call: &Call, id: &str) -> Result<Reply, Problem> {
+/// The endpoints of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        post("/admin/v1/invoices/{id}/pay")
+            .about(&invoice::SPEC, "payInvoice", "Mark invoice as paid")
+            .operator(|request| Box::pin(settle(request, false))),
+        post("/admin/v1/invoices/{id}/void")
+            .about(&invoice::SPEC, "voidInvoice", "Void invoice")
+            .operator(|request| Box::pin(settle(request, true))),
+        get("/admin/v1/invoices/{id}/print")
+            .about(&invoice::SPEC, "printInvoice", "Print invoice")
+            .says("A page that prints well and loads nothing from elsewhere.")
+            .replies_in(json!({"text/html": {"schema": {"type": "string"}}}))
+            .operator(|request| Box::pin(print(request))),
+    ]
+}
+
+async fn settle(mut request: Request<'_, Operator>, void: bool) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, id, .. } = request;
+    let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
+    write(app, &organization, call, body, &Settle { organization: &organization, id, void }).await
+}
+
+/// A page to print or to save.
+async fn print(request: Request<'_, Operator>) -> Handled {
+    let Request { app, call, id, .. } = request;
     page::no_parameters(call.query())?;
     let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
     let record = operation::get(app.store(), organization.id, &invoice::SPEC, id).await?;
@@ -39,9 +61,7 @@ pub(crate) struct Settle<'a> {
 impl Intent for Settle<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let spec =
-                routes::recorded("invoice").map(|row| row.spec).ok_or_else(|| Error::Internal("no invoices".into()))?;
-            let before = operation::get(store, self.organization.id, spec, self.id).await?;
+            let before = operation::get(store, self.organization.id, &invoice::SPEC, self.id).await?;
             let decide = |invoice: &mut Invoice| invoice.settle(self.void, edge.now()).map(|event| vec![event]);
             operation::edit(store, edge, self.organization, before, decide).await
         })

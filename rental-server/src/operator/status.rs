@@ -2,14 +2,32 @@
 //!
 //! It tells no path and no secret: the token may be used from another machine than the server's.
 
-use crate::{API_VERSION, edge, state::App};
-use rental_core::error::Error;
+use crate::{
+    API_VERSION, edge,
+    endpoint::{Endpoint, get},
+    http::reply::Reply,
+    reference::{numbers, parts},
+    state::App,
+};
+use rental_core::{error::Error, page};
 use rustix::fs::statvfs;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use std::{fs, path::Path, sync::atomic::Ordering};
 
+/// The endpoint of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let status = get("/admin/v1/status").documented(document()).defines("Status", schema()).operator(|request| {
+        Box::pin(async move {
+            page::no_parameters(request.call.query())?;
+            Ok(Reply::json(body(request.app).await?.into()))
+        })
+    });
+    vec![status]
+}
+
 /// The members of the answer, and their JSON types: the schema of the document is made of them.
-pub(crate) const MEMBERS: [(&str, &[&str], &str); 11] = [
+const MEMBERS: [(&str, &[&str], &str); 11] = [
     ("object", &["string"], "Always `status`."),
     ("version", &["string"], "Version of the program."),
     ("api_version", &["string"], "Date of the API's description."),
@@ -59,7 +77,7 @@ impl Room {
 }
 
 /// The answer, as JSON.
-pub(crate) async fn body(app: &App) -> Result<Vec<u8>, Error> {
+async fn body(app: &App) -> Result<Vec<u8>, Error> {
     let path = app.store_path.clone();
     // A disk that hangs must not hold a thread that serves others.
     let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
@@ -80,4 +98,35 @@ pub(crate) async fn body(app: &App) -> Result<Vec<u8>, Error> {
         webhook_brand: app.hooks.brand(),
     };
     serde_json::to_vec(&status).map_err(|error| Error::Internal(error.to_string()))
+}
+
+fn schema() -> Value {
+    let properties: Map<String, Value> = MEMBERS
+        .iter()
+        .map(|(name, kinds, doc)| {
+            let mut schema = if kinds.contains(&"integer") { numbers::at_least(0) } else { json!({}) };
+            schema["type"] = if let [kind] = kinds { json!(kind) } else { json!(kinds) };
+            schema["description"] = json!(doc);
+            ((*name).to_owned(), schema)
+        })
+        .collect();
+    let names: Vec<&str> = MEMBERS.iter().map(|member| member.0).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
+fn document() -> Value {
+    let example = json!({
+        "object": "status", "version": "0.1.0", "api_version": API_VERSION, "time": "2026-05-05T09:30:00.000Z",
+        "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
+        "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
+    });
+    let ok = parts::success("Status", false, false, example);
+    json!({
+        "operationId": "getStatus",
+        "tags": ["Service"],
+        "summary": "Status of the server",
+        "description": "Version, clock, and room on the disk. Needs the admin token.",
+        "security": [{"adminToken": []}],
+        "responses": parts::responses_of(&ok, &["400", "401", "500", "503"]),
+    })
 }

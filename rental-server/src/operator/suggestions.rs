@@ -1,12 +1,11 @@
 //! Who should pay for a toll or violation that nobody is attached to, and attaching what is clear.
 
 use crate::{
-    http::{
-        call::Call,
-        reply::{Problem, Reply},
-    },
+    access::gate,
+    endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
+    http::reply::{Handled, Reply},
     objects::write::write,
-    state::App,
+    reference::parts,
 };
 use rental_core::{
     attribution::{self, Candidate, Moment, Occasion, Verdict, Whose},
@@ -79,31 +78,52 @@ impl Chargeable for Violation {
     }
 }
 
-/// GET /admin/v1/organizations/{organization}/tolls/suggestions and /violations/suggestions.
-pub(crate) async fn list(
-    app: &App,
-    call: &Call,
-    organization: &Organization,
-    spec: &'static ResourceSpec,
-) -> Result<Reply, Problem> {
+/// Suggestions for tolls.
+pub(super) fn tolls() -> Vec<Endpoint> {
+    endpoints::<Toll>()
+}
+
+/// Suggestions for violations.
+pub(super) fn violations() -> Vec<Endpoint> {
+    endpoints::<Violation>()
+}
+
+fn endpoints<T: Chargeable>() -> Vec<Endpoint> {
+    let (plural, many) = (T::SPEC.plural.replace('_', " "), camel(T::SPEC.plural));
+    let path = format!("/admin/v1/organizations/{{organization}}/{}/suggestions", T::SPEC.plural);
+    let suggest = get(&path)
+        .about(T::SPEC, format!("suggestCustomersOf{many}"), format!("Suggest who pays for {plural}"))
+        .says("Those without a customer, newest first, each with the rental that had the vehicle at that time, as far as that is clear, and why.")
+        .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
+        .replies("SuggestionList")
+        .without_revision()
+        .defines("SuggestionList", schema())
+        .operator(|request| Box::pin(list::<T>(request)));
+    let attach = post(&path)
+        .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to who clearly pays"))
+        .says("Attaches what is clear on one page, and says what is not. What somebody decided is never changed.")
+        .takes(BodySchema::Own(body()))
+        .replies("SuggestionList")
+        .without_revision()
+        .operator(|request| Box::pin(attach::<T>(request)));
+    vec![suggest, attach]
+}
+
+async fn list<T: Chargeable>(request: Request<'_, Operator>) -> Handled {
+    let Request { app, call, id, .. } = request;
+    let organization = gate::organization(app.store(), id).await?;
     let query = page::parameters(call.query(), &["limit", "starting_after"])?;
     let raw = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
-    let page = Page::of(&ListQuery::parse(&raw, spec)?);
-    let judged = match spec.object {
-        "toll" => judge_page::<Toll>(app.store(), None, organization, &page).await?,
-        _ => judge_page::<Violation>(app.store(), None, organization, &page).await?,
-    };
+    let page = Page::of(&ListQuery::parse(&raw, T::SPEC)?);
+    let judged = judge_page::<T>(app.store(), None, &organization, &page).await?;
     Ok(Reply::json(judged.body.to_string().into()))
 }
 
-/// POST on the same: attaches what is clear on one page, in one transaction.
-pub(crate) async fn attach(
-    app: &App,
-    call: &Call,
-    organization: &Organization,
-    spec: &'static ResourceSpec,
-    body: &[u8],
-) -> Result<Reply, Problem> {
+/// Attaches what is clear on one page, in one transaction.
+async fn attach<T: Chargeable>(mut request: Request<'_, Operator>) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, id, .. } = request;
+    let organization = gate::organization(app.store(), id).await?;
     let asked: Asked = if body.is_empty() { Asked::default() } else { read(body)? };
     let limit = asked.limit.unwrap_or(100);
     if !(1..=100).contains(&limit) {
@@ -111,8 +131,9 @@ pub(crate) async fn attach(
     }
     let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
     let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
-    let intent = AttachPage { organization, spec, page: Page { limit, after } };
-    let reply = write(app, organization, call, body, &intent).await?;
+    let intent =
+        AttachPage::<T> { organization: &organization, page: Page { limit, after }, of: std::marker::PhantomData };
+    let reply = write(app, &organization, call, body, &intent).await?;
     Ok(reply.without_revision())
 }
 
@@ -139,19 +160,16 @@ impl Page {
     }
 }
 
-struct AttachPage<'a> {
+struct AttachPage<'a, T> {
     organization: &'a Organization,
-    spec: &'static ResourceSpec,
     page: Page,
+    of: std::marker::PhantomData<T>,
 }
 
-impl Intent for AttachPage<'_> {
+impl<T: Chargeable> Intent for AttachPage<'_, T> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let Judged { batch, body } = match self.spec.object {
-                "toll" => judge_page::<Toll>(store, Some(edge), self.organization, &self.page).await?,
-                _ => judge_page::<Violation>(store, Some(edge), self.organization, &self.page).await?,
-            };
+            let Judged { batch, body } = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
             Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })
         })
     }
@@ -254,5 +272,53 @@ fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<Uuid>, verdict: &V
         "object": "suggestion", "resource": spec.object, "id": id, "verdict": word, "reason": reason,
         "vehicle_id": vehicle, "rental_id": clear.map(|one| one.rental), "customer_id": clear.map(|one| one.customer),
         "attached": attached, "candidates": candidates.iter().take(20).map(shown).collect::<Vec<_>>(),
+    })
+}
+
+/// The body that attaches a page of suggestions.
+fn body() -> Value {
+    let properties = json!({
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many to look at. Default: `100`."},
+        "starting_after": {"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."},
+    });
+    parts::action_body(properties, &[], json!({}))
+}
+
+/// A page of suggestions.
+fn schema() -> Value {
+    let id = |description: &str| json!({"type": ["string", "null"], "format": "uuid", "description": description});
+    let candidate = json!({
+        "type": "object",
+        "required": ["rental_id", "customer_id", "reason"],
+        "properties": {
+            "rental_id": id("The rental."), "customer_id": id("Its customer."),
+            "reason": {"type": "string", "description": "What speaks for and against it."},
+        },
+    });
+    let suggestion = json!({
+        "type": "object",
+        "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
+        "properties": {
+            "object": {"type": "string", "const": "suggestion"},
+            "resource": {"type": "string", "enum": ["toll", "violation"]},
+            "id": id("The toll or violation."),
+            "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
+            "reason": {"type": "string", "description": "Why."},
+            "vehicle_id": id("The vehicle that it is about, when it is known."),
+            "rental_id": id("The rental that answers for it, when that is clear."),
+            "customer_id": id("The customer of that rental."),
+            "attached": {"type": "boolean", "description": "Whether this request attached it."},
+            "candidates": {"type": "array", "items": candidate},
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["object", "has_more", "next_cursor", "data"],
+        "properties": {
+            "object": {"type": "string", "const": "list"},
+            "has_more": {"type": "boolean"},
+            "next_cursor": id("Pass it as `starting_after` for the next page."),
+            "data": {"type": "array", "items": suggestion},
+        },
     })
 }

@@ -1,6 +1,5 @@
 //! `/docs`: the OpenAPI document as one static page. No script, nothing from elsewhere, works offline.
 
-use crate::{reference::document, routes::Routes};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -12,24 +11,23 @@ pub(crate) const POLICY: &str =
 pub(crate) const STYLE: &str = include_str!("docs_page.css");
 
 /// The page.
-pub(crate) fn page(routes: &Routes) -> Vec<u8> {
-    let document = document::value(routes);
+pub(super) fn page(document: &Value) -> Vec<u8> {
     let mut html = String::with_capacity(256 * 1024);
     let title = text(&document["info"]["title"]);
     html.push_str("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">");
     push(&mut html, format_args!("<title>{title}</title><link rel=\"stylesheet\" href=\"/docs.css\"></head><body>"));
-    navigation(&mut html, &document);
+    navigation(&mut html, document);
     html.push_str("<main>");
     push(&mut html, format_args!("<h1>{title} <small>{}</small></h1>", text(&document["info"]["version"])));
     html.push_str("<p>The same as <a href=\"/openapi.json\">OpenAPI 3.1</a>, for your tools.</p>");
     for paragraph in document["info"]["description"].as_str().unwrap_or("").split("\n\n") {
         push(&mut html, format_args!("<p>{}</p>", inline(paragraph)));
     }
-    for tag in tags(&document) {
-        section(&mut html, &document, tag);
+    for tag in tags(document) {
+        section(&mut html, document, tag);
     }
-    webhooks(&mut html, &document);
-    errors(&mut html, &document);
+    webhooks(&mut html, document);
+    errors(&mut html, document);
     html.push_str("</main></body></html>");
     html.into_bytes()
 }

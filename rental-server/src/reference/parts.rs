@@ -3,7 +3,6 @@
 use crate::{
     http::reply::CATALOGUE,
     reference::{numbers, schema},
-    routes::{Action, Endpoint},
 };
 use rental_core::spec::{FilterSpec, ResourceSpec};
 use serde_json::{Map, Value, json};
@@ -86,12 +85,13 @@ fn header(name: &str) -> Value {
     json!({"$ref": format!("#/components/headers/{name}")})
 }
 
-fn common_headers() -> Value {
+/// The headers that every response has.
+pub(crate) fn common_headers() -> Value {
     json!({"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion"), "RateLimit": header("RateLimit"), "RateLimit-Policy": header("RateLimitPolicy")})
 }
 
 /// The 200 of an operation.
-pub(super) fn success(schema: &str, tagged: bool, writes: bool, example: Value) -> Value {
+pub(crate) fn success(schema: &str, tagged: bool, writes: bool, example: Value) -> Value {
     let mut headers = common_headers();
     if tagged {
         headers["ETag"] = header("ETag");
@@ -144,80 +144,45 @@ fn example(row: &(u16, &str, &str, &str)) -> Value {
     json!({"error": {"type": kind, "code": code, "message": message, "request_id": "req_0190d0f27c3a7cc08000000000000000"}})
 }
 
-/// What operators ask of the running server.
-pub(super) fn status_operation() -> Value {
-    let example = json!({
-        "object": "status", "version": "0.1.0", "api_version": crate::API_VERSION, "time": "2026-05-05T09:30:00.000Z",
-        "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
-        "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
-    });
-    let mut responses = json!({"200": success("Status", false, false, example)});
-    for status in ["400", "401", "500", "503"] {
-        responses[status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
-    }
-    json!({
-        "operationId": "getStatus",
-        "tags": ["Service"],
-        "summary": "Status of the server",
-        "description": "Version, clock, and room on the disk. Needs the admin token.",
-        "security": [{"adminToken": []}],
-        "responses": responses,
-    })
-}
-
 /// How much a long answer spares other requests.
-pub(super) fn pace() -> Value {
+pub(crate) fn pace() -> Value {
     json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}})
 }
 
-/// The whole store as a stream.
-pub(super) fn backup() -> Value {
-    let mut headers = common_headers();
-    headers["Content-Disposition"] = json!({"description": "A name for the file.", "schema": {"type": "string"}});
-    let mut responses = json!({"200": {"description": "The archive. It ends with a SHA-256 of itself.", "headers": headers, "content": {"application/octet-stream": {}}}});
-    for status in ["400", "401", "409", "500", "503"] {
-        responses[status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
-    }
-    json!({
-        "operationId": "getBackup",
-        "tags": ["Store"],
-        "summary": "Back up the store",
-        "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the admin token.",
-        "security": [{"adminToken": []}],
-        "parameters": [pace()],
-        "responses": responses,
-    })
-}
-
-/// Health, metrics and documents.
-pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
-    let (id, summary, media, schema) = match endpoint.action {
-        Action::Ready => ("getReadiness", "Whether the server can serve writes", "application/json", status("ready")),
-        Action::Metrics => (
-            "getMetrics",
-            "Metrics in the Prometheus text format",
-            "application/openmetrics-text",
-            json!({"type": "string"}),
-        ),
-        Action::OpenApi => {
-            ("getOpenApi", "This document", "application/json", json!({"type": "object", "additionalProperties": true}))
-        }
-        Action::Docs => ("getDocs", "This document as a page", "text/html", json!({"type": "string"})),
-        Action::DocsStyle => ("getDocsStyle", "The style sheet of that page", "text/css", json!({"type": "string"})),
-        _ => ("getHealth", "Whether the process is alive", "application/json", status("ok")),
-    };
+/// An operation that needs no key: its name, its summary, and the media type and schema of its reply.
+pub(crate) fn open_operation(id: &str, summary: &str, media: &str, schema: Value) -> Value {
     let ok = json!({"description": "Done.", "headers": {"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion")}, "content": {media: {"schema": schema}}});
-    let mut responses = json!({
-        "200": ok,
-        "405": {"$ref": "#/components/responses/Problem405"},
-        "500": {"$ref": "#/components/responses/Problem500"},
-    });
-    if endpoint.action == Action::Ready {
-        responses["503"] = json!({"$ref": "#/components/responses/Problem503"});
-    }
+    let responses = responses_of(&ok, &["405", "500"]);
     json!({"operationId": id, "tags": ["Service"], "summary": summary, "description": format!("{summary}. No key is needed."), "security": [], "responses": responses})
 }
 
-fn status(word: &str) -> Value {
-    json!({"type": "object", "required": ["status"], "properties": {"status": {"type": "string", "const": word}}})
+/// A 200 and these problems.
+pub(crate) fn responses_of(ok: &Value, problems: &[&str]) -> Value {
+    let mut responses = json!({"200": ok});
+    for status in problems {
+        responses[*status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+    }
+    responses
+}
+
+/// A JSON body with an example.
+pub(crate) fn json_body(required: bool, schema: Value, example: Value) -> Value {
+    json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}})
+}
+
+/// The body of an action: these members, and which of them it must have.
+pub(crate) fn action_body(properties: Value, required: &[&str], example: Value) -> Value {
+    let mut schema = json!({"type": "object", "additionalProperties": false});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = properties;
+    json_body(!required.is_empty(), schema, example)
+}
+
+/// `overlap_seconds` of a rotation.
+pub(crate) fn overlap(max: i64, description: &str) -> Value {
+    let mut seconds = numbers::integer(0, max);
+    seconds["description"] = json!(description);
+    json!({"overlap_seconds": seconds})
 }

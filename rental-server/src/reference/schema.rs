@@ -1,6 +1,9 @@
 //! JSON Schemas of the resources, from their descriptions.
 
-use crate::reference::{document::camel, files, numbers, webhooks};
+use crate::{
+    endpoint::{Documentation, Endpoint, Example, camel},
+    reference::{numbers, webhooks},
+};
 use rental_core::{
     event,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
@@ -14,11 +17,10 @@ const FILLED: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u
 /// Language, script and region; variants and extensions are taken too.
 const LANGUAGE: &str = "^[A-Za-z]{2,8}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?$";
 
-/// Every schema of the document.
-pub(super) fn all() -> Value {
+/// Every schema of the document: of the resources, and those that endpoints define.
+pub(super) fn all(endpoints: &[Endpoint]) -> Value {
     let mut schemas = Map::new();
-    for collection in crate::routes::collections() {
-        let spec = collection.spec;
+    for spec in specs(endpoints) {
         let name = camel(spec.object);
         schemas.insert(name.clone(), object(spec));
         for (suffix, create) in [("Create", true), ("Update", false)] {
@@ -26,34 +28,41 @@ pub(super) fn all() -> Value {
                 schemas.insert(format!("{name}{suffix}"), body(spec, create));
             }
         }
-        if collection.list {
+        if lists(endpoints, spec) {
             schemas.insert(format!("{name}List"), list(&name));
         }
     }
     schemas.insert("InvoiceLine".into(), line());
     schemas.insert("InvoiceLineCreate".into(), line_create());
     schemas.extend(webhooks::schemas());
-    schemas.insert("NewApiKey".into(), new_key());
-    schemas.insert("NewWebhookEndpoint".into(), new_endpoint());
-    schemas.insert(
-        "Deleted".into(),
-        outcome(&[("id", "string"), ("object", "string"), ("organization_id", "string"), ("deleted", "boolean")]),
-    );
-    let test = [
-        ("object", "string"),
-        ("endpoint_id", "string"),
-        ("event_type", "string"),
-        ("delivered", "boolean"),
-        ("duration_ms", "integer"),
-    ];
-    schemas.insert("WebhookTest".into(), outcome(&test));
-    let recovery = [("object", "string"), ("examined", "integer"), ("resent", "integer"), ("has_more", "boolean")];
-    schemas.insert("Recovery".into(), outcome(&recovery));
-    schemas.insert("Import".into(), files::import_schema());
-    schemas.insert("SuggestionList".into(), files::suggestions_schema());
-    schemas.insert("Status".into(), status());
+    for (name, schema) in endpoints.iter().flat_map(|endpoint| &endpoint.schemas) {
+        schemas.insert((*name).to_owned(), schema.clone());
+    }
     schemas.insert("Error".into(), error());
     Value::Object(schemas)
+}
+
+/// The resources that endpoints are about, in the order of the table.
+pub(super) fn specs(endpoints: &[Endpoint]) -> Vec<&'static ResourceSpec> {
+    let mut specs: Vec<&'static ResourceSpec> = Vec::new();
+    for endpoint in endpoints {
+        if let Documentation::Operation(operation) = &endpoint.documentation
+            && !specs.iter().any(|known| known.object == operation.spec.object)
+        {
+            specs.push(operation.spec);
+        }
+    }
+    specs
+}
+
+/// Whether an endpoint lists objects of this resource.
+fn lists(endpoints: &[Endpoint], spec: &ResourceSpec) -> bool {
+    endpoints.iter().any(|endpoint| match &endpoint.documentation {
+        Documentation::Operation(operation) => {
+            operation.spec.object == spec.object && operation.reply.example == Example::List
+        }
+        Documentation::Whole(_) => false,
+    })
 }
 
 fn presence(field: &FieldSpec, create: bool) -> Presence {
@@ -113,34 +122,8 @@ fn list(name: &str) -> Value {
     })
 }
 
-fn new_key() -> Value {
-    let key =
-        json!({"type": "string", "description": "The key. It is shown here and never again; absent on a replay."});
-    json!({"allOf": [{"$ref": "#/components/schemas/ApiKey"}, {"type": "object", "properties": {"key": key}}]})
-}
-
-fn new_endpoint() -> Value {
-    let secret = json!({"type": "string", "description": "The signing secret. It is shown here and never again; absent on a replay."});
-    json!({"allOf": [{"$ref": "#/components/schemas/WebhookEndpoint"}, {"type": "object", "properties": {"secret": secret}}]})
-}
-
-fn status() -> Value {
-    let members = &crate::operator::status::MEMBERS;
-    let properties: Map<String, Value> = members
-        .iter()
-        .map(|(name, kinds, doc)| {
-            let mut schema = if kinds.contains(&"integer") { numbers::at_least(0) } else { json!({}) };
-            schema["type"] = if let [kind] = kinds { json!(kind) } else { json!(kinds) };
-            schema["description"] = json!(doc);
-            ((*name).to_owned(), schema)
-        })
-        .collect();
-    let names: Vec<&str> = members.iter().map(|member| member.0).collect();
-    json!({"type": "object", "required": names, "properties": properties})
-}
-
-/// The answer of an action, by member and type.
-fn outcome(members: &[(&str, &str)]) -> Value {
+/// The reply of an action, by member and type.
+pub(crate) fn outcome(members: &[(&str, &str)]) -> Value {
     let schema = |kind: &str| if kind == "integer" { numbers::at_least(0) } else { json!({"type": kind}) };
     let properties: Map<String, Value> =
         members.iter().map(|(name, kind)| ((*name).to_owned(), schema(kind))).collect();
@@ -286,7 +269,7 @@ fn parse(text: &str) -> Value {
 }
 
 /// A whole object from the examples of its fields.
-pub(super) fn example_object(spec: &ResourceSpec, with_key: bool) -> Value {
+pub(crate) fn example_object(spec: &ResourceSpec, with_key: bool) -> Value {
     let mut object: Map<String, Value> =
         spec.fields.iter().map(|field| (field.name.to_owned(), parse(field.example))).collect();
     if with_key {

@@ -1,6 +1,6 @@
 //! The webhooks of the document (spec, Delivery), as operations of the receiver.
 
-use crate::reference::{document::camel, schema};
+use crate::{endpoint::camel, reference::schema};
 use rental_core::event::EVENT_TYPES;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub(super) fn tag() -> Value {
 pub(super) fn operations() -> Value {
     let mut webhooks = Map::new();
     for (_, name, object, doc) in EVENT_TYPES {
-        let spec = crate::routes::specs().find(|spec| spec.object == object);
+        let spec = rental_core::resources::spec_of(object);
         let data = spec.map_or(Value::Null, |spec| schema::example_object(spec, false));
         let example = json!({"id": "0190d0f2-7c3a-7cc0-8000-0000000000e1", "object": "event", "type": name, "created": 1_777_973_400, "data": data});
         let schema = json!({"$ref": format!("#/components/schemas/{}", schema_name(name))});

@@ -9,11 +9,13 @@
 pub(crate) mod backlog;
 mod cluster;
 mod lane;
+pub(crate) mod metrics;
 pub(crate) mod relay;
 pub(crate) mod retention;
 pub(crate) mod send;
 
-use crate::{edge::Clock, engine::Engine, metrics::HookMetrics};
+use crate::{edge::Clock, engine::Engine};
+use metrics::HookMetrics;
 use rental_core::{
     error::Error,
     operation::Edge,

@@ -1,6 +1,5 @@
 //! Events and finished deliveries are kept for 30 days.
 
-use crate::state::App;
 use rental_core::{
     error::Error,
     event, page,
@@ -10,7 +9,7 @@ use rental_core::{
         parse,
     },
     spec::ResourceSpec,
-    store::{Batch, Check, Order, Record, Span, key},
+    store::{Batch, Check, Order, Record, Span, Store, key},
     value::Timestamp,
 };
 use serde_json::Value;
@@ -22,15 +21,15 @@ pub(crate) const KEPT_MILLIS: i64 = 30 * 24 * 3600 * 1000;
 const STEP: usize = 200;
 
 /// Removes what is older than 30 days, of every organization.
-pub(crate) async fn sweep(app: &App, now: Timestamp) -> Result<u64, Error> {
+pub(crate) async fn sweep(store: &dyn Store, now: Timestamp) -> Result<u64, Error> {
     let before = now.plus_millis(-KEPT_MILLIS).millis();
     let mut removed = 0;
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
-        let page = app.store().scan(&organizations, 100).await?;
+        let page = store.scan(&organizations, 100).await?;
         for id in page.iter().filter_map(|record| record.key.id()) {
-            removed += remove_old(app, id, &delivery::SPEC, before).await?;
-            removed += remove_old(app, id, &event::SPEC, before).await?;
+            removed += remove_old(store, id, &delivery::SPEC, before).await?;
+            removed += remove_old(store, id, &event::SPEC, before).await?;
         }
         match page.last() {
             Some(last) => organizations.to = last.key.clone(),
@@ -39,13 +38,18 @@ pub(crate) async fn sweep(app: &App, now: Timestamp) -> Result<u64, Error> {
     }
 }
 
-async fn remove_old(app: &App, organization: Uuid, spec: &'static ResourceSpec, before: u64) -> Result<u64, Error> {
+async fn remove_old(
+    store: &dyn Store,
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    before: u64,
+) -> Result<u64, Error> {
     let prefix = key::records(organization, spec);
     let mut span = Span::newest_first(&prefix).created_before(&prefix, before);
     span.order = Order::Ascending;
     let mut removed = 0;
     while !span.is_empty() {
-        let old = app.store().scan(&span, STEP).await?;
+        let old = store.scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
         span.from = key::after(&last.key);
         let mut batch = Batch::default();
@@ -53,7 +57,7 @@ async fn remove_old(app: &App, organization: Uuid, spec: &'static ResourceSpec, 
             removed += 1;
             remove(&mut batch, organization, spec, record)?;
         }
-        app.store().commit(batch).await?;
+        store.commit(batch).await?;
     }
     Ok(removed)
 }
