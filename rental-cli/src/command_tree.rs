@@ -1,8 +1,13 @@
 //! The command tree, and the way from a parsed command line to the group that carries it out.
 
 use crate::{
-    client::api::{Api, Secrets},
-    commands::{self, GROUPS, LONE, session::Session},
+    commands::{
+        api_keys, audit, config, customers, deliveries, doctor, events,
+        group::{Group, with_examples},
+        invoices, leads, listen, organizations, rentals,
+        session::{Session, api},
+        shell, store, tolls, transfer, trigger, vehicles, violations, webhook_endpoints,
+    },
     config::{
         profiles,
         settings::{BASE_URL_VARIABLE, DEFAULT_BASE_URL, Settings},
@@ -12,7 +17,6 @@ use crate::{
     output::{Output, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use std::time::Duration;
 
 /// Examples before everything else (clig.dev).
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
@@ -46,6 +50,27 @@ Exit codes:
   8  too many requests
   9  fault of the server";
 
+/// All groups, in the order of the help.
+const GROUPS: &[Group] = &[
+    organizations::GROUP,
+    api_keys::GROUP,
+    webhook_endpoints::GROUP,
+    events::GROUP,
+    deliveries::GROUP,
+    vehicles::GROUP,
+    customers::GROUP,
+    rentals::GROUP,
+    invoices::GROUP,
+    tolls::GROUP,
+    violations::GROUP,
+    leads::GROUP,
+    audit::GROUP,
+    store::GROUP,
+];
+
+/// Commands of one word.
+const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
+
 /// The whole tree.
 pub(crate) fn command() -> Command {
     let command = Command::new("rental-cli")
@@ -59,9 +84,9 @@ pub(crate) fn command() -> Command {
             GROUPS.iter().map(|group| (group.command)().arg_required_else_help(true).subcommand_required(true)),
         )
         .subcommands(LONE.iter().map(|command| (command.command)()))
-        .subcommand(commands::doctor::command())
-        .subcommand(commands::config::command().arg_required_else_help(true).subcommand_required(true))
-        .subcommands(commands::shell::commands())
+        .subcommand(doctor::command())
+        .subcommand(config::command().arg_required_else_help(true).subcommand_required(true))
+        .subcommands(shell::commands())
         .styles(style::HELP)
         .after_help(ENVIRONMENT);
     let examples = [
@@ -73,12 +98,6 @@ pub(crate) fn command() -> Command {
     framed(with_examples(command, &examples))
 }
 
-/// Adds examples, which stand before the usage.
-pub(crate) fn with_examples(command: Command, examples: &[&str]) -> Command {
-    let heading = style::HEADING;
-    command.before_help(format!("{heading}Examples:{heading:#}\n  {}", examples.join("\n  ")))
-}
-
 /// Carries out a parsed command line.
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, group_matches)) = matches.subcommand() else {
@@ -87,9 +106,9 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"));
     let Some(group) = GROUPS.iter().chain(LONE).find(|group| group.name == name) else {
         return match name {
-            "config" => commands::config::run(group_matches, &out),
-            "doctor" => commands::doctor::run(group_matches, &out),
-            _ => commands::shell::run(name, group_matches, &out),
+            "config" => config::run(group_matches, &out),
+            "doctor" => doctor::run(group_matches, &out),
+            _ => shell::run(name, group_matches, &out, command()),
         };
     };
     let settings = Settings::read(matches, None)?;
@@ -97,13 +116,6 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
         out.note(&format!("note: {note}"));
     }
     (group.run)(group_matches, &Session { api: api(&settings, matches), out, settings })
-}
-
-/// A client of the server that the settings name.
-pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
-    let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
-    let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
-    Api::new(settings.base_url.value.clone(), timeout, secrets)
 }
 
 fn global_args() -> [Arg; 6] {

@@ -15,6 +15,7 @@ mod edge;
 mod failure;
 mod objects;
 mod output;
+mod text;
 
 use failure::Failure;
 use std::{env, process::ExitCode};
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.show(json_is_asked_for());
+            output::failure(&failure, json_is_asked_for());
             ExitCode::from(failure.exit_code())
         }
     }

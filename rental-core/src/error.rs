@@ -1,9 +1,11 @@
 //! What can go wrong, said so that the caller knows what to do next. No HTTP in it.
 //!
-//! Text in these values may be shown to a caller, except the detail of [`Error::Internal`] and [`Error::Unavailable`],
-//! which is for the log alone.
+//! Text in these values may be shown to a caller, except the detail of [`Error::Internal`], [`Error::Damaged`] and
+//! [`Error::Unavailable`], which is for the log alone.
 
-use crate::store::{Key, StoreError};
+mod display;
+
+use crate::store::{DamagedRow, Key, StoreError};
 use uuid::Uuid;
 
 /// One thing wrong with one field of a body or one parameter of a query.
@@ -170,6 +172,9 @@ pub enum Error {
     IdempotencyInUse,
     /// Not now: overloaded or the store cannot serve. The detail is for the log.
     Unavailable(String),
+    /// A row of the store is damaged. For a caller it is the same as [`Error::Internal`]; work in the background skips the
+    /// row and goes on.
+    Damaged(Box<DamagedRow>),
     /// A bug or damaged data. The detail is for the log.
     Internal(String),
 }
@@ -184,7 +189,13 @@ impl Error {
     /// For a record that does not parse: the store holds something that this program did not write.
     #[must_use]
     pub fn damaged(key: &Key, error: &serde_json::Error) -> Self {
-        Self::Internal(format!("record {} does not parse: {error}", hex::encode(key.as_bytes())))
+        Self::damaged_row(key, format!("it does not parse: {error}"))
+    }
+
+    /// For a row that holds something else than what this program writes there.
+    #[must_use]
+    pub fn damaged_row(key: &Key, reason: impl Into<String>) -> Self {
+        Self::Damaged(DamagedRow::new(key.clone(), reason))
     }
 
     /// Whether an idempotency record may keep this answer (`docs/decisions.md`, "Keys, plans, idempotency").
@@ -203,6 +214,7 @@ impl Error {
             | Self::IdempotencyReused
             | Self::IdempotencyInUse
             | Self::Unavailable(_)
+            | Self::Damaged(_)
             | Self::Internal(_) => false,
         }
     }
@@ -214,6 +226,7 @@ impl From<StoreError> for Error {
             StoreError::Busy | StoreError::Unavailable(_) | StoreError::Unknown(_) => {
                 Self::Unavailable(error.to_string())
             }
+            StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::Corrupt(_) => Self::Internal(error.to_string()),
         }
     }

@@ -3,7 +3,8 @@
 use crate::{
     client::{
         access::Access,
-        retry::{Try, pause_after},
+        attempt::{Stop, pause_asked_for, retried},
+        request::{Request, percent_encode},
     },
     config::settings::Secret,
     edge,
@@ -19,10 +20,8 @@ use std::{
     cell::OnceCell,
     error::Error as _,
     io::Read as _,
-    thread,
-    time::{Duration, Instant, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
-use uuid::Uuid;
 
 /// Longest answer that is read.
 const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -50,56 +49,6 @@ pub(crate) struct Told {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) took: Duration,
-}
-
-/// One request, before it has a secret.
-pub(crate) struct Request {
-    method: Method,
-    access: Access,
-    path: String,
-    query: Vec<(String, String)>,
-    body: Option<String>,
-    idempotency_key: Option<HeaderValue>,
-    /// An id in the path that no server of this API can have made.
-    odd_id: Option<String>,
-}
-
-impl Request {
-    /// A GET of the path of `segments` below the prefix of `access`.
-    pub(crate) fn get(access: Access, segments: &[&str]) -> Self {
-        let path =
-            segments.iter().fold(access.prefix().to_owned(), |path, segment| path + "/" + &percent_encode(segment));
-        // Ids come second: `vehicles/ID`, `organizations/ID/events`.
-        let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
-        Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None, odd_id }
-    }
-
-    /// A POST, with a JSON body or an empty one.
-    pub(crate) fn post(access: Access, segments: &[&str], body: Option<String>) -> Self {
-        Self { method: Method::POST, body, ..Self::get(access, segments) }
-    }
-
-    /// A PATCH with a JSON body.
-    pub(crate) fn patch(access: Access, segments: &[&str], body: String) -> Self {
-        Self { method: Method::PATCH, body: Some(body), ..Self::get(access, segments) }
-    }
-
-    /// A DELETE.
-    pub(crate) fn delete(access: Access, segments: &[&str]) -> Self {
-        Self { method: Method::DELETE, ..Self::get(access, segments) }
-    }
-
-    /// Adds query parameters.
-    pub(crate) fn with_query(mut self, query: Vec<(String, String)>) -> Self {
-        self.query = query;
-        self
-    }
-
-    /// Chooses the idempotency key; without one a write gets a random key.
-    pub(crate) fn with_idempotency_key(mut self, key: Option<&HeaderValue>) -> Self {
-        self.idempotency_key = key.cloned();
-        self
-    }
 }
 
 impl Api {
@@ -147,7 +96,7 @@ impl Api {
         };
         let url = self.url(request);
         let client = self.client()?;
-        Self::retried(|| {
+        retried(|| {
             let mut attempt =
                 client.request(request.method.clone(), url.clone()).header(AUTHORIZATION, authorization.clone());
             if let Some(key) = &idempotency_key {
@@ -164,29 +113,13 @@ impl Api {
     pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
         let authorization = self.authorization(request.access)?;
         let client = self.client()?;
-        Self::retried(|| {
+        retried(|| {
             let get = client.get(self.url(request)).header(AUTHORIZATION, authorization.clone());
             match get.send().map_err(|error| self.unreachable(&error))? {
                 response if response.status().is_success() => Ok(response),
                 response => Err(self.refused(response, request)),
             }
         })
-    }
-
-    /// Makes attempts until one is good, or another one would not help.
-    pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Failure> {
-        let mut retries_made = 0;
-        loop {
-            let (failure, pause) = match attempt() {
-                Ok(good) => return Ok(good),
-                Err(stop) => stop.pause_after(retries_made),
-            };
-            match pause {
-                Some(pause) => thread::sleep(pause),
-                None => return Err(failure),
-            }
-            retries_made += 1;
-        }
     }
 
     /// The head of a POST whose body somebody else adds and sends, once.
@@ -263,7 +196,7 @@ impl Api {
         }
         let retry_after = retry_after.and_then(|text| pause_asked_for(text.trim()));
         Err(Stop::Refused(Box::new(
-            Refusal::read(status.as_u16(), &body, request.access)
+            Refusal::read(status.as_u16(), &body, request.access.hint())
                 .with_headers(request_id, retry_after)
                 .with_id(request.odd_id.as_deref()),
         )))
@@ -302,46 +235,6 @@ impl Api {
     }
 }
 
-/// Why a try has no good answer.
-pub(crate) enum Stop {
-    Disconnected(Failure),
-    TimedOut(Failure),
-    Refused(Box<Refusal>),
-    Final(Failure),
-}
-
-impl Stop {
-    pub(crate) fn into_failure(self) -> Failure {
-        match self {
-            Self::Disconnected(failure) | Self::TimedOut(failure) | Self::Final(failure) => failure,
-            Self::Refused(refusal) => Failure::Refused(refusal),
-        }
-    }
-
-    fn pause_after(self, retries_made: usize) -> (Failure, Option<Duration>) {
-        match self {
-            Self::Disconnected(failure) => (failure, pause_after(retries_made, Try::Disconnected)),
-            Self::TimedOut(failure) => (failure, pause_after(retries_made, Try::TimedOut)),
-            Self::Refused(refusal) => {
-                let outcome =
-                    Try::Refused { status: refusal.status, code: refusal.code(), retry_after: refusal.retry_after };
-                let pause = pause_after(retries_made, outcome);
-                (Failure::Refused(refusal), pause)
-            }
-            Self::Final(failure) => (failure, None),
-        }
-    }
-}
-
-/// What `Retry-After` asks for: whole seconds, or until a date.
-fn pause_asked_for(text: &str) -> Option<Duration> {
-    let until = || {
-        let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
-        Some(date.saturating_sub(Duration::from_secs(edge::now().seconds())))
-    };
-    text.parse().ok().map(Duration::from_secs).or_else(until)
-}
-
 /// The innermost error, which says what happened; the outer ones only say where.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut source: &dyn std::error::Error = error;
@@ -349,17 +242,6 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
         source = inner;
     }
     if error.source().is_none() { "the request could not be sent".into() } else { source.to_string() }
-}
-
-/// Everything but unreserved characters is escaped, so `+` stays a plus sign and an id cannot leave its segment.
-fn percent_encode(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-        encoded
-    })
 }
 
 #[cfg(test)]

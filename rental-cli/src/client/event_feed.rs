@@ -5,13 +5,11 @@
 //! made by its clock, whatever this machine's clock says.
 
 use crate::{
-    client::{
-        access::Access,
-        api::{Api, Request},
-    },
+    client::{access::Access, api::Api, request::Request},
     config::values::Since,
     failure::Failure,
     output::record::{self, Page, Record},
+    text::printable,
 };
 use rental_core::value::Timestamp;
 use serde::Deserialize;
@@ -98,8 +96,8 @@ impl Event {
         };
         Ok(Self {
             id: members.id,
-            kind: record::printable(&members.r#type),
-            object_id: record::printable(&members.data.id),
+            kind: printable(&members.r#type),
+            object_id: printable(&members.data.id),
             at: Timestamp::from_millis(at),
             body: raw.get().to_owned(),
         })

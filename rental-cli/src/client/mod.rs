@@ -2,6 +2,8 @@
 
 pub(crate) mod access;
 pub(crate) mod api;
+mod attempt;
 pub(crate) mod event_feed;
+pub(crate) mod request;
 mod retry;
 pub(crate) mod upload;

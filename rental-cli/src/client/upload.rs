@@ -5,7 +5,9 @@
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request, Stop},
+        api::Api,
+        attempt::{Stop, retried},
+        request::Request,
     },
     failure::{Failure, refusal::Refusal},
     output::progress::Progress,
@@ -104,7 +106,7 @@ enum Step {
 /// Uploads a file and gives the JSON of the result. A file that the server refuses to read for now is sent again: an
 /// import records nothing twice.
 pub(crate) fn send(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Failure> {
-    Api::retried(|| attempt(api, request, source, media))
+    retried(|| attempt(api, request, source, media))
 }
 
 fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Stop> {
@@ -226,7 +228,7 @@ fn result_of(line: String) -> Result<String, Failure> {
     match serde_json::from_str::<Broken>(&line) {
         Ok(Broken { error }) => {
             let status = if error.code.as_deref() == Some("service_unavailable") { 503 } else { 500 };
-            Err(Failure::Refused(Box::new(Refusal::read(status, line.as_bytes(), Access::Operator))))
+            Err(Failure::Refused(Box::new(Refusal::read(status, line.as_bytes(), Access::Operator.hint()))))
         }
         Err(_) => Ok(line),
     }

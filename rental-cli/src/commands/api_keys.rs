@@ -1,15 +1,15 @@
 //! `api-keys`: the keys of organizations, issued and withdrawn by the operator.
 
-use super::Group;
 use crate::{
     client::access::Access,
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection},
         fields::{Body, Verb},
+        group::{Group, with_examples},
+        json_text::JsonText,
         session::Session,
     },
-    config::values::{self, JsonText},
+    config::values,
     edge,
     failure::Failure,
 };
@@ -17,7 +17,7 @@ use clap::{Arg, ArgMatches, Command};
 use rental_core::resources::api_key::SPEC;
 use std::time::Duration;
 
-pub(super) const GROUP: Group = Group { name: "api-keys", command, run };
+pub(crate) const GROUP: Group = Group { name: "api-keys", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -68,7 +68,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-    body.set_organization(session)?;
+    body.set_organization(&session.settings)?;
     if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
         body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
     }

@@ -1,11 +1,10 @@
 //! `audit`: what operators have changed.
 
-use super::Group;
 use crate::{
     client::access::Access,
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection},
+        group::{Group, with_examples},
         session::Session,
     },
     failure::Failure,
@@ -13,7 +12,7 @@ use crate::{
 use clap::{ArgMatches, Command};
 use rental_core::resources::audit_entry::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "audit", command, run };
+pub(crate) const GROUP: Group = Group { name: "audit", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 

@@ -1,10 +1,10 @@
 //! list, get, create and update: the same for every resource, driven by its description.
 
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
+    client::{access::Access, request::Request},
     commands::{
         fields::{self, Body, Verb},
+        group::with_examples,
         session::Session,
     },
     config::values,
@@ -82,14 +82,13 @@ pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
     format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
 }
 
-/// Help of `--organization` where the environment or the profile can say it instead.
-pub(crate) fn defaulted(help: &str) -> String {
-    format!("{help} [env: RENTAL_ORGANIZATION] [default: that of the profile]")
-}
-
 /// `--organization`, for what the operator does below one.
 pub(crate) fn organization(help: &'static str) -> Arg {
-    Arg::new("organization").long("organization").value_name("ID").value_parser(values::id).help(defaulted(help))
+    Arg::new("organization")
+        .long("organization")
+        .value_name("ID")
+        .value_parser(values::id)
+        .help(fields::defaulted(help))
 }
 
 /// Adds what every command that writes takes.

@@ -1,8 +1,7 @@
 //! `config`: profiles, each a server with what opens it. No server is asked.
 
 use crate::{
-    command_tree::with_examples,
-    commands::collection,
+    commands::{collection, group::with_examples},
     config::{
         private_file,
         profiles::{self, KEYS, Profile, Profiles},

@@ -1,11 +1,10 @@
 //! `deliveries`: which event went where, and how that went.
 
-use super::Group;
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, text},
+        group::{Group, with_examples},
         session::Session,
     },
     failure::Failure,
@@ -14,7 +13,7 @@ use crate::{
 use clap::{ArgMatches, Command};
 use rental_core::resources::delivery::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "deliveries", command, run };
+pub(crate) const GROUP: Group = Group { name: "deliveries", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 

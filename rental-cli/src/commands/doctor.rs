@@ -1,22 +1,22 @@
 //! `doctor`: looks at everything that a command needs, says what it found and what to do. It stops at nothing.
 
-use super::config;
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request, Told},
+        api::{Api, Told},
+        request::Request,
     },
-    command_tree::{self, with_examples},
-    commands::session,
+    commands::{config, group::with_examples, session},
     config::settings::{Secret, Settings},
     edge,
     failure::Failure,
     output::{
         self, Output,
         progress::size,
-        record::{self, Record, printable},
+        record::{self, Record},
         style,
     },
+    text::printable,
 };
 use clap::{ArgMatches, Command};
 use reqwest::{
@@ -146,7 +146,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
             secret_file(&mut findings, path)?;
         }
     }
-    let api = command_tree::api(&settings, matches);
+    let api = session::api(&settings, matches);
     let reached = server(&mut findings, &settings, &api)?;
     if let Some(alive) = &reached {
         ready(&mut findings, &api)?;

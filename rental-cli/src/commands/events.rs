@@ -1,14 +1,14 @@
 //! `events`: what happened, and sending it again.
 
-use super::Group;
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
+        group::{Group, with_examples},
+        json_text::{EVENT_TYPE_NAMES, JsonText, Words},
         session::Session,
     },
-    config::values::{self, EVENT_TYPE_NAMES, JsonText, Since, Words},
+    config::values::{self, Since},
     edge,
     failure::Failure,
     output::{progress::Progress, record::Page},
@@ -20,7 +20,7 @@ use rental_core::{
 };
 use serde::Deserialize;
 
-pub(super) const GROUP: Group = Group { name: "events", command, run };
+pub(crate) const GROUP: Group = Group { name: "events", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 

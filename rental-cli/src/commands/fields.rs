@@ -1,15 +1,19 @@
 //! Flags from resource descriptions: every field that the API takes is one, in kebab-case.
 
 use crate::{
-    commands::session::Session,
-    config::values::{self, JsonText},
+    commands::json_text::{self, JsonText},
+    config::settings::Settings,
     failure::Failure,
+    objects::flag,
 };
 use clap::{
     Arg, ArgAction, ArgMatches,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+use rental_core::{
+    page,
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+};
 
 /// The field that operators' bodies name their organization with.
 const ORGANIZATION: &str = "organization_id";
@@ -68,21 +72,21 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
     let required = verb.presence(field) == Presence::Required && !elsewhere;
     let help = format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" });
     named(field.name)
-        .value_name(values::placeholder(field.kind))
-        .value_parser(values::parser(field.kind, field.nullable))
+        .value_name(json_text::placeholder(field.kind))
+        .value_parser(json_text::parser(field.kind, field.nullable))
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
         .action(if several { ArgAction::Append } else { ArgAction::Set })
         .required(required)
-        .help(if elsewhere { crate::commands::collection::defaulted(&help) } else { help })
+        .help(if elsewhere { defaulted(&help) } else { help })
 }
 
 /// The flags of a list: its filters and those that every list has.
 pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
     let filters = spec.filters.iter().map(|filter| {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
-        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(values::placeholder(kind));
+        let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
         let arg = arg.help(format!("Only those with this {}", filter.param.replace('_', " ")));
-        if let Kind::Word(words) = kind { arg.value_parser(values::Words(words)) } else { arg }
+        if let Kind::Word(words) = kind { arg.value_parser(json_text::Words(words)) } else { arg }
     });
     let common = [
         Arg::new("created[gte]")
@@ -104,14 +108,31 @@ pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
             .help("Begin after this one: the `next_cursor` of an earlier page"),
         Arg::new("all").long("all").action(ArgAction::SetTrue).help("Walk through all pages"),
     ];
-    filters.chain(common).collect()
+    let ranges = spec.ranges.iter().flat_map(|range| {
+        [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+            Arg::new(format!("{}[{bound}]", range.param))
+                .long(format!("{}-{bound}", range.param))
+                .value_name("TIME")
+                .help(format!(
+                    "Only those {} {words} (RFC 3339), the earliest first; without other filters",
+                    range.param
+                ))
+        })
+    });
+    filters.chain(ranges).chain(common).collect()
 }
 
 /// The query of a list, from its flags.
 pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, String)> {
-    let texts = spec.filters.iter().map(|filter| filter.param).chain(["created[gte]", "created[lt]", "starting_after"]);
-    let mut query: Vec<(String, String)> =
-        texts.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone()))).collect();
+    let filters = spec.filters.iter().map(|filter| filter.param.to_owned());
+    let common = ["created[gte]", "created[lt]", "starting_after"].map(str::to_owned);
+    let texts = filters.chain(page::range_parameters(spec)).chain(common);
+    let mut query: Vec<(String, String)> = texts
+        .filter_map(|name| {
+            let value = matches.get_one::<String>(&name)?.clone();
+            Some((name, value))
+        })
+        .collect();
     let whole_pages = matches.get_flag("all").then_some(100);
     if let Some(limit) = matches.get_one::<u32>("limit").copied().or(whole_pages) {
         query.push(("limit".into(), limit.to_string()));
@@ -156,9 +177,9 @@ impl Body {
     }
 
     /// Names the organization of the environment or the profile, unless a flag has named one.
-    pub(crate) fn set_organization(&mut self, session: &Session) -> Result<(), Failure> {
+    pub(crate) fn set_organization(&mut self, settings: &Settings) -> Result<(), Failure> {
         if self.0.iter().all(|(name, _)| *name != ORGANIZATION) {
-            self.0.insert(0, (ORGANIZATION, JsonText::string(session.settings.organization()?)));
+            self.0.insert(0, (ORGANIZATION, JsonText::string(settings.organization()?)));
         }
         Ok(())
     }
@@ -176,16 +197,6 @@ impl Body {
     }
 }
 
-/// The flag for a field of the API that an error names, if some resource has such a field.
-pub(crate) fn flag_of(field: &str) -> Option<String> {
-    let known = crate::objects::SPECS.iter().flat_map(|spec| spec.fields);
-    known.into_iter().find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))
-}
-
-fn sendable(field: &FieldSpec) -> bool {
-    field.create != Presence::Never || field.update != Presence::Never
-}
-
 fn sent(spec: &'static ResourceSpec, verb: Verb) -> impl Iterator<Item = &'static FieldSpec> {
     spec.fields.iter().filter(move |field| verb.presence(field) != Presence::Never)
 }
@@ -197,15 +208,9 @@ pub(crate) fn named(field: &'static str) -> Arg {
     if short == long { arg } else { arg.alias(long) }
 }
 
-/// `customer_id` is `--customer`, as in the filters; the rest is the name in kebab-case.
-fn flag(field: &str) -> String {
-    match field {
-        "default_currency" => "currency".into(),
-        "lines" => "line".into(),
-        "events" => "event".into(),
-        "customer_id" | "vehicle_id" | "rental_id" | "organization_id" => field.trim_end_matches("_id").into(),
-        _ => field.replace('_', "-"),
-    }
+/// Help of `--organization` where the environment or the profile can say it instead.
+pub(crate) fn defaulted(help: &str) -> String {
+    format!("{help} [env: RENTAL_ORGANIZATION] [default: that of the profile]")
 }
 
 /// A sentence as help writes it: without its full stop.

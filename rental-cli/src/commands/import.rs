@@ -3,20 +3,18 @@
 use crate::{
     client::{
         access::Access,
-        api::Request,
+        request::Request,
         upload::{self, Source},
     },
-    command_tree::with_examples,
-    commands::{collection, session::Session},
+    commands::{collection, group::with_examples, session::Session},
     config::private_file,
     failure::Failure,
     output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    import::{TOLL_FORMATS, VIOLATION_FORMATS},
+    imports::statements::{DEFAULT_ISSUER, Kind, Parameter},
     resources::organization,
-    spec::ResourceSpec,
 };
 use std::path::{Path, PathBuf};
 
@@ -29,27 +27,23 @@ A row that cannot be used stops no other: the exit code is 0 and `invalid` count
 The first 20 are shown on stderr, and --json has a thousand of them.
 A file that is refused whole changes nothing; the exit code is 6.";
 
-/// `import` of a resource whose objects come in files of others.
-pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let tolls = spec.object == "toll";
-    let (about, formats) = match tolls {
-        true => ("Import a statement of a toll agency (operator)", TOLL_FORMATS),
-        false => ("Import a list of violations (operator)", VIOLATION_FORMATS),
-    };
-    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
+/// `import` of a kind of statement.
+pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
+    let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
     let text = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     let format = text("format", "NAME").help(format!("What the file is: {} [default: the first]", names.join(", ")));
     let zone = text("time-zone", "ZONE").help("Zone of its local times, such as America/Chicago, not the format's own");
-    let own = if tolls {
-        text("mapping", "FILE")
+    let own = match kind.parameter {
+        Parameter::Mapping => text("mapping", "FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .conflicts_with("format")
-            .help("JSON that says which columns are what, for agencies without a format")
-    } else {
-        text("issuer", "NAME").help("Whose summons numbers they are [default: NYC]")
+            .help("JSON that says which columns are what, for agencies without a format"),
+        Parameter::Issuer => {
+            text("issuer", "NAME").help(format!("Whose summons numbers they are [default: {DEFAULT_ISSUER}]"))
+        }
     };
     let command = Command::new("import")
-        .about(about)
+        .about(format!("Import {} (operator)", kind.file))
         .arg(collection::organization("The organization whose vehicles these are"))
         .arg(file("The file, or - for stdin"))
         .args([format, own, zone, dry_run()])
@@ -65,21 +59,22 @@ pub(super) fn dry_run() -> Arg {
     Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Read and count everything, and record nothing")
 }
 
-pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let tolls = spec.object == "toll";
+pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut query = Vec::new();
-    let names: &[&str] = if tolls { &["format", "time-zone"] } else { &["format", "time-zone", "issuer"] };
-    for name in names {
+    let own = (kind.parameter == Parameter::Issuer).then_some("issuer");
+    for name in ["format", "time-zone"].into_iter().chain(own) {
         query.extend(matches.get_one::<String>(name).map(|value| (name.replace('-', "_"), value.clone())));
     }
-    if tolls && let Some(path) = matches.get_one::<PathBuf>("mapping") {
+    if kind.parameter == Parameter::Mapping
+        && let Some(path) = matches.get_one::<PathBuf>("mapping")
+    {
         query.push(("mapping".to_owned(), mapping(path)?));
     }
     let media = match matches.get_one::<PathBuf>("file").and_then(|path| path.extension()) {
         Some(extension) if extension.eq_ignore_ascii_case("json") => "application/json",
         _ => "text/csv",
     };
-    send(&[spec.plural, "import"], query, media, matches, session)
+    send(&[kind.resource.plural, "import"], query, media, matches, session)
 }
 
 /// The text of a mapping without its white space: it travels in the query.

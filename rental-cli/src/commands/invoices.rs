@@ -1,12 +1,11 @@
 //! `invoices`: read with an organization's key, written by the operator (spec, Invoices).
 
-use super::Group;
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
         fields::{Body, Verb},
+        group::{Group, with_examples},
         session::Session,
     },
     failure::Failure,
@@ -19,7 +18,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::resources::invoice::SPEC;
 use std::{io::Write as _, path::PathBuf};
 
-pub(super) const GROUP: Group = Group { name: "invoices", command, run };
+pub(crate) const GROUP: Group = Group { name: "invoices", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 

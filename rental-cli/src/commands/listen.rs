@@ -2,15 +2,18 @@
 
 mod forward;
 
-use super::Group;
 use crate::{
     client::{
         api::Api,
         event_feed::{Event, Feed, Server},
     },
-    command_tree::with_examples,
-    commands::{collection, session::Session},
-    config::values::{self, EVENT_TYPE_NAMES, Since},
+    commands::{
+        collection,
+        group::{Group, with_examples},
+        json_text::EVENT_TYPE_NAMES,
+        session::Session,
+    },
+    config::values::{self, Since},
     failure::Failure,
     output::{self, Output, style},
 };
@@ -33,7 +36,7 @@ use std::{
     time::Duration,
 };
 
-pub(super) const COMMAND: Group = Group { name: "listen", command, run };
+pub(crate) const COMMAND: Group = Group { name: "listen", command, run };
 
 /// Between two looks at the server.
 const INTERVAL: Duration = Duration::from_millis(300);

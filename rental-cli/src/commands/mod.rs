@@ -1,61 +1,29 @@
-//! The command groups: one file each, one row each in [`GROUPS`].
+//! The command groups, one file each, and what they have in common: [`group`], [`collection`], [`fields`], [`session`].
 
-mod api_keys;
-mod audit;
-pub(crate) mod collection;
+pub(crate) mod api_keys;
+pub(crate) mod audit;
+mod collection;
 pub(crate) mod config;
-mod customers;
-mod deliveries;
+pub(crate) mod customers;
+pub(crate) mod deliveries;
 pub(crate) mod doctor;
-mod events;
-pub(crate) mod fields;
+pub(crate) mod events;
+mod fields;
+pub(crate) mod group;
 mod import;
-mod invoices;
-mod leads;
-mod listen;
-mod organizations;
-mod rentals;
+pub(crate) mod invoices;
+mod json_text;
+pub(crate) mod leads;
+pub(crate) mod listen;
+pub(crate) mod organizations;
+pub(crate) mod rentals;
 pub(crate) mod session;
 pub(crate) mod shell;
-mod store;
+pub(crate) mod store;
 mod suggestions;
-mod tolls;
-mod transfer;
-mod trigger;
-mod vehicles;
-mod violations;
-mod webhook_endpoints;
-
-use crate::{commands::session::Session, failure::Failure};
-use clap::{ArgMatches, Command};
-
-/// A word at the prompt, mostly with commands below it.
-pub(crate) struct Group {
-    /// The word.
-    pub(crate) name: &'static str,
-    /// Its commands and their flags.
-    pub(crate) command: fn() -> Command,
-    /// Carries one of them out.
-    pub(crate) run: fn(&ArgMatches, &Session) -> Result<(), Failure>,
-}
-
-/// All groups, in the order of the help.
-pub(crate) const GROUPS: &[Group] = &[
-    organizations::GROUP,
-    api_keys::GROUP,
-    webhook_endpoints::GROUP,
-    events::GROUP,
-    deliveries::GROUP,
-    vehicles::GROUP,
-    customers::GROUP,
-    rentals::GROUP,
-    invoices::GROUP,
-    tolls::GROUP,
-    violations::GROUP,
-    leads::GROUP,
-    audit::GROUP,
-    store::GROUP,
-];
-
-/// Commands of one word.
-pub(crate) const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
+pub(crate) mod tolls;
+pub(crate) mod transfer;
+pub(crate) mod trigger;
+pub(crate) mod vehicles;
+pub(crate) mod violations;
+pub(crate) mod webhook_endpoints;

@@ -1,12 +1,11 @@
 //! `organizations`: the tenants, which the operator keeps.
 
-use super::Group;
 use crate::{
     client::access::Access,
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection},
         fields::{Body, Verb},
+        group::{Group, with_examples},
         session::Session,
     },
     failure::Failure,
@@ -15,7 +14,7 @@ use crate::{
 use clap::{ArgMatches, Command};
 use rental_core::resources::organization::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "organizations", command, run };
+pub(crate) const GROUP: Group = Group { name: "organizations", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 

@@ -3,7 +3,8 @@
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request},
+        api::{Api, Secrets},
+        request::Request,
     },
     config::settings::Settings,
     failure::Failure,
@@ -15,6 +16,7 @@ use crate::{
 use clap::ArgMatches;
 use rental_core::spec::ResourceSpec;
 use serde_json::value::RawValue;
+use std::time::Duration;
 
 /// Pages of a list that are looked through in search of something.
 const MOST_PAGES: usize = 10;
@@ -75,6 +77,13 @@ impl Session {
             cursor = answer.next_cursor;
         }
     }
+}
+
+/// A client of the server that the settings name.
+pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
+    let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
+    let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
+    Api::new(settings.base_url.value.clone(), timeout, secrets)
 }
 
 /// Whether `is` says so of any object of an operator's list. It looks through the first pages only, newest first.

@@ -1,7 +1,7 @@
 //! `completions` and `man`: what the program says about itself. No server is asked.
 
 use crate::{
-    command_tree::{self, with_examples},
+    commands::group::with_examples,
     failure::Failure,
     output::{self, Output},
 };
@@ -32,21 +32,21 @@ pub(crate) fn commands() -> [Command; 2] {
     ]
 }
 
-/// Carries out one of them.
-pub(crate) fn run(name: &str, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+/// Carries out one of them; `tree` is what they describe.
+pub(crate) fn run(name: &str, matches: &ArgMatches, out: &Output, tree: Command) -> Result<(), Failure> {
     match name {
-        "completions" => completions(matches, out),
-        "man" => man(matches, out),
+        "completions" => completions(matches, out, tree),
+        "man" => man(matches, out, tree),
         _ => Err(Failure::Usage(format!("no such command: {name}"))),
     }
 }
 
-fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+fn completions(matches: &ArgMatches, out: &Output, mut tree: Command) -> Result<(), Failure> {
     let Some(shell) = matches.get_one::<Shell>("shell").copied() else {
         return Err(Failure::Usage("no shell given".into()));
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command_tree::command(), "rental-cli", &mut script);
+    clap_complete::generate(shell, &mut tree, "rental-cli", &mut script);
     let script = String::from_utf8_lossy(&script);
     let script = if shell == Shell::Bash { with_one_spelling(&script) } else { script.into_owned() };
     if out.json {
@@ -65,12 +65,12 @@ fn with_one_spelling(script: &str) -> String {
     script.replace("rental__subcmd__cli__", "rental__cli__")
 }
 
-fn man(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+fn man(matches: &ArgMatches, out: &Output, tree: Command) -> Result<(), Failure> {
     if let Some(directory) = matches.get_one::<PathBuf>("to") {
-        return man_pages(directory, out);
+        return man_pages(directory, out, tree);
     }
     let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(command_tree::command()).render(&mut page);
+    let rendered = clap_mangen::Man::new(tree).render(&mut page);
     rendered.map_err(|error| Failure::Io { doing: "render the manual page".into(), error })?;
     let page = String::from_utf8_lossy(&page);
     if out.json {
@@ -79,8 +79,8 @@ fn man(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     output::print(&page)
 }
 
-fn man_pages(directory: &Path, out: &Output) -> Result<(), Failure> {
-    let written = clap_mangen::generate_to(command_tree::command(), directory);
+fn man_pages(directory: &Path, out: &Output, tree: Command) -> Result<(), Failure> {
+    let written = clap_mangen::generate_to(tree, directory);
     written.map_err(|error| Failure::Io { doing: format!("write to {}", directory.display()), error })?;
     if out.json {
         return output::print(&format!("{}\n", json!({"object": "manual", "directory": directory})));

@@ -1,24 +1,32 @@
 //! `store`: looking after the data itself. The only place that opens a store; the server must not have it open then.
 
+mod arguments;
 mod backup;
 mod copy;
+mod failures;
 mod place;
+mod upgrade;
 
-use super::Group;
 use crate::{
-    command_tree::with_examples,
-    commands::{collection, session::Session},
+    commands::{
+        collection,
+        group::{Group, with_examples},
+        session::Session,
+    },
     failure::Failure,
-    output::{self, Output, progress::Progress, record},
+    output::{self, Output, progress::Progress},
+    text::printable,
 };
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use place::Place;
+use arguments::{of, path};
+use clap::{Arg, ArgMatches, Command};
+use failures::{failure, unfit};
+use place::{CACHE_BYTES, Place};
 use rental_core::{
     integrity::{self, Report},
     store::{
         StoreError,
-        archive::{ArchiveError, Reader},
-        redb::{self, Closed, IN_USE},
+        archive::Reader,
+        redb::{self, Closed},
     },
 };
 use serde_json::json;
@@ -28,10 +36,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(super) const GROUP: Group = Group { name: "store", command, run };
-
-/// Memory for pages while a store is open here.
-const CACHE_BYTES: usize = 256 << 20;
+pub(crate) const GROUP: Group = Group { name: "store", command, run };
 
 fn command() -> Command {
     let check = ["rental-cli store check redb:/var/lib/rental/rental.redb"];
@@ -51,7 +56,7 @@ fn command() -> Command {
             .arg(Arg::new("url").value_name("URL").required(true).value_parser(store_path).help("The store, redb:PATH"))
     };
     let command = Command::new(GROUP.name)
-        .about("The data itself: back up, restore, copy, check, compact (operator)")
+        .about("The data itself: back up, restore, copy, upgrade, check, compact (operator)")
         .subcommand(with_examples(backup::command(), &backup))
         .subcommand(with_examples(
             Command::new("restore")
@@ -68,6 +73,7 @@ fn command() -> Command {
             &restore,
         ))
         .subcommand(with_examples(copy::command(), &copy))
+        .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
         .subcommand(with_examples(
             url("Look at every page and row of a store that no server has open; changes nothing").name("check"),
             &check,
@@ -77,16 +83,6 @@ fn command() -> Command {
             &compact,
         ));
     with_examples(command, &[backup[0], restore[0], check[0]])
-}
-
-/// A file that is named in any way that the system allows.
-fn path(id: &'static str, name: &'static str, help: &'static str) -> Arg {
-    Arg::new(id).value_name(name).required(true).value_parser(clap::value_parser!(PathBuf)).help(help)
-}
-
-/// `--force`.
-fn force(help: &'static str) -> Arg {
-    Arg::new("force").long("force").action(ArgAction::SetTrue).help(help)
 }
 
 /// `redb:PATH`, for what is done to a file.
@@ -108,21 +104,13 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "check" => check(of(matches, "url"), &session.out),
         "compact" => compact(of(matches, "url"), &session.out),
         "copy" => copy::run(matches, session),
+        "upgrade" => upgrade::run(matches, session),
         "restore" => match matches.get_one::<Place>("to") {
             Some(to) => restore(of(matches, "file"), to, &session.out),
             None => Err(Failure::Usage("no --to".into())),
         },
         _ => backup::run(matches, session),
     }
-}
-
-fn of<'m>(matches: &'m ArgMatches, id: &str) -> &'m Path {
-    matches.get_one::<PathBuf>(id).map_or_else(|| Path::new(""), PathBuf::as_path)
-}
-
-/// Prints one object, as JSON or field by field.
-fn show(out: &Output, object: &serde_json::Value) -> Result<(), Failure> {
-    out.object(&object.to_string())
 }
 
 fn check(path: &Path, out: &Output) -> Result<(), Failure> {
@@ -151,20 +139,17 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
 
 fn tell(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
     if out.json {
-        return show(
-            out,
-            &json!({
-                "object": "store_check", "store": format!("redb:{}", path.display()), "sound": report.problems == 0,
-                "rows": report.rows, "records": report.records, "problems": report.problems, "listed": report.listed,
-            }),
-        );
+        return out.value(&json!({
+            "object": "store_check", "store": format!("redb:{}", path.display()), "sound": report.problems == 0,
+            "rows": report.rows, "records": report.records, "problems": report.problems, "listed": report.listed,
+        }));
     }
     let mut fields = vec![("rows".to_owned(), Some(report.rows.to_string()))];
     fields.extend(report.records.iter().map(|(object, count)| (format!("{object} records"), Some(count.to_string()))));
     fields.push(("problems".to_owned(), Some(report.problems.to_string())));
     out.fields(&fields)?;
     for problem in &report.listed {
-        output::print(&format!("{}: {}\n", record::printable(&problem.place), record::printable(&problem.what)))?;
+        output::print(&format!("{}: {}\n", printable(&problem.place), printable(&problem.what)))?;
     }
     let hidden = report.problems - report.listed.len() as u64;
     if hidden > 0 {
@@ -177,13 +162,10 @@ fn compact(path: &Path, out: &Output) -> Result<(), Failure> {
     let progress = Progress::busy("compacting");
     let made = redb::compact(path, CACHE_BYTES).map_err(failure)?;
     progress.finish();
-    show(
-        out,
-        &json!({
-            "object": "store_compaction", "store": format!("redb:{}", path.display()),
-            "bytes_before": made.before, "bytes_after": made.after,
-        }),
-    )
+    out.value(&json!({
+        "object": "store_compaction", "store": format!("redb:{}", path.display()),
+        "bytes_before": made.before, "bytes_after": made.after,
+    }))
 }
 
 fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
@@ -191,46 +173,14 @@ fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
     let mut archive = Reader::open(BufReader::new(opened)).map_err(|error| unfit(file, error))?;
     let made = to.read(&mut archive, file)?;
     let created_at = archive.header().created_at;
-    show(
-        out,
-        &json!({
-            "object": "store_restore", "store": to.to_string(), "created_at": created_at, "rows": made.rows,
-            "sha256": made.sha256,
-        }),
-    )?;
+    out.value(&json!({
+        "object": "store_restore", "store": to.to_string(), "created_at": created_at, "rows": made.rows,
+        "sha256": made.sha256,
+    }))?;
     out.note(
         "the admin token and the master key are not in a backup: put the files of the old store beside the new one",
     );
     Ok(())
-}
-
-fn failure(error: StoreError) -> Failure {
-    let (kind, hint) = match &error {
-        StoreError::Corrupt(_) => {
-            ("damaged", "`rental-cli store check` says what; restore a backup with `rental-cli store restore`")
-        }
-        StoreError::Unavailable(text) if text.contains(IN_USE) => {
-            ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
-        }
-        _ => ("store", "check the path, its permissions and the disk"),
-    };
-    let problem = match error {
-        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
-        other => other.to_string(),
-    };
-    Failure::Unsuccessful { kind, problem, hint }
-}
-
-/// For a backup that cannot be used.
-fn unfit(file: &Path, error: ArchiveError) -> Failure {
-    match error {
-        ArchiveError::Io(error) => Failure::Io { doing: format!("read {}", file.display()), error },
-        other => Failure::Unsuccessful {
-            kind: "backup",
-            problem: format!("{}: {other}", file.display()),
-            hint: "use another backup; nothing was made of this one",
-        },
-    }
 }
 
 #[cfg(test)]

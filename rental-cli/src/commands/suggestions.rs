@@ -1,10 +1,8 @@
 //! `suggest`: who should pay for tolls and violations, page by page, and attaching what is clear.
 
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
-    commands::{collection, session::Session},
-    config::values::JsonText,
+    client::{access::Access, request::Request},
+    commands::{collection, group::with_examples, json_text::JsonText, session::Session},
     failure::Failure,
     output::{
         print,
@@ -48,18 +46,22 @@ struct Tally {
     attached: u64,
 }
 
+/// What has been shown, or with `--json` will be once all pages are there.
+#[derive(Default)]
+struct Shown {
+    rows: u64,
+    json: Vec<String>,
+}
+
 pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let path = [organization::SPEC.plural, session.organization(matches)?, spec.plural, "suggestions"];
     let attach = matches.get_flag("attach");
-    let (mut tally, mut shown, mut cursor) = (Tally::default(), 0, None::<String>);
+    let (mut tally, mut shown, mut cursor) = (Tally::default(), Shown::default(), None::<String>);
     let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
-    if session.out.json {
-        print("{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[")?;
-    }
     loop {
         let page = Page::read(&session.ask(&request(&path, attach, cursor.as_deref()))?)?;
         show(&page, &mut tally, &mut shown, session)?;
-        progress.at(shown);
+        progress.at(shown.rows);
         if !page.has_more {
             break;
         }
@@ -70,7 +72,8 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     }
     progress.finish();
     if session.out.json {
-        print("]}\n")?;
+        let data = shown.json.join(",");
+        print(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}\n"))?;
     }
     let Tally { clear, unclear, nobody, attached } = tally;
     let done = if attach { format!("; {attached} attached") } else { String::new() };
@@ -88,9 +91,9 @@ fn request(path: &[&str], attach: bool, cursor: Option<&str>) -> Request {
         .with_query([("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect())
 }
 
-/// Prints a page as it comes: nothing is kept.
-fn show(page: &Page, tally: &mut Tally, shown: &mut u64, session: &Session) -> Result<(), Failure> {
-    let (mut rows, mut json) = (Vec::with_capacity(page.data.len()), String::new());
+/// Prints a page as it comes; with `--json` it is kept, so that a failure prints no half of a list.
+fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) -> Result<(), Failure> {
+    let mut rows = Vec::with_capacity(page.data.len());
     for object in &page.data {
         let record = Record::read(object.get())?;
         match record.text("verdict").as_deref() {
@@ -99,16 +102,13 @@ fn show(page: &Page, tally: &mut Tally, shown: &mut u64, session: &Session) -> R
             _ => tally.nobody += 1,
         }
         tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
-        if session.out.json {
-            json.push_str(if *shown + rows.len() as u64 > 0 { "," } else { "" });
-            json.push_str(object.get());
-        }
         rows.push(COLUMNS.iter().map(|(_, member)| record.text(member).unwrap_or_default()).collect::<Vec<_>>());
     }
-    let first = *shown == 0;
-    *shown += rows.len() as u64;
+    let first = shown.rows == 0;
+    shown.rows += rows.len() as u64;
     if session.out.json {
-        return print(&json);
+        shown.json.extend(page.data.iter().map(|object| object.get().to_owned()));
+        return Ok(());
     }
     let names = COLUMNS.map(|(name, _)| name);
     if session.out.is_terminal() {

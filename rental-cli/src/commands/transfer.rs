@@ -1,11 +1,11 @@
 //! `export` and `import`: all objects of an organization as lines of JSON, and such lines into another server.
 
-use super::{Group, import};
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, text},
+        group::{Group, with_examples},
+        import,
         session::Session,
     },
     failure::Failure,
@@ -22,8 +22,8 @@ use std::{
     path::PathBuf,
 };
 
-pub(super) const EXPORT: Group = Group { name: "export", command: export_command, run: export };
-pub(super) const IMPORT: Group = Group { name: "import", command: import_command, run: bring };
+pub(crate) const EXPORT: Group = Group { name: "export", command: export_command, run: export };
+pub(crate) const IMPORT: Group = Group { name: "import", command: import_command, run: bring };
 
 /// Longest last line.
 const MOST_END: usize = 256;

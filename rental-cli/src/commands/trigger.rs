@@ -3,22 +3,20 @@
 //! Nothing is made up: objects are created and changed through the API, so the event is the one that a receiver will
 //! get in earnest. What is made stays, and its name says where it comes from.
 
-use super::Group;
 use crate::{
     client::{
         access::Access,
-        api::{Api, Request},
+        api::Api,
         event_feed::{Event, Server},
+        request::Request,
     },
-    command_tree::with_examples,
     commands::{
         collection::{self, text},
+        group::{Group, with_examples},
+        json_text::EVENT_TYPE_NAMES,
         session::{self, Session},
     },
-    config::{
-        settings::{Origin, Secret, Source},
-        values::EVENT_TYPE_NAMES,
-    },
+    config::settings::{Origin, Secret, Source},
     edge,
     failure::Failure,
     output::{
@@ -33,7 +31,7 @@ use rental_core::{
 };
 use serde_json::{Value, json};
 
-pub(super) const COMMAND: Group = Group { name: "trigger", command, run };
+pub(crate) const COMMAND: Group = Group { name: "trigger", command, run };
 
 /// The name of everything that is made.
 const LABEL: &str = "Triggered by rental-cli";

@@ -1,11 +1,10 @@
 //! `vehicles`: the fleet.
 
-use super::Group;
 use crate::{
     client::access::Access,
-    command_tree::with_examples,
     commands::{
         collection::{self, Collection},
+        group::{Group, with_examples},
         session::Session,
     },
     failure::Failure,
@@ -13,7 +12,7 @@ use crate::{
 use clap::{ArgMatches, Command};
 use rental_core::resources::vehicle::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "vehicles", command, run };
+pub(crate) const GROUP: Group = Group { name: "vehicles", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 

@@ -1,22 +1,21 @@
 //! `webhook-endpoints`: where the events of organizations go, set up by the operator.
 
-use super::Group;
 use crate::{
-    client::{access::Access, api::Request},
-    command_tree::with_examples,
+    client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
         fields::{Body, Verb},
+        group::{Group, with_examples},
+        json_text::JsonText,
         session::Session,
     },
-    config::values::JsonText,
     failure::Failure,
     output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::resources::webhook_endpoint::SPEC;
 
-pub(super) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
+pub(crate) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -78,7 +77,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     match verb {
         "create" => {
             let mut body = Body::read(matches, &SPEC, Verb::Create)?;
-            body.set_organization(session)?;
+            body.set_organization(&session.settings)?;
             let answer = COLLECTION.create(matches, session, body)?;
             shown_once(&answer, session)
         }

@@ -1,5 +1,6 @@
 //! Where settings come from: flags, environment, profiles.
 
+pub(crate) mod environment;
 pub(crate) mod private_file;
 pub(crate) mod profiles;
 pub(crate) mod settings;

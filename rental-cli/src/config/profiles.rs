@@ -12,7 +12,7 @@
 //! Written back with the user's comments and order. A mistake in it is named with file and line.
 
 use crate::{
-    config::{private_file, settings, values},
+    config::{environment, private_file, values},
     failure::Failure,
 };
 use reqwest::Url;
@@ -47,14 +47,14 @@ pub(crate) struct Profiles {
 
 /// Where the file is: `RENTAL_CONFIG_FILE`, else in the user's directory for settings. `None` when there is no such.
 pub(crate) fn path() -> Option<PathBuf> {
-    settings::set("RENTAL_CONFIG_FILE")
+    environment::set("RENTAL_CONFIG_FILE")
         .map(PathBuf::from)
         .or_else(|| user_directory("XDG_CONFIG_HOME", ".config").map(|directory| directory.join("rental/config.toml")))
 }
 
 /// A directory of the XDG base directory specification; a relative path in the variable counts as none.
 pub(crate) fn user_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let absolute = |name| settings::set(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name| environment::set(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))
 }
 
@@ -226,7 +226,7 @@ fn profile(table: &dyn TableLike, directory: &Path) -> Result<Profile, Wrong> {
 
 /// Relative paths count from the configuration file, and `~/` from the user's home.
 fn file(text: &str, directory: &Path) -> PathBuf {
-    match (text.strip_prefix("~/"), settings::set("HOME")) {
+    match (text.strip_prefix("~/"), environment::set("HOME")) {
         (Some(rest), Some(home)) => Path::new(&home).join(rest),
         _ => directory.join(text),
     }

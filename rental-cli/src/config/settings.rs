@@ -5,6 +5,7 @@
 
 use crate::{
     config::{
+        environment::{set, text},
         profiles::{self, Profiles},
         values,
     },
@@ -13,7 +14,6 @@ use crate::{
 use clap::ArgMatches;
 use reqwest::Url;
 use std::{
-    env,
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
@@ -214,13 +214,4 @@ fn from_environment(variable: &str) -> Option<Secret> {
     set(variable)
         .map(|text| secret(Source::Text(text), variable))
         .or_else(|| set(&file).map(|path| secret(Source::File(path.into()), &file)))
-}
-
-/// A variable that is there and not empty.
-pub(crate) fn set(variable: &str) -> Option<OsString> {
-    env::var_os(variable).filter(|value| !value.is_empty())
-}
-
-fn text(variable: &str) -> Option<String> {
-    set(variable).map(|value| value.to_string_lossy().into_owned())
 }

@@ -2,16 +2,9 @@
 
 pub(crate) mod refusal;
 
-use crate::{
-    failure::refusal::Refusal,
-    output::{record::printable, style},
-};
+use crate::{failure::refusal::Refusal, text::printable};
 use serde::Serialize;
-use std::{
-    borrow::Cow,
-    fmt,
-    io::{self, Write as _},
-};
+use std::{borrow::Cow, fmt, io};
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -115,26 +108,8 @@ impl Failure {
         (printable(&message), hint.map(Cow::into_owned))
     }
 
-    /// Says it on stderr, as one line of JSON or as text; help and version go to stdout. A reader that went away is no
-    /// news.
-    pub(crate) fn show(&self, json: bool) {
-        let text = match self {
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => return,
-            Self::Clap(error) if !json || !error.use_stderr() => {
-                // Nobody is left to tell when this fails.
-                let _ = error.print();
-                return;
-            }
-            _ if json => self.json() + "\n",
-            Self::Refused(refusal) => style::report(&refusal.to_string()),
-            _ => style::report(&self.report().to_string()),
-        };
-        // Here as well.
-        let _ = anstream::stderr().write_all(text.as_bytes());
-    }
-
     /// The error object of the API where there is one, else one of the same shape.
-    fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         if let Self::Refused(refusal) = self
             && let Some(own) = refusal.json()
         {
@@ -142,6 +117,14 @@ impl Failure {
         }
         // Only texts, so it cannot fail.
         serde_json::to_string(&Envelope { error: self.report() }).unwrap_or_default()
+    }
+
+    /// The lines that say it: what happened, the bad fields, what may help, the request's id.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.to_string(),
+            _ => self.report().to_string(),
+        }
     }
 
     fn report(&self) -> Report<'_> {

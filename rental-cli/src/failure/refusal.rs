@@ -1,6 +1,6 @@
 //! An error answer of the server: read, classed by its status, and explained with what to do next.
 
-use crate::{client::access::Access, commands::fields, output::record::printable};
+use crate::{objects, text::printable};
 use serde::Deserialize;
 use std::{fmt, time::Duration};
 
@@ -14,7 +14,8 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// The pause that `Retry-After` asks for.
     pub(crate) retry_after: Option<Duration>,
-    access: Option<Access>,
+    /// How to get a secret that the server accepts.
+    credential: &'static str,
     request_id: Option<String>,
     error: Body,
     /// The answer, where it is an error object of the API.
@@ -46,19 +47,19 @@ struct FieldError {
 }
 
 impl Refusal {
-    /// Reads the body of an answer with an error status. One that has no error object is quoted instead.
-    pub(crate) fn read(status: u16, body: &[u8], access: Access) -> Self {
-        let access = Some(access);
+    /// Reads the body of an answer with an error status. One that has no error object is quoted instead. `credential` says
+    /// how to get a secret that the server accepts.
+    pub(crate) fn read(status: u16, body: &[u8], credential: &'static str) -> Self {
         match serde_json::from_slice::<Envelope>(body) {
             // Line breaks between the tokens mean nothing; inside of strings there are none.
             Ok(Envelope { error }) => {
                 let json = Some(String::from_utf8_lossy(body).trim().replace(['\n', '\r'], " "));
-                Self { status, access, error, json, ..Self::default() }
+                Self { status, credential, error, json, ..Self::default() }
             }
             Err(_) => {
                 let (kind, code) = ("http_error".to_owned(), Some(format!("http_{status}")));
                 let error = Body { r#type: kind, code, message: unexplained(status, body), ..Body::default() };
-                Self { status, access, error, ..Self::default() }
+                Self { status, credential, error, ..Self::default() }
             }
         }
     }
@@ -118,7 +119,7 @@ impl Refusal {
     /// What may help.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match (self.status, self.code()) {
-            (401, _) => self.access?.hint(),
+            (401, _) => self.credential,
             (403, "plan_required") => {
                 "the operator changes the plan with `rental-cli organizations update ID --plan pro`"
             }
@@ -174,7 +175,7 @@ impl fmt::Display for Refusal {
 
 /// One line for a bad field: its flag, and what is wrong unless the first line said it already.
 fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
-    let flag = fields::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
+    let flag = objects::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
     let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
     writeln!(f, "  param {}{flag}{message}", printable(name))
 }
@@ -196,8 +197,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, expected: &str) {
-        let refusal =
-            Refusal::read(status, body.as_bytes(), Access::Organization).with_headers(Some("req_1".into()), None);
+        let refusal = Refusal::read(status, body.as_bytes(), "").with_headers(Some("req_1".into()), None);
         assert_eq!(refusal.to_string(), expected);
     }
 
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn the_request_id_of_the_body_wins() {
         let body = br#"{"error":{"type":"t","message":"m","request_id":"req_body"}}"#;
-        let refusal = Refusal::read(400, body, Access::Operator).with_headers(Some("req_header".into()), None);
+        let refusal = Refusal::read(400, body, "").with_headers(Some("req_header".into()), None);
         assert_eq!(refusal.request_id.as_deref(), Some("req_body"));
     }
 
@@ -269,7 +269,7 @@ mod tests {
             (302, 1),
         ];
         for (status, code) in table {
-            assert_eq!(Refusal::read(status, b"", Access::Operator).exit_code(), code, "{status}");
+            assert_eq!(Refusal::read(status, b"", "").exit_code(), code, "{status}");
         }
     }
 }

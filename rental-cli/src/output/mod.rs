@@ -6,8 +6,8 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod whole_file;
 
-use crate::{failure::Failure, objects};
-use record::{Page, Record, printable};
+use crate::{failure::Failure, objects, text::printable};
+use record::{Page, Record};
 use rental_core::spec::ResourceSpec;
 use std::io::{self, IsTerminal as _, Write as _};
 use style::{ASIDE, Paint};
@@ -47,6 +47,11 @@ impl Output {
         let spec = record.text("object").and_then(|object| objects::description(&object));
         let fields: Vec<_> = record.fields().collect();
         print(&table::fields(spec, &fields, self.is_terminal(), self.paint))
+    }
+
+    /// Prints one object that this program made.
+    pub(crate) fn value(&self, object: &serde_json::Value) -> Result<(), Failure> {
+        self.object(&object.to_string())
     }
 
     /// Prints names and values that no resource describes.
@@ -140,6 +145,23 @@ impl List<'_> {
         }
         Ok(())
     }
+}
+
+/// Says on stderr why a command failed, as one line of JSON or as text; help and version go to stdout. A reader that went
+/// away is no news.
+pub(crate) fn failure(failure: &Failure, json: bool) {
+    let text = match failure {
+        Failure::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => return,
+        Failure::Clap(error) if !json || !error.use_stderr() => {
+            // Nobody is left to tell when this fails.
+            let _ = error.print();
+            return;
+        }
+        _ if json => failure.json() + "\n",
+        _ => style::report(&failure.text()),
+    };
+    // Here as well.
+    let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
 /// Writes data to stdout.

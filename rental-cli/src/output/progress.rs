@@ -1,5 +1,6 @@
 //! How far a long command is: one line on stderr that is written over. Only a terminal shows it.
 
+use crate::text::printable;
 use std::{
     io::{self, IsTerminal as _, Write as _},
     sync::OnceLock,
@@ -63,7 +64,7 @@ impl Progress {
 
     fn new(unit: Unit, total: Option<u64>, label: &str) -> Self {
         let shown = SILENT.get().is_none() && io::stderr().is_terminal();
-        let label = crate::output::record::printable(label);
+        let label = printable(label);
         Self { label, unit, total, done: 0, started: Instant::now(), drawn: None, width: 0, shown }
     }
 

@@ -253,6 +253,16 @@ fn with_json_every_other_failure_has_the_same_shape() {
 }
 
 #[test]
+fn with_json_a_list_that_breaks_off_leaves_stdout_empty() {
+    let page = r#"{"object":"list","has_more":true,"next_cursor":"a","data":[{"id":"1","verdict":"clear"}]}"#;
+    for args in [&["tolls", "suggest", "--organization", "o", "--json"][..], &["tolls", "list", "--all", "--json"]] {
+        let server = FakeServer::new(vec![ok(page), error(404, "", "invalid_request_error", "resource_missing")]);
+        let (code, error) = failed(&mut server.command(args));
+        assert_eq!((code, error["code"].as_str()), (Some(3), Some("resource_missing")), "{args:?}");
+    }
+}
+
+#[test]
 fn help_is_no_failure_with_json() {
     let ran = Ran::of(&mut cli(&["vehicles", "--help", "--json"]));
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));

@@ -4,8 +4,13 @@ use crate::{
     effects::Effects,
     error::{Error, FieldCode, FieldError, FieldErrors},
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{
+        Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
+    },
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
+    },
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -59,6 +64,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["status"]),
+        index(2, &["customer_id"]),
+        index(3, &["status", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -96,8 +109,21 @@ impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => self.status.as_deref().map(IndexValue::Text),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     /// A toll or violation is billed once; a void invoice lets go of what it billed.

@@ -10,6 +10,7 @@ pub(crate) mod serve;
 pub(crate) mod server;
 pub(crate) mod streamed;
 mod traffic;
+pub(crate) mod upgrading;
 
 /// The words of HTTP that handlers use.
 pub(crate) use warp::http::{HeaderName, Method, header};

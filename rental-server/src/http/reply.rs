@@ -43,6 +43,8 @@ pub(crate) enum Problem {
     },
     BodyTimeout,
     BodyBroken,
+    /// The store is being upgraded, before the server serves anything.
+    StoreUpgrading,
     /// An uploaded file is not what it claims.
     FileRefused(String),
 }
@@ -111,6 +113,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         "service_unavailable",
         "The server cannot serve now. Retry after `Retry-After` seconds, with the same idempotency key.",
     ),
+    (
+        503,
+        API,
+        "store_upgrading",
+        "The server upgrades its store. Retry after `Retry-After` seconds; `/readyz` tells how far the upgrade is.",
+    ),
 ];
 
 fn class(problem: &Problem) -> Class {
@@ -126,6 +134,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
 
@@ -147,7 +156,7 @@ fn core_class(error: &Error) -> Class {
         Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
-        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+        Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
 }
 
@@ -175,6 +184,11 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::StoreUpgrading => {
+            "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
+             tells how far the upgrade is."
+                .into()
+        }
         Problem::FileRefused(why) => format!("This file was refused, and nothing of it recorded: {why}."),
         Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
     }
@@ -209,7 +223,9 @@ fn core_message(error: &Error) -> String {
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()
         }
-        Error::Internal(_) => "Something went wrong on our side. The request id helps us to find it.".into(),
+        Error::Damaged(_) | Error::Internal(_) => {
+            "Something went wrong on our side. The request id helps us to find it.".into()
+        }
     }
 }
 

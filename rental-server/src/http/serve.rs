@@ -190,6 +190,9 @@ pub(super) fn log_problem(problem: &Problem, call: &Call) {
         Problem::Core(Error::Internal(detail)) => {
             tracing::error!(request_id, %method, path, detail, "a request failed")
         }
+        Problem::Core(Error::Damaged(row)) => {
+            tracing::error!(request_id, %method, path, %row, "a request failed: a row of the store is damaged")
+        }
         Problem::Core(Error::Unavailable(detail)) => {
             tracing::warn!(request_id, %method, path, detail, "a request was turned away")
         }

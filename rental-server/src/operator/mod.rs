@@ -45,7 +45,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         imports::violations(),
         suggestions::violations(),
         export::endpoints(),
-        imports::objects(),
+        imports::exports(),
         status::endpoints(),
         backup::endpoints(),
     ]

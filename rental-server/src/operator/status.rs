@@ -3,17 +3,18 @@
 //! It tells no path and no secret: the token may be used from another machine than the server's.
 
 use crate::{
-    API_VERSION, edge,
+    API_VERSION,
+    disk::Room,
+    edge,
     endpoint::{Endpoint, get},
     http::reply::Reply,
     reference::{numbers, parts},
     state::App,
 };
 use rental_core::{error::Error, page};
-use rustix::fs::statvfs;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::{fs, path::Path, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 /// The endpoint of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -54,26 +55,6 @@ struct Status<'a> {
     disk_free_bytes: Option<u64>,
     disk_total_bytes: Option<u64>,
     webhook_brand: &'a str,
-}
-
-/// Sizes of the data file and its disk, as far as they can be told.
-#[derive(Default)]
-struct Room {
-    data: Option<u64>,
-    free: Option<u64>,
-    total: Option<u64>,
-}
-
-impl Room {
-    fn of(path: &Path) -> Self {
-        let disk = statvfs(path).ok();
-        let bytes = |blocks: u64, size: u64| blocks.saturating_mul(size);
-        Self {
-            data: fs::metadata(path).ok().map(|file| file.len()),
-            free: disk.as_ref().map(|disk| bytes(disk.f_bavail, disk.f_frsize)),
-            total: disk.as_ref().map(|disk| bytes(disk.f_blocks, disk.f_frsize)),
-        }
-    }
 }
 
 /// The answer, as JSON.

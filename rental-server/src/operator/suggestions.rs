@@ -8,75 +8,19 @@ use crate::{
     reference::parts,
 };
 use rental_core::{
-    attribution::{self, Candidate, Moment, Occasion, Verdict, Whose},
+    attribution::{self, Attributable, Candidate, Moment, Verdict, Whose},
     error::{Error, FieldCode},
-    event::EventType,
+    imports::statements::KINDS,
     operation::{self, Edge, Intent, Prepared, Preparing},
     page::{self, ListQuery},
-    resources::{Resource, organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
+    resources::{organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
     spec::ResourceSpec,
-    store::{Batch, Record, Span, Store},
-    value::{Date, Timestamp},
+    store::{Batch, Record, Store, all_sound},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::marker::PhantomData;
 use uuid::Uuid;
-
-/// What a toll and a violation have in common when it comes to who pays.
-trait Chargeable: Resource {
-    const OCCASION: Occasion;
-    const ATTACHED: EventType;
-
-    fn vehicle(&mut self) -> &mut Option<Uuid>;
-    /// Transponder, plate and the plate's state.
-    fn identifiers(&self) -> [Option<&str>; 3];
-    fn when(&self) -> (Option<Timestamp>, Option<Date>);
-    fn attach(&mut self, customer: Uuid, rental: Uuid);
-}
-
-impl Chargeable for Toll {
-    const OCCASION: Occasion = Occasion::Toll;
-    const ATTACHED: EventType = EventType::TollAttached;
-
-    fn vehicle(&mut self) -> &mut Option<Uuid> {
-        &mut self.vehicle_id
-    }
-
-    fn identifiers(&self) -> [Option<&str>; 3] {
-        [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
-    }
-
-    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
-        (self.occurred_at, self.occurred_on)
-    }
-
-    fn attach(&mut self, customer: Uuid, rental: Uuid) {
-        (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
-    }
-}
-
-impl Chargeable for Violation {
-    const OCCASION: Occasion = Occasion::Violation;
-    const ATTACHED: EventType = EventType::ViolationAttached;
-
-    fn vehicle(&mut self) -> &mut Option<Uuid> {
-        &mut self.vehicle_id
-    }
-
-    fn identifiers(&self) -> [Option<&str>; 3] {
-        [None, self.plate.as_deref(), self.state.as_deref()]
-    }
-
-    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
-        (self.issued_at, self.issued_on)
-    }
-
-    fn attach(&mut self, customer: Uuid, rental: Uuid) {
-        (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
-    }
-}
 
 /// Suggestions for tolls.
 pub(super) fn tolls() -> Vec<Endpoint> {
@@ -88,7 +32,7 @@ pub(super) fn violations() -> Vec<Endpoint> {
     endpoints::<Violation>()
 }
 
-fn endpoints<T: Chargeable>() -> Vec<Endpoint> {
+fn endpoints<T: Attributable>() -> Vec<Endpoint> {
     let (plural, many) = (T::SPEC.plural.replace('_', " "), camel(T::SPEC.plural));
     let path = format!("/admin/v1/organizations/{{organization}}/{}/suggestions", T::SPEC.plural);
     let suggest = get(&path)
@@ -109,7 +53,7 @@ fn endpoints<T: Chargeable>() -> Vec<Endpoint> {
     vec![suggest, attach]
 }
 
-async fn list<T: Chargeable>(request: Request<'_, Operator>) -> Handled {
+async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
     let Request { app, call, id, .. } = request;
     let organization = gate::organization(app.store(), id).await?;
     let query = page::parameters(call.query(), &["limit", "starting_after"])?;
@@ -120,7 +64,7 @@ async fn list<T: Chargeable>(request: Request<'_, Operator>) -> Handled {
 }
 
 /// Attaches what is clear on one page, in one transaction.
-async fn attach<T: Chargeable>(mut request: Request<'_, Operator>) -> Handled {
+async fn attach<T: Attributable>(mut request: Request<'_, Operator>) -> Handled {
     let body = &request.read().await?[..];
     let Request { app, call, id, .. } = request;
     let organization = gate::organization(app.store(), id).await?;
@@ -131,8 +75,7 @@ async fn attach<T: Chargeable>(mut request: Request<'_, Operator>) -> Handled {
     }
     let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
     let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
-    let intent =
-        AttachPage::<T> { organization: &organization, page: Page { limit, after }, of: std::marker::PhantomData };
+    let intent = AttachPage::<T> { organization: &organization, page: Page { limit, after }, resource: PhantomData };
     let reply = write(app, &organization, call, body, &intent).await?;
     Ok(reply.without_revision())
 }
@@ -163,10 +106,10 @@ impl Page {
 struct AttachPage<'a, T> {
     organization: &'a Organization,
     page: Page,
-    of: std::marker::PhantomData<T>,
+    resource: PhantomData<fn() -> T>,
 }
 
-impl<T: Chargeable> Intent for AttachPage<'_, T> {
+impl<T: Attributable> Intent for AttachPage<'_, T> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let Judged { batch, body } = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
@@ -182,18 +125,18 @@ struct Judged {
 }
 
 /// Judges one page of what nobody is attached to, newest first; with an edge, attaches what is clear.
-async fn judge_page<T: Chargeable>(
+async fn judge_page<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
     organization: &Organization,
     page: &Page,
 ) -> Result<Judged, Error> {
-    let prefix = unattached_look_up().prefix(organization.id, T::SPEC);
-    let mut span = Span::newest_first(&prefix);
+    let look_up = unattached_look_up();
+    let mut span = look_up.span(organization.id, T::SPEC);
     if let Some(after) = page.after {
-        span = span.before_id(&prefix, after);
+        span = span.before_id(&look_up.prefix(organization.id, T::SPEC), after);
     }
-    let mut found = store.scan(&span, page.limit + 1).await?;
+    let mut found = all_sound(store.scan(&span, page.limit + 1).await?)?;
     let has_more = found.len() > page.limit;
     found.truncate(page.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
@@ -206,7 +149,7 @@ async fn judge_page<T: Chargeable>(
     Ok(judged)
 }
 
-async fn judge<T: Chargeable>(
+async fn judge<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
     organization: &Organization,
@@ -235,7 +178,7 @@ async fn judge<T: Chargeable>(
     Ok(row)
 }
 
-async fn decide<T: Chargeable>(
+async fn decide<T: Attributable>(
     store: &dyn Store,
     organization: &Organization,
     object: &T,
@@ -300,7 +243,7 @@ fn schema() -> Value {
         "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
         "properties": {
             "object": {"type": "string", "const": "suggestion"},
-            "resource": {"type": "string", "enum": ["toll", "violation"]},
+            "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
             "id": id("The toll or violation."),
             "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
             "reason": {"type": "string", "description": "Why."},

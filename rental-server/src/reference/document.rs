@@ -96,7 +96,10 @@ fn parameters(endpoint: &Endpoint, operation: &Operation) -> Value {
     for parameter in &operation.parameters {
         match parameter {
             Parameter::Shared(name) => list.push(json!({"$ref": format!("#/components/parameters/{name}")})),
-            Parameter::Filters => list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter))),
+            Parameter::Filters => {
+                list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
+                list.extend(spec.ranges.iter().flat_map(parts::range));
+            }
             Parameter::Own(parameter) => list.push(parameter.clone()),
         }
     }

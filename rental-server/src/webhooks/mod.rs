@@ -14,13 +14,13 @@ pub(crate) mod relay;
 pub(crate) mod retention;
 pub(crate) mod send;
 
-use crate::{edge::Clock, engine::Engine};
+use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine};
 use metrics::HookMetrics;
 use rental_core::{
     error::Error,
     operation::Edge,
     resources::webhook_endpoint,
-    store::{Batch, Span, Store, key},
+    store::{Batch, Prior, Span, Store, key, key_of},
     webhook::{attempt::Schedule, secret::MasterKey},
 };
 use send::Sender;
@@ -71,6 +71,8 @@ pub(crate) struct Hooks {
     /// When others share the store.
     cluster: Option<cluster::Cluster>,
     pub(crate) metrics: HookMetrics,
+    /// Damaged rows that were skipped, here and in the chores.
+    pub(crate) damaged: DamagedRows,
 }
 
 /// How a lane is told that something is new.
@@ -98,6 +100,7 @@ impl Hooks {
             counted: backlog::Counted::default(),
             cluster,
             metrics: HookMetrics::default(),
+            damaged: DamagedRows::default(),
         }))
     }
 
@@ -123,10 +126,11 @@ impl Hooks {
         let mut span = Span::newest_first(&prefix);
         loop {
             let page = self.store().scan(&span, 200).await?;
-            let missing = page.iter().filter_map(|record| record.key.id()).filter(|id| !self.has_lane(*id));
+            // A damaged endpoint gets its lane too: it waits there until the endpoint is repaired.
+            let missing = page.iter().filter_map(|row| key_of(row).id()).filter(|id| !self.has_lane(*id));
             missing.for_each(|id| self.endpoint_changed(id));
             match page.last() {
-                Some(last) => span.to = last.key.clone(),
+                Some(last) => span.to = key_of(last).clone(),
                 None => return Ok(()),
             }
             tokio::task::yield_now().await;
@@ -186,7 +190,7 @@ impl Hooks {
     /// Adds the bell of another server that sends for an endpoint.
     fn ring(&self, endpoint: Uuid, batch: &mut Batch) {
         if let Some(server) = self.cluster.as_ref().and_then(|cluster| cluster.elsewhere(endpoint)) {
-            batch.mark(key::bell(server, endpoint));
+            batch.mark(key::bell(server, endpoint), Prior::Any);
         }
     }
 

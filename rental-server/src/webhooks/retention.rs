@@ -1,15 +1,16 @@
 //! Events and finished deliveries are kept for 30 days.
 
+use crate::webhooks::Hooks;
 use rental_core::{
     error::Error,
-    event, page,
+    event,
     resources::{
         delivery::{self, Delivery},
         organization::{self, SYSTEM},
         parse,
     },
-    spec::ResourceSpec,
-    store::{Batch, Check, Order, Record, Span, Store, key},
+    spec::{IndexValue, ResourceSpec},
+    store::{Batch, Check, Order, Record, Span, key, key_of},
     value::Timestamp,
 };
 use serde_json::Value;
@@ -21,43 +22,37 @@ pub(crate) const KEPT_MILLIS: i64 = 30 * 24 * 3600 * 1000;
 const STEP: usize = 200;
 
 /// Removes what is older than 30 days, of every organization.
-pub(crate) async fn sweep(store: &dyn Store, now: Timestamp) -> Result<u64, Error> {
+pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<u64, Error> {
     let before = now.plus_millis(-KEPT_MILLIS).millis();
     let mut removed = 0;
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
-        let page = store.scan(&organizations, 100).await?;
-        for id in page.iter().filter_map(|record| record.key.id()) {
-            removed += remove_old(store, id, &delivery::SPEC, before).await?;
-            removed += remove_old(store, id, &event::SPEC, before).await?;
+        let page = hooks.store().scan(&organizations, 100).await?;
+        for id in page.iter().filter_map(|row| key_of(row).id()) {
+            removed += remove_old(hooks, id, &delivery::SPEC, before).await?;
+            removed += remove_old(hooks, id, &event::SPEC, before).await?;
         }
         match page.last() {
-            Some(last) => organizations.to = last.key.clone(),
+            Some(last) => organizations.to = key_of(last).clone(),
             None => return Ok(removed),
         }
     }
 }
 
-async fn remove_old(
-    store: &dyn Store,
-    organization: Uuid,
-    spec: &'static ResourceSpec,
-    before: u64,
-) -> Result<u64, Error> {
+async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSpec, before: u64) -> Result<u64, Error> {
     let prefix = key::records(organization, spec);
     let mut span = Span::newest_first(&prefix).created_before(&prefix, before);
     span.order = Order::Ascending;
     let mut removed = 0;
     while !span.is_empty() {
-        let old = store.scan(&span, STEP).await?;
+        let old = hooks.store().scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
-        span.from = key::after(&last.key);
+        span.from = key::after(key_of(last));
         let mut batch = Batch::default();
-        for record in old.into_iter().filter(is_finished) {
-            removed += 1;
-            remove(&mut batch, organization, spec, record)?;
+        for record in hooks.damaged.all_sound(old).into_iter().filter(is_finished) {
+            removed += u64::from(hooks.damaged.skip(remove(&mut batch, organization, spec, record))?.is_some());
         }
-        store.commit(batch).await?;
+        hooks.store().commit(batch).await?;
     }
     Ok(removed)
 }
@@ -70,8 +65,8 @@ fn is_finished(record: &Record) -> bool {
 fn remove(batch: &mut Batch, organization: Uuid, spec: &'static ResourceSpec, record: Record) -> Result<(), Error> {
     let object: Value = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     let id = record.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
-    let value = |field: &str| object[field].as_str().map(str::to_owned);
-    page::index_entries(organization, spec, id, value).into_iter().for_each(|entry| batch.delete(entry));
+    let value = |field: &str| IndexValue::parse(spec.field(field)?.kind, object[field].as_str()?);
+    spec.index_keys(organization, id, value).into_iter().for_each(|entry| batch.delete(entry));
     batch.checks.push(Check::At(record.key.clone(), record.revision));
     batch.delete(record.key);
     Ok(())

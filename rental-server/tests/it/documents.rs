@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod clients;
+mod imports;
 mod shell;
 mod specification;
 mod uploads;
@@ -15,7 +16,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -29,6 +30,7 @@ const DOCUMENTS: [&str; 14] = [
     "docs/postgresql.md",
     "docs/spec.md",
     "docs/decisions.md",
+    "rental-core/README.md",
     "rental-webhook-verify/README.md",
 ];
 

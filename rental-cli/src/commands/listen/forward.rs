@@ -5,10 +5,10 @@
 
 use crate::{
     client::{api::cause, event_feed::Event},
-    config::{private_file, profiles::user_directory, settings},
+    config::{environment, private_file, profiles::user_directory},
     edge,
     failure::Failure,
-    output::record::printable,
+    text::printable,
 };
 use rental_core::webhook::{secret, signature};
 use reqwest::{
@@ -124,7 +124,7 @@ fn excerpt(response: Response) -> io::Result<String> {
 pub(crate) fn signing_secret() -> Result<String, Failure> {
     let unreadable =
         |path: &PathBuf, error: io::Error| Failure::Io { doing: format!("read {}", path.display()), error };
-    if let Some(path) = settings::set(SECRET_VARIABLE).map(PathBuf::from) {
+    if let Some(path) = environment::set(SECRET_VARIABLE).map(PathBuf::from) {
         let secret = private_file::read(&path).map_err(|error| unreadable(&path, error))?;
         return match secret.trim() {
             "" => Err(Failure::Usage(format!("{}, which {SECRET_VARIABLE} names, is empty", path.display()))),

@@ -1,8 +1,8 @@
 //! `store backup`: takes the archive that a running server streams, and checks it on its way to the disk.
 
-use super::{force, show};
+use super::arguments::{force, of};
 use crate::{
-    client::{access::Access, api::Request},
+    client::{access::Access, request::Request},
     commands::{collection::text, session::Session},
     failure::Failure,
     output::{
@@ -40,7 +40,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let to = super::of(matches, "to");
+    let to = of(matches, "to");
     let replace = matches.get_flag("force");
     if to.exists() && !replace {
         return Err(in_the_way(to));
@@ -58,13 +58,10 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let (summary, created_at) = received?;
     out.into_inner().map_err(|error| cannot_write(&partial.at, error.into_error()))?;
     partial.publish(to, replace)?;
-    show(
-        &session.out,
-        &json!({
-            "object": "backup", "file": to, "created_at": created_at, "rows": summary.rows, "bytes": summary.bytes,
-            "sha256": summary.sha256,
-        }),
-    )
+    session.out.value(&json!({
+        "object": "backup", "file": to, "created_at": created_at, "rows": summary.rows, "bytes": summary.bytes,
+        "sha256": summary.sha256,
+    }))
 }
 
 fn receive(tee: &mut Tee<impl Read>) -> Result<(Summary, String), Failure> {

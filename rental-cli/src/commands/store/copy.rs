@@ -1,6 +1,6 @@
 //! `store copy`: from a file to a database or back, without servers on either.
 
-use super::{place::Place, show};
+use super::{failures::unfit, place::Place};
 use crate::{commands::session::Session, failure::Failure};
 use clap::{Arg, ArgMatches, Command};
 use rental_core::store::archive::{ArchiveError, Reader};
@@ -40,20 +40,17 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         }
         (Err(failure), _) => return Err(failure),
     };
-    show(
-        &session.out,
-        &json!({
-            "object": "store_copy", "from": from.to_string(), "to": to.to_string(), "rows": sent.rows,
-            "bytes": sent.raw_bytes, "sha256": received.sha256,
-        }),
-    )?;
+    session.out.value(&json!({
+        "object": "store_copy", "from": from.to_string(), "to": to.to_string(), "rows": sent.rows,
+        "bytes": sent.raw_bytes, "sha256": received.sha256,
+    }))?;
     session.out.note("keep the admin token and the master key: they are files of the server, and not in the store");
     Ok(())
 }
 
 fn receive(to: &Place, from: impl io::Read, named: &Place) -> Result<rental_core::store::archive::Summary, Failure> {
     let name = named.to_string();
-    let broken = |error: ArchiveError| super::unfit(Path::new(&name), error);
+    let broken = |error: ArchiveError| unfit(Path::new(&name), error);
     let mut archive = Reader::open(from).map_err(broken)?;
     to.read(&mut archive, Path::new(&name))
 }

@@ -1,14 +1,17 @@
 //! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
 
-use super::{CACHE_BYTES, failure, unfit};
+use super::{
+    failures::{failure, unfit},
+    upgrade,
+};
 use crate::{
-    config::{private_file, settings},
+    config::{environment, private_file},
     edge,
     failure::Failure,
     output::progress::Progress,
 };
 use rental_core::store::{
-    SCHEMA_VERSION, Span, StoreError,
+    OLDEST_VERSION, SCHEMA_VERSION, Span, StoreError,
     archive::{Reader, Summary, Writer},
     key,
     postgres::{Address, LoadError, Postgres, Settings},
@@ -21,6 +24,8 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+/// Memory for pages while a store is open here.
+pub(super) const CACHE_BYTES: usize = 256 << 20;
 /// The longest single wait for a database.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -104,7 +109,9 @@ impl Place {
         let mut progress = Progress::count(None, "rows written and read back");
         match self {
             Self::File(path) => {
-                let made = redb::restore(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows));
+                let mut upgrade = |path: &Path| upgrade::file(path);
+                let made =
+                    redb::restore_and_upgrade(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows), &mut upgrade);
                 made.map(|made| made.archive).map_err(|error| match error {
                     RestoreError::Archive(error) => unfit(file, error),
                     RestoreError::Version(version) => other_version(file, version),
@@ -119,7 +126,7 @@ impl Place {
                 let runtime = runtime()?;
                 runtime.block_on(async {
                     let store = connect(address).await?;
-                    let made = store.load(archive, &mut |rows| progress.at(rows)).await;
+                    let made = store.load(archive, &mut |rows| progress.at(rows), upgrade::database).await;
                     store.close().await;
                     made.map_err(|error| match error {
                         LoadError::Archive(error) => unfit(file, error),
@@ -140,19 +147,30 @@ fn other_version(file: &Path, version: u64) -> Failure {
     Failure::Unsuccessful {
         kind: "version",
         problem: format!(
-            "{} holds a store of schema version {version}, this program knows {SCHEMA_VERSION}",
+            "{} holds a store of schema version {version}, this program knows {OLDEST_VERSION} to {SCHEMA_VERSION}",
             file.display()
         ),
         hint: "use the version of rental-cli that belongs to the server that wrote it",
     }
 }
 
-fn runtime() -> Result<Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     let made = Builder::new_current_thread().enable_all().build();
     made.map_err(|error| Failure::Io { doing: "begin to speak with the database".into(), error })
 }
 
 async fn connect(address: &Address) -> Result<Postgres, Failure> {
+    let (address, roots, settings) = settings_of(address)?;
+    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+}
+
+/// Connects to a database whose store may be of an older version.
+pub(super) async fn connect_any_version(address: &Address) -> Result<Postgres, Failure> {
+    let (address, roots, settings) = settings_of(address)?;
+    Postgres::open_any_version(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+}
+
+fn settings_of(address: &Address) -> Result<(Address, Option<String>, Settings), Failure> {
     // Fails when a provider is there already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut address = address.clone();
@@ -163,24 +181,29 @@ async fn connect(address: &Address) -> Result<Postgres, Failure> {
     }
     let roots = address.root_certificate().map(private_file::read);
     let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
-    let settings = Settings { writer: edge::server_id(), patience: PATIENCE };
-    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+    Ok((address, roots, Settings { writer: edge::server_id(), patience: PATIENCE }))
 }
 
 /// From where libpq takes it: a variable, or a file.
 fn password(address: &Address) -> Result<Option<String>, Failure> {
-    if let Some(password) = settings::set("PGPASSWORD") {
+    if let Some(password) = environment::set("PGPASSWORD") {
         return Ok(password.into_string().ok());
     }
-    let Some(path) = settings::set("PGPASSFILE") else { return Ok(None) };
+    let Some(path) = environment::set("PGPASSFILE") else { return Ok(None) };
     let read = private_file::read(Path::new(&path));
     let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
     Ok(address.password_in(&text))
 }
 
-fn database(error: StoreError) -> Failure {
+pub(super) fn database(error: StoreError) -> Failure {
+    if let StoreError::Unavailable(text) = &error
+        && text.contains(upgrade::COMMAND)
+    {
+        return failure(error);
+    }
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful {

@@ -6,8 +6,8 @@ use crate::{
     reference::{numbers, schema::example_object},
 };
 use rental_core::{
-    import,
-    resources::{customer, organization, toll, violation},
+    imports::statements::{self, DEFAULT_ISSUER, Kind},
+    resources::{customer, organization},
     spec::ResourceSpec,
     transfer,
 };
@@ -15,58 +15,10 @@ use serde_json::{Value, json};
 
 const ROWS: &str = "Records each row once, however often it is imported: a repeated import creates nothing. A row that cannot be used is reported and stops no other; a file that is not what it claims is refused whole.";
 
-/// An import of statements of tolls.
-pub(super) fn tolls() -> Documented {
-    let mapping = query(
-        "mapping",
-        "JSON that says which columns of another agency's file are what; instead of `format`.",
-        json!({"type": "string", "maxLength": 8192}),
-    );
-    let csv = text("The file of `format`, with its header.", TOLL_ROWS.into());
-    let file = file("The file as it is, at most 2 GiB, uncompressed.", &json!({"text/csv": csv}));
-    of_rows(&toll::SPEC, import::TOLL_FORMATS, mapping, file)
-}
-
-/// An import of lists of violations.
-pub(super) fn violations() -> Documented {
-    let issuer = query(
-        "issuer",
-        "Whose summons numbers they are.",
-        json!({"type": "string", "minLength": 1, "maxLength": 255, "default": "NYC"}),
-    );
-    let about = "The file as it is, at most 2 GiB, uncompressed. The server recognizes CSV and JSON by content.";
-    let content = json!({
-        "text/csv": text("The file of `format`, with its header.", VIOLATION_ROWS.into()),
-        "application/json": {
-            "schema": {
-                "type": "array",
-                "description": "The same rows as one list; the names of the columns are those of the CSV file.",
-                "items": {"type": "object", "additionalProperties": true},
-            },
-            "example": [violation_example()],
-        },
-        "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", violation_example())),
-    });
-    of_rows(&violation::SPEC, import::VIOLATION_FORMATS, issuer, file(about, &content))
-}
-
-/// An import of an export.
-pub(super) fn objects() -> Documented {
-    let lines = text("What an export gives: one JSON object a line.", lines_example());
-    let file = file("The lines of an export, at most 16 GiB, uncompressed.", &json!({"application/x-ndjson": lines}));
-    import("/admin/v1/organizations/{organization}/import".into(), &organization::SPEC, file)
-        .says("Records the lines of an export: objects keep their ids and times, and nothing is announced. What is there already is left as it is, so a repeated import creates nothing. A line that cannot be used is reported and stops no other; a file that is not whole, or in another currency, is refused.")
-        .parameters(vec![Parameter::Own(dry_run())])
-}
-
-fn of_rows(
-    spec: &'static ResourceSpec,
-    formats: &[(&'static str, &'static str)],
-    own: Value,
-    file: Value,
-) -> Documented {
-    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
-    let about: Vec<String> = formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
+/// An import of statements of this kind.
+pub(super) fn statement(kind: &Kind) -> Documented {
+    let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
+    let about: Vec<String> = kind.formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
     let format = query(
         "format",
         &format!("What the file is; the first when it is left out. {}.", about.join("; ")),
@@ -77,9 +29,52 @@ fn of_rows(
         "The zone of its local times, when it is not the format's own.",
         json!({"type": "string", "maxLength": 64}),
     );
-    import(format!("/admin/v1/organizations/{{organization}}/{}/import", spec.plural), spec, file)
+    let own = match kind.parameter {
+        statements::Parameter::Mapping => query(
+            "mapping",
+            "JSON that says which columns of another agency's file are what; instead of `format`.",
+            json!({"type": "string", "maxLength": 8192}),
+        ),
+        statements::Parameter::Issuer => query(
+            "issuer",
+            "Whose summons numbers they are.",
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": DEFAULT_ISSUER}),
+        ),
+    };
+    let spec = kind.resource;
+    import(format!("/admin/v1/organizations/{{organization}}/{}/import", spec.plural), spec, statement_file(kind))
         .says(ROWS)
         .parameters([format, zone, dry_run(), own].map(Parameter::Own).into())
+}
+
+fn statement_file(kind: &Kind) -> Value {
+    let csv = text("The file of `format`, with its header.", kind.example.into());
+    if !kind.json {
+        return file("The file as it is, at most 2 GiB, uncompressed.", &json!({"text/csv": csv}));
+    }
+    let about = "The file as it is, at most 2 GiB, uncompressed. The server recognizes CSV and JSON by content.";
+    let content = json!({
+        "text/csv": csv,
+        "application/json": {
+            "schema": {
+                "type": "array",
+                "description": "The same rows as one list; the names of the columns are those of the CSV file.",
+                "items": {"type": "object", "additionalProperties": true},
+            },
+            "example": [object_example(kind)],
+        },
+        "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", object_example(kind))),
+    });
+    file(about, &content)
+}
+
+/// An import of an export.
+pub(super) fn export() -> Documented {
+    let lines = text("What an export gives: one JSON object a line.", lines_example());
+    let file = file("The lines of an export, at most 16 GiB, uncompressed.", &json!({"application/x-ndjson": lines}));
+    import("/admin/v1/organizations/{organization}/import".into(), &organization::SPEC, file)
+        .says("Records the lines of an export: objects keep their ids and times, and nothing is announced. What is there already is left as it is, so a repeated import creates nothing. A line that cannot be used is reported and stops no other; a file that is not whole, or in another currency, is refused.")
+        .parameters(vec![Parameter::Own(dry_run())])
 }
 
 fn import(path: String, spec: &'static ResourceSpec, file: Value) -> Documented {
@@ -136,13 +131,9 @@ fn lines_example() -> String {
         + &transfer::end_line(2)
 }
 
-/// Files with one row.
-const TOLL_ROWS: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n";
-const VIOLATION_ROWS: &str = "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n";
-
-/// The row of [`VIOLATION_ROWS`] as a JSON object.
-fn violation_example() -> Value {
-    let mut lines = VIOLATION_ROWS.lines().map(|line| line.split(','));
+/// The row of a kind's example as a JSON object.
+fn object_example(kind: &Kind) -> Value {
+    let mut lines = kind.example.lines().map(|line| line.split(','));
     let (names, values) = (lines.next(), lines.next());
     names
         .into_iter()

@@ -7,12 +7,12 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
+    effects,
     error::{Error, FieldCode},
     operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
-    page,
     resources::{
         organization::{Organization, SYSTEM},
-        webhook_endpoint::{self, WebhookEndpoint},
+        webhook_endpoint::WebhookEndpoint,
     },
     store::{Batch, Check, Revision, Store, key},
     webhook::{
@@ -62,7 +62,8 @@ impl Intent for Make<'_> {
                 serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
             check_target(self.hooks, &made.url)?;
             let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
-            if relay::endpoints_of(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
+            // Damaged ones count as well: the relay reads no more rows than this.
+            if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",
                     relay::MOST_ENDPOINTS
@@ -144,9 +145,7 @@ impl Intent for Delete<'_> {
         Box::pin(async move {
             let (record, endpoint) = endpoint(store, self.id).await?;
             let mut batch = Batch::default();
-            let value = |field: &str| (field == "organization_id").then(|| endpoint.organization_id.to_string());
-            let entries = page::index_entries(SYSTEM, &webhook_endpoint::SPEC, endpoint.id, value);
-            entries.into_iter().for_each(|entry| batch.delete(entry));
+            effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);
             batch.delete(key::secrets(endpoint.id));

@@ -27,7 +27,7 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Record, Store, key},
+    store::{Batch, Record, Scanned, Store, get_each, key, key_of},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -162,16 +162,18 @@ async fn purge(hooks: Arc<Hooks>, id: Uuid) {
     }
 }
 
-async fn give_up(hooks: &Hooks, rows: Vec<Record>) -> Result<(), Error> {
-    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
-    let places: Vec<_> = rows.iter().filter_map(place).collect();
+/// Ends the deliveries of these due rows, and removes the rows. Of a damaged one the row alone goes: it was the endpoint's.
+async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
     let mut batch = Batch::default();
-    for record in hooks.store().get(&places).await?.into_iter().flatten() {
-        let mut object: Delivery = parse(&record.key, &record.value)?;
+    rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
+    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
+    let places: Vec<_> = hooks.damaged.all_sound(rows).iter().filter_map(place).collect();
+    for found in get_each(hooks.store(), &places).await? {
+        let Some(record) = hooks.damaged.sound(found).flatten() else { continue };
+        let Some(mut object) = hooks.damaged.skip(parse::<Delivery>(&record.key, &record.value))? else { continue };
         object.give_up("endpoint_deleted", edge::now());
         batch.replace(record.key, record.revision, to_json(&object)?);
     }
-    rows.into_iter().for_each(|row| batch.delete(row.key));
     // A delivery that ended meanwhile makes it stale: the next round reads it as it is then.
     hooks.store().commit(batch).await?;
     Ok(())

@@ -19,7 +19,7 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Order, Span, Store, key},
+    store::{Batch, Order, Span, Store, all_sound, key},
     value::Timestamp,
     webhook::fan_out,
 };
@@ -93,7 +93,7 @@ impl Intent for Recover<'_> {
                 // The first key behind the cursor's own.
                 span.from = span.from.max(key::after(&key::record(organization, &event::SPEC, after)));
             }
-            let events = if span.is_empty() { Vec::new() } else { store.scan(&span, RECOVER_PAGE).await? };
+            let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);
             for record in &events {
                 let (event_id, kind) = event_of(record)?;
@@ -117,10 +117,10 @@ impl Recover<'_> {
         if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
             return Ok(true);
         }
-        let values = [self.endpoint.id, event].map(|id| id.as_bytes().to_vec());
-        let prefix = key::index(self.endpoint.organization_id, &delivery::SPEC, 3, &values);
-        let known = store.scan(&Span::newest_first(&prefix), 100).await?;
-        for record in known {
+        let (organization, spec) = (self.endpoint.organization_id, &delivery::SPEC);
+        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event).prefix(organization, spec);
+        let span = Span::newest_first(&prefix).following(key::records(organization, spec));
+        for record in all_sound(store.scan(&span, 100).await?)? {
             let delivery: Delivery = parse(&record.key, &record.value)?;
             if delivery.status != "failed" {
                 return Ok(true);

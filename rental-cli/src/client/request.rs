@@ -1,0 +1,66 @@
+//! One request as data: method, path, query, body, idempotency key.
+
+use crate::client::access::Access;
+use reqwest::{Method, header::HeaderValue};
+use uuid::Uuid;
+
+/// One request, before it has a secret.
+pub(crate) struct Request {
+    pub(super) method: Method,
+    pub(super) access: Access,
+    pub(super) path: String,
+    pub(super) query: Vec<(String, String)>,
+    pub(super) body: Option<String>,
+    pub(super) idempotency_key: Option<HeaderValue>,
+    /// An id in the path that no server of this API can have made.
+    pub(super) odd_id: Option<String>,
+}
+
+impl Request {
+    /// A GET of the path of `segments` below the prefix of `access`.
+    pub(crate) fn get(access: Access, segments: &[&str]) -> Self {
+        let path =
+            segments.iter().fold(access.prefix().to_owned(), |path, segment| path + "/" + &percent_encode(segment));
+        // Ids come second: `vehicles/ID`, `organizations/ID/events`.
+        let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
+        Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None, odd_id }
+    }
+
+    /// A POST, with a JSON body or an empty one.
+    pub(crate) fn post(access: Access, segments: &[&str], body: Option<String>) -> Self {
+        Self { method: Method::POST, body, ..Self::get(access, segments) }
+    }
+
+    /// A PATCH with a JSON body.
+    pub(crate) fn patch(access: Access, segments: &[&str], body: String) -> Self {
+        Self { method: Method::PATCH, body: Some(body), ..Self::get(access, segments) }
+    }
+
+    /// A DELETE.
+    pub(crate) fn delete(access: Access, segments: &[&str]) -> Self {
+        Self { method: Method::DELETE, ..Self::get(access, segments) }
+    }
+
+    /// Adds query parameters.
+    pub(crate) fn with_query(mut self, query: Vec<(String, String)>) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// Chooses the idempotency key; without one a write gets a random key.
+    pub(crate) fn with_idempotency_key(mut self, key: Option<&HeaderValue>) -> Self {
+        self.idempotency_key = key.cloned();
+        self
+    }
+}
+
+/// Everything but unreserved characters is escaped, so `+` stays a plus sign and an id cannot leave its segment.
+pub(super) fn percent_encode(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+        encoded
+    })
+}

@@ -1,0 +1,199 @@
+//! What users type becomes JSON text; a value that exists can be sent as it is.
+//!
+//! Only its form is judged here (a number field takes a JSON number). The rules of a field are the server's.
+
+use clap::{
+    Arg, Command,
+    builder::{PossibleValue, TypedValueParser, ValueParser},
+};
+use rental_core::{event::EVENT_TYPES, spec::Kind};
+use serde_json::value::RawValue;
+use std::{ffi::OsStr, fs::File, io::Read};
+
+/// Longest JSON document that a flag reads from a file; servers take far less.
+const FILE_MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// What events are called.
+pub(crate) static EVENT_TYPE_NAMES: [&str; EVENT_TYPES.len()] = {
+    let mut names = [""; EVENT_TYPES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = EVENT_TYPES[at].1;
+        at += 1;
+    }
+    names
+};
+
+/// One JSON value, as text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct JsonText(String);
+
+impl JsonText {
+    /// `null`.
+    pub(crate) fn null() -> Self {
+        Self("null".into())
+    }
+
+    /// A JSON string.
+    pub(crate) fn string(text: &str) -> Self {
+        Self(serde_json::Value::from(text).to_string())
+    }
+
+    /// A JSON number, written as it was typed: `89.50` stays `89.50`.
+    pub(crate) fn number(text: &str) -> Result<Self, String> {
+        let plain = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        match serde_json::from_str::<&RawValue>(text) {
+            Ok(raw) if plain && raw.get() == text => Ok(Self(text.to_owned())),
+            _ => Err("not a number; write it like 89.50, without currency signs or separators".into()),
+        }
+    }
+
+    /// A JSON list.
+    pub(crate) fn list<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
+        let items: Vec<&str> = items.into_iter().map(|item| item.0.as_str()).collect();
+        Self(format!("[{}]", items.join(",")))
+    }
+
+    /// The text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A JSON document, or `@FILE` (`@-` for standard input) that holds one.
+    fn document(text: &str) -> Result<Self, String> {
+        let text = match text.strip_prefix('@') {
+            Some("-") => {
+                read(std::io::stdin().lock()).map_err(|error| format!("cannot read standard input: {error}"))?
+            }
+            Some(path) => File::open(path).and_then(read).map_err(|error| format!("cannot read the file: {error}"))?,
+            None => text.to_owned(),
+        };
+        let raw: &RawValue = serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}"))?;
+        Ok(Self(raw.get().to_owned()))
+    }
+
+    /// A line of an invoice, `Text=12.50`: the last `=` separates, so that the text can have some.
+    fn line(text: &str) -> Result<Self, String> {
+        if let Some((source @ ("rental" | "toll" | "violation"), id)) = text.split_once(':')
+            && !id.contains('=')
+        {
+            return Ok(Self(format!("{{\"{source}_id\":{}}}", Self::string(id).0)));
+        }
+        let shapes = "write it as 'Text=12.50', or as toll:ID, violation:ID or rental:ID";
+        let (description, amount) = text.rsplit_once('=').ok_or(shapes)?;
+        let amount = Self::number(amount)?;
+        Ok(Self(format!("{{\"description\":{},\"amount\":{}}}", Self::string(description).0, amount.0)))
+    }
+}
+
+fn read(source: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    source.take(FILE_MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// How the values of `kind` are read. With `nullable`, an empty text is `null`.
+pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
+    let or_null = move |text: &str, otherwise: fn(&str) -> Result<JsonText, String>| {
+        if nullable && text.is_empty() { Ok(JsonText::null()) } else { otherwise(text) }
+    };
+    match kind {
+        Kind::Money | Kind::Integer(..) => ValueParser::new(move |text: &str| or_null(text, JsonText::number)),
+        Kind::Json(_) => ValueParser::new(move |text: &str| or_null(text, JsonText::document)),
+        Kind::Lines => ValueParser::new(JsonText::line),
+        Kind::Boolean => Words(&["true", "false"]).try_map(|text| truth(&text)).into(),
+        Kind::EventTypes => parser(Kind::Word(&EVENT_TYPE_NAMES), nullable),
+        Kind::Word(words) => Words(words).try_map(move |text| or_null(&text, |text| Ok(JsonText::string(text)))).into(),
+        _ => ValueParser::new(move |text: &str| or_null(text, |text| Ok(JsonText::string(text)))),
+    }
+}
+
+fn truth(text: &str) -> Result<JsonText, String> {
+    match text {
+        "true" | "false" => Ok(JsonText(text.to_owned())),
+        _ => Err("write true or false".into()),
+    }
+}
+
+/// What help calls the values of `kind`.
+pub(crate) fn placeholder(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Id | Kind::Reference(_) => "ID",
+        Kind::Money => "AMOUNT",
+        Kind::Integer(..) => "NUMBER",
+        Kind::Boolean => "BOOL",
+        Kind::Date => "YYYY-MM-DD",
+        Kind::Time => "TIME",
+        Kind::Currency => "CODE",
+        Kind::Email => "EMAIL",
+        Kind::Phone => "PHONE",
+        Kind::Language => "TAG",
+        Kind::Json(_) => "JSON|@FILE",
+        Kind::Lines => "TEXT=AMOUNT|toll:ID",
+        Kind::Word(_) => "WORD",
+        Kind::Url => "URL",
+        Kind::TimeZone => "ZONE",
+        Kind::EventTypes => "TYPE",
+        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::AttemptLog => "TEXT",
+    }
+}
+
+/// Words that help and completions offer. Others are taken too: a newer server may know more of them.
+#[derive(Clone)]
+pub(crate) struct Words(pub(crate) &'static [&'static str]);
+
+impl TypedValueParser for Words {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_the_text_that_was_typed() {
+        for text in ["89.50", "0", "-5", "1e2", "12345678901234567890.10"] {
+            assert_eq!(JsonText::number(text), Ok(JsonText(text.into())));
+        }
+    }
+
+    #[test]
+    fn what_json_calls_no_number_is_refused() {
+        for text in [
+            "", "abc", "$5", "1,000", ".5", "5.", "+5", "01", "0x10", "NaN", " 5", "5 ", "\"5\"", "true", "null",
+            "[1]", "1 2",
+        ] {
+            assert!(JsonText::number(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_equals_sign_separates_a_line() {
+        let line = JsonText::line("a=b \"c\"=12.50").unwrap();
+        assert_eq!(line.as_str(), r#"{"description":"a=b \"c\"","amount":12.50}"#);
+        assert_eq!(JsonText::list([&line, &line]).as_str().matches("12.50").count(), 2);
+    }
+
+    #[test]
+    fn a_line_needs_an_amount() {
+        for text in ["", "Text", "Text=", "Text=abc", "Text=12,50", "Text= 5"] {
+            assert!(JsonText::line(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_kept_as_typed() {
+        assert_eq!(JsonText::document("{\"a\" : 1.50}").unwrap().as_str(), "{\"a\" : 1.50}");
+        for text in ["", "{", "{} {}", "hello", "@/no/such/file"] {
+            assert!(JsonText::document(text).is_err(), "{text}");
+        }
+    }
+}
