@@ -43,6 +43,10 @@
 //! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
 
+/// The version of the API that this program speaks (spec, Versioning): the `Service-Version` of responses, and the
+/// `api_version` of events and webhook endpoints made by it.
+pub const API_VERSION: &str = "2026-05-05";
+
 pub mod access;
 pub mod attribution;
 pub mod body;
@@ -58,6 +62,7 @@ pub mod operation;
 pub mod page;
 pub mod platform;
 pub mod resources;
+pub mod rows;
 pub mod spec;
 pub mod store;
 pub mod transfer;

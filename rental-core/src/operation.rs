@@ -17,7 +17,7 @@ use crate::{
         organization::{self, Organization, SYSTEM},
         parse, spec_of,
     },
-    spec::{FieldSpec, Kind, ResourceSpec},
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
     store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key, key_of},
     value::Timestamp,
     webhook::fan_out,
@@ -452,6 +452,9 @@ fn server_value(
         ("id", _) => quoted(&id.hyphenated()),
         ("object", _) => quoted(&spec.object),
         ("currency", Kind::Currency) => quoted(&organization.default_currency),
+        ("api_version", _) => quoted(&crate::API_VERSION),
+        // A rental keeps the zone in which it was made; an organization chooses its own.
+        ("time_zone", Kind::TimeZone) if field.create == Presence::Never => quoted(&organization.time_zone),
         ("organization_id", Kind::Id) => quoted(&organization.id.hyphenated()),
         ("created_at" | "updated_at", _) => quoted(&created),
         _ => None,

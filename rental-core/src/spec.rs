@@ -3,6 +3,8 @@
 //! A [`ResourceSpec`] feeds the checks of bodies and queries, the indexes behind filters, the OpenAPI document and the
 //! flags and columns of the command line. The struct of a resource stays hand-written; a test fails when the two drift.
 
+use crate::value::words;
+
 mod description;
 mod index;
 
@@ -219,10 +221,20 @@ pub const CREATED_AT: FieldSpec =
 pub const UPDATED_AT: FieldSpec =
     field("updated_at", Kind::Time, "When the object last changed.", "\"2026-05-05T09:30:00.000Z\"");
 
+words! {
+    /// How a toll or violation got its customer.
+    pub enum Attribution {
+        /// Somebody chose the customer, or that there is none.
+        Manual = "manual",
+        /// The customer followed from the rental that had the vehicle.
+        Automatic = "automatic",
+    }
+}
+
 /// How a toll or violation got its customer.
 pub const ATTRIBUTION: FieldSpec = field(
     "attribution",
-    Kind::Word(&["manual", "automatic"]),
+    Kind::Word(Attribution::WORDS),
     "Whether somebody chose the customer, or it followed from the rental that had the vehicle; a choice is never changed \
      by a suggestion.",
     "null",

@@ -49,8 +49,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// The date of the API's description (spec, Versioning 2).
-pub(crate) const API_VERSION: &str = "2026-05-05";
+pub(crate) use rental_core::API_VERSION;
 
 fn main() -> ExitCode {
     let config = match Config::try_parse() {

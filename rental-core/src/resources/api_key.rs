@@ -5,7 +5,7 @@ use crate::{
     event::EventType,
     resources::{Create, Facts, Resource},
     spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
-    value::Timestamp,
+    value::{Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("name", Kind::Text(255), "What it is for.", "\"Website\"").optional().fixed(),
         field(
             "scope",
-            Kind::Word(&["read", "read_write"]),
+            Kind::Word(Scope::WORDS),
             "`read` allows GET; `read_write` allows GET, POST and PATCH.",
             "\"read_write\"",
         )
@@ -51,14 +51,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// What a key may do (spec, Authentication 2).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// GET.
-    Read,
-    /// GET, POST and PATCH.
-    ReadWrite,
+words! {
+    /// What a key may do (spec, Authentication 2).
+    pub enum Scope {
+        /// GET.
+        Read = "read",
+        /// GET, POST and PATCH.
+        ReadWrite = "read_write",
+    }
 }
 
 /// An API key's record.

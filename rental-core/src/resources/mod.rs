@@ -10,19 +10,22 @@ pub mod delivery;
 pub mod invoice;
 pub mod lead;
 pub mod organization;
+pub mod registry;
 pub mod rental;
 pub mod toll;
 pub mod vehicle;
 pub mod violation;
 pub mod webhook_endpoint;
 
+pub use registry::{API, RESOURCES};
+
 use crate::{
     body::Fields,
     effects::{self, Effects},
     error::{Error, FieldCode},
-    event::{self, EventType},
+    event::EventType,
     resources::organization::Organization,
-    spec::{IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
+    spec::{Attribution, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
     store::{Key, Record},
     value::Timestamp,
 };
@@ -207,34 +210,21 @@ impl<T: Resource> Row<T> {
     }
 }
 
-/// The public API at a glance (spec, Endpoints).
-pub const API: [Collection; 7] = [
-    of::<vehicle::Vehicle>().list().get().create().update().done(),
-    of::<customer::Customer>().list().get().create().update().done(),
-    of::<rental::Rental>().list().get().create().update().done(),
-    of::<invoice::Invoice>().list().get().done(), // created by the operator, so no POST here
-    of::<toll::Toll>().list().get().update().done(),
-    of::<violation::Violation>().list().get().update().done(),
-    of::<lead::Lead>().create().done(),
-];
-
 /// The description of the resource whose `object` this is, public or the operator's.
 #[must_use]
 pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
     specs().find(|spec| spec.object == object)
 }
 
+/// The description of the resource with this tag in keys.
+#[must_use]
+pub fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+    registry::of_tag(tag).map(|entry| entry.spec)
+}
+
 /// The descriptions of all resources, the public ones first.
 pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
-    let others = [
-        &organization::SPEC,
-        &api_key::SPEC,
-        &webhook_endpoint::SPEC,
-        &event::SPEC,
-        &delivery::SPEC,
-        &audit_entry::SPEC,
-    ];
-    API.iter().map(|row| row.spec).chain(others)
+    registry::all().map(|entry| entry.spec)
 }
 
 fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Error> {
@@ -292,21 +282,25 @@ pub fn unattached_look_up() -> IndexPrefix {
     UNATTACHED.of(&[])
 }
 
-fn unattached(customer: Option<Uuid>, attribution: Option<&str>) -> Vec<IndexPrefix> {
+fn unattached(customer: Option<Uuid>, attribution: Option<Attribution>) -> Vec<IndexPrefix> {
     if customer.is_none() && attribution.is_none() { vec![unattached_look_up()] } else { Vec::new() }
 }
 
 /// The attribution of a toll or violation after a request that may have set its customer.
-fn chosen(attribution: Option<String>, before: Option<Uuid>, after: Option<Uuid>) -> Option<String> {
-    if before == after { attribution } else { Some("manual".to_owned()) }
+fn chosen(attribution: Option<Attribution>, before: Option<Uuid>, after: Option<Uuid>) -> Option<Attribution> {
+    if before == after { attribution } else { Some(Attribution::Manual) }
 }
 
 /// Whether a toll or violation can have come to its customer in this way.
-fn check_attribution(customer: Option<Uuid>, attribution: Option<&str>, rental: Option<Uuid>) -> Result<(), Error> {
+fn check_attribution(
+    customer: Option<Uuid>,
+    attribution: Option<Attribution>,
+    rental: Option<Uuid>,
+) -> Result<(), Error> {
     match (customer, attribution, rental) {
-        (None, None | Some("manual"), None)
-        | (Some(_), Some("manual"), None)
-        | (Some(_), Some("automatic"), Some(_)) => Ok(()),
+        (None, None | Some(Attribution::Manual), None)
+        | (Some(_), Some(Attribution::Manual), None)
+        | (Some(_), Some(Attribution::Automatic), Some(_)) => Ok(()),
         _ => Err(Error::field(
             "attribution",
             FieldCode::Invalid,
@@ -327,6 +321,7 @@ mod tests {
         body::Verb,
         spec::{IndexSpec, Kind, Presence},
     };
+    use std::collections::BTreeSet;
 
     /// A whole object from the examples of a description.
     fn sample(spec: &ResourceSpec) -> String {
@@ -334,42 +329,21 @@ mod tests {
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
 
-    fn check<T: Resource>() {
-        let text = sample(T::SPEC);
-        let object: T =
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", T::SPEC.object));
-        assert_eq!(serde_json::to_string(&object).unwrap(), text, "struct and SPEC of {} differ", T::SPEC.object);
-        let members: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for name in T::SPEC.indexes.iter().flat_map(|index| index.fields.iter().chain(&index.ordered_by)) {
-            let kind = T::SPEC.field(name).unwrap().kind;
-            let expected = members[name].as_str().and_then(|text| IndexValue::parse(kind, text));
-            assert!(expected.is_some(), "the example of {}.{name} is empty", T::SPEC.object);
-            assert_eq!(object.index_value(name), expected, "{}.{name}", T::SPEC.object);
+    #[test]
+    fn every_struct_has_the_fields_of_its_description_in_order() {
+        for entry in registry::all() {
+            let (object, text) = (entry.spec.object, sample(entry.spec));
+            let again = (entry.reprint)(&Key::from_bytes(b"sample"), text.as_bytes());
+            let again = again.unwrap_or_else(|error| panic!("{object}: {error:?}\n{text}"));
+            assert_eq!(String::from_utf8(again).unwrap(), text, "struct and SPEC of {object} differ");
         }
     }
 
     #[test]
-    fn every_struct_has_the_fields_of_its_description_in_order() {
-        check::<vehicle::Vehicle>();
-        check::<customer::Customer>();
-        check::<rental::Rental>();
-        check::<invoice::Invoice>();
-        check::<toll::Toll>();
-        check::<violation::Violation>();
-        check::<lead::Lead>();
-        check::<Organization>();
-        check::<api_key::ApiKey>();
-        check::<webhook_endpoint::WebhookEndpoint>();
-        check::<delivery::Delivery>();
-        check::<audit_entry::AuditEntry>();
-    }
-
-    #[test]
     fn tags_and_names_are_used_once() {
-        let mut tags: Vec<u8> = specs().map(|spec| spec.tag).collect();
-        tags.sort_unstable();
-        tags.dedup();
-        assert_eq!(tags.len(), 13);
+        let tags: BTreeSet<u8> = specs().map(|spec| spec.tag).collect();
+        let names: BTreeSet<&str> = specs().flat_map(|spec| [spec.object, spec.plural]).collect();
+        assert_eq!((tags.len(), names.len()), (RESOURCES.len(), 2 * RESOURCES.len()));
     }
 
     /// Numbers of indexes and look-ups are part of stored keys. A line of this table may be added; none may change, and
@@ -452,7 +426,7 @@ mod tests {
         rental.id = Uuid::from_u128(9);
         let prefix = |number: u8| [&[b'i'][..], organization.as_bytes(), &[rental::SPEC.tag, number]].concat();
         let (status, customer) = (&b"\0\x08APPROVED"[..], [&[0, 16], &rental.customer_id.as_bytes()[..]].concat());
-        rental.status = "APPROVED".into();
+        rental.status = rental::RentalStatus::Approved;
         let found: Vec<Vec<u8>> = effects::of(&rental)
             .entries
             .iter()

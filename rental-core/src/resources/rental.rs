@@ -11,13 +11,36 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
         filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, Date, Money, Timestamp},
+    value::{Currency, Date, Money, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The five states of a rental (spec, Rental status).
-pub const STATUSES: &[&str] = &["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"];
+words! {
+    /// The states of a rental (spec, Rental status).
+    pub enum RentalStatus {
+        /// Requested; holds nothing.
+        New = "NEW",
+        /// Confirmed; holds the vehicle.
+        Approved = "APPROVED",
+        /// Handed over.
+        Active = "ACTIVE",
+        /// Given back.
+        Completed = "COMPLETED",
+        /// Did not take place.
+        Cancelled = "CANCELLED",
+    }
+}
+
+words! {
+    /// How the customer gets the vehicle.
+    pub enum PickupType {
+        /// At the fleet's place.
+        Pickup = "pickup",
+        /// At the address in `delivery_location`.
+        Delivery = "delivery",
+    }
+}
 
 /// The stays of a vehicle that may cover a day: by length class and first day, like holds.
 const STAY: LookUpSpec = look_up(128, "stay");
@@ -50,7 +73,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("end_date", Kind::Date, "Return date, on or after the pickup date.", "\"2026-06-05\"").optional(),
         field("rental_days", Kind::Integer(0, 3_652_058), "Number of nights; null while a date is missing.", "4")
             .or_null(),
-        field("pickup_type", Kind::Word(&["pickup", "delivery"]), "How the customer gets the vehicle.", "\"pickup\"")
+        field("pickup_type", Kind::Word(PickupType::WORDS), "How the customer gets the vehicle.", "\"pickup\"")
             .optional(),
         field(
             "delivery_location",
@@ -69,7 +92,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CURRENCY,
         field(
             "status",
-            Kind::Word(STATUSES),
+            Kind::Word(RentalStatus::WORDS),
             "Where the rental stands. APPROVED and ACTIVE hold the vehicle.",
             "\"NEW\"",
         )
@@ -91,6 +114,12 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "null",
         )
         .optional(),
+        field(
+            "time_zone",
+            Kind::TimeZone,
+            "Where its days begin and end: the organization's time zone when the rental was created.",
+            "\"America/New_York\"",
+        ),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -122,14 +151,15 @@ pub struct Rental {
     pub start_date: Option<Date>,
     pub end_date: Option<Date>,
     pub rental_days: Option<u32>,
-    pub pickup_type: Option<String>,
+    pub pickup_type: Option<PickupType>,
     pub delivery_location: Option<String>,
     pub final_price: Option<Money>,
     pub currency: Currency,
-    pub status: String,
+    pub status: RentalStatus,
     pub damage_at_return: bool,
     pub activated_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
+    pub time_zone: Zone,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -149,11 +179,11 @@ impl Rental {
         if self.status == before.status {
             return;
         }
-        let (activated, completed) = match self.status.as_str() {
-            "ACTIVE" => (before.activated_at.or(Some(now)), None),
-            "COMPLETED" => (before.activated_at, Some(now)),
-            "CANCELLED" => (before.activated_at, before.completed_at),
-            _ => (None, None),
+        let (activated, completed) = match self.status {
+            RentalStatus::Active => (before.activated_at.or(Some(now)), None),
+            RentalStatus::Completed => (before.activated_at, Some(now)),
+            RentalStatus::Cancelled => (before.activated_at, before.completed_at),
+            RentalStatus::New | RentalStatus::Approved => (None, None),
         };
         if !sent.has("activated_at") {
             self.activated_at = activated;
@@ -176,15 +206,15 @@ impl Rental {
     /// Nothing for requests, cancelled rentals and such without dates.
     fn stay(&self) -> Option<(u32, Option<u32>)> {
         let (start, end) = (self.start_date?.day_number(), self.end_date.map(Date::day_number));
-        match self.status.as_str() {
-            "APPROVED" => Some((start, Some(end?))),
-            "ACTIVE" => Some((start, None)),
+        match self.status {
+            RentalStatus::Approved => Some((start, Some(end?))),
+            RentalStatus::Active => Some((start, None)),
             // A day more than in UTC: it may be a day later elsewhere.
-            "COMPLETED" => {
+            RentalStatus::Completed => {
                 let back = self.completed_at.map(|time| time.day_number() + 1);
                 Some((start, Some(end.max(back)?.max(start))))
             }
-            _ => None,
+            RentalStatus::New | RentalStatus::Cancelled => None,
         }
     }
 }
@@ -216,7 +246,7 @@ impl Resource for Rental {
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "status" => Some(IndexValue::Text(&self.status)),
+            "status" => Some(IndexValue::Text(self.status.as_str())),
             "customer_id" => Some(IndexValue::Id(self.customer_id)),
             "vehicle_id" => Some(IndexValue::Id(self.vehicle_id)),
             "updated_at" => Some(IndexValue::Time(self.updated_at)),
@@ -229,7 +259,7 @@ impl Resource for Rental {
     }
 
     fn effects(&self) -> Effects {
-        let holding = matches!(self.status.as_str(), "APPROVED" | "ACTIVE");
+        let holding = matches!(self.status, RentalStatus::Approved | RentalStatus::Active);
         let dates = self.start_date.zip(self.end_date).filter(|_| holding);
         let hold = dates.map(|(start, end)| Hold::new(self.vehicle_id, self.id, start, end));
         let stay = self.stay().map(|(start, last)| {
@@ -279,9 +309,9 @@ impl Update for Rental {
     /// `rental.updated` if it changed; COMPLETED and CANCELLED are announced each time a PATCH says so (spec, Rentals).
     fn events(&self, _: &Self, changed: bool, sent: &Fields) -> Vec<EventType> {
         let updated = changed.then_some(EventType::RentalUpdated);
-        let ended = match sent.get("status") {
-            Some("\"COMPLETED\"") => Some(EventType::RentalCompleted),
-            Some("\"CANCELLED\"") => Some(EventType::RentalCancelled),
+        let ended = match self.status {
+            RentalStatus::Completed if sent.has("status") => Some(EventType::RentalCompleted),
+            RentalStatus::Cancelled if sent.has("status") => Some(EventType::RentalCancelled),
             _ => None,
         };
         updated.into_iter().chain(ended).collect()

@@ -9,8 +9,8 @@ use crate::{
         Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
     },
     spec::{
-        ATTRIBUTION, BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, RENTAL_ID,
-        ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec,
+        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
@@ -94,7 +94,7 @@ pub struct Toll {
     pub plate: Option<String>,
     pub plate_state: Option<String>,
     pub transponder_number: Option<String>,
-    pub attribution: Option<String>,
+    pub attribution: Option<Attribution>,
     pub rental_id: Option<Uuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -122,10 +122,7 @@ impl Resource for Toll {
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: unattached(self.customer_id, self.attribution.as_deref())
-                .into_iter()
-                .chain(self.passage())
-                .collect(),
+            entries: unattached(self.customer_id, self.attribution).into_iter().chain(self.passage()).collect(),
             identity: self.identity(),
             charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
             ..Effects::default()
@@ -162,7 +159,7 @@ impl Toll {
 
 impl Portable for Toll {
     fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
-        check_attribution(self.customer_id, self.attribution.as_deref(), self.rental_id)
+        check_attribution(self.customer_id, self.attribution, self.rental_id)
     }
 }
 
@@ -178,7 +175,7 @@ impl Create for Toll {
 
 impl Update for Toll {
     fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
-        self.attribution = chosen(self.attribution.take(), before.customer_id, self.customer_id);
+        self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
         self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
         Ok(())
     }

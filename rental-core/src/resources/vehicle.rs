@@ -10,13 +10,24 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
         id, look_up, object, ordered_index,
     },
-    value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial},
+    value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The four states of a vehicle (spec, Vehicle status).
-pub const STATUSES: &[&str] = &["available", "rented", "maintenance", "unavailable"];
+words! {
+    /// The states of a vehicle (spec, Vehicle status).
+    pub enum VehicleStatus {
+        /// Can be rented out.
+        Available = "available",
+        /// With a customer.
+        Rented = "rented",
+        /// In the workshop.
+        Maintenance = "maintenance",
+        /// Out of service for another reason.
+        Unavailable = "unavailable",
+    }
+}
 
 /// Vehicles by the serial of their transponder.
 const TAG: LookUpSpec = look_up(128, "transponder");
@@ -50,7 +61,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("daily_rate", Kind::Money, "Daily rental rate, in `currency`.", "89.5").optional(),
         field("deposit_amount", Kind::Money, "Security deposit, in `currency`.", "250").optional(),
         CURRENCY,
-        field("status", Kind::Word(STATUSES), "Whether it can be rented out.", "\"available\"")
+        field("status", Kind::Word(VehicleStatus::WORDS), "Whether it can be rented out.", "\"available\"")
             .starts_as("\"available\""),
         field("organization_id", Kind::Id, "Owning organization.", "\"0190d0f2-7c3a-7cc0-8000-000000000000\""),
         CREATED_AT,
@@ -81,7 +92,7 @@ pub struct Vehicle {
     pub daily_rate: Option<Money>,
     pub deposit_amount: Option<Money>,
     pub currency: Currency,
-    pub status: String,
+    pub status: VehicleStatus,
     pub organization_id: Uuid,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

@@ -9,8 +9,8 @@ use crate::{
         Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
     },
     spec::{
-        ATTRIBUTION, BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field,
-        filter, id, index, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, RENTAL_ID, ResourceSpec,
+        UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
     value::{Currency, Date, Money, Timestamp},
 };
@@ -108,7 +108,7 @@ pub struct Violation {
     pub reduction_amount: Option<Money>,
     pub payment_amount: Option<Money>,
     pub issuing_agency: Option<String>,
-    pub attribution: Option<String>,
+    pub attribution: Option<Attribution>,
     pub rental_id: Option<Uuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -136,7 +136,7 @@ impl Resource for Violation {
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: unattached(self.customer_id, self.attribution.as_deref()),
+            entries: unattached(self.customer_id, self.attribution),
             identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
             charge: Some(Charge { customer: self.customer_id, amount: None }),
             ..Effects::default()
@@ -152,7 +152,7 @@ pub fn identity(issuer: &str, summons_number: &str) -> String {
 
 impl Portable for Violation {
     fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
-        check_attribution(self.customer_id, self.attribution.as_deref(), self.rental_id)
+        check_attribution(self.customer_id, self.attribution, self.rental_id)
     }
 }
 
@@ -168,7 +168,7 @@ impl Create for Violation {
 
 impl Update for Violation {
     fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
-        self.attribution = chosen(self.attribution.take(), before.customer_id, self.customer_id);
+        self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
         self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
         Ok(())
     }

@@ -9,10 +9,20 @@ use crate::{
         CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object,
     },
-    value::Timestamp,
+    value::{Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+words! {
+    /// Whether an endpoint gets events.
+    pub enum EndpointStatus {
+        /// Events are sent to it.
+        Enabled = "enabled",
+        /// Its deliveries wait.
+        Disabled = "disabled",
+    }
+}
 
 /// The endpoints of an organization.
 const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
@@ -39,7 +49,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .optional(),
         field(
             "status",
-            Kind::Word(&["enabled", "disabled"]),
+            Kind::Word(EndpointStatus::WORDS),
             "A disabled endpoint gets nothing; its deliveries wait.",
             "\"enabled\"",
         ),
@@ -51,6 +61,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "Failed attempts since the last success; 20 disable it.",
             "0",
         ),
+        field("api_version", Kind::Text(255), "The version of the API when it was created.", "\"2026-05-05\""),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -70,10 +81,11 @@ pub struct WebhookEndpoint {
     pub organization_id: Uuid,
     pub url: String,
     pub events: Option<Vec<String>>,
-    pub status: Option<String>,
+    pub status: Option<EndpointStatus>,
     pub disabled_reason: Option<String>,
     pub disabled_at: Option<Timestamp>,
     pub failures_in_a_row: Option<u32>,
+    pub api_version: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -88,7 +100,7 @@ impl WebhookEndpoint {
     /// Whether it gets anything.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.status.as_deref() == Some("enabled")
+        self.status == Some(EndpointStatus::Enabled)
     }
 
     /// Whether it wants events of this type.
@@ -106,7 +118,7 @@ impl WebhookEndpoint {
     /// Lets it get events again, with a clean record.
     pub fn enable(&mut self, now: Timestamp) {
         if !self.is_enabled() || self.failures() > 0 {
-            self.status = Some("enabled".into());
+            self.status = Some(EndpointStatus::Enabled);
             (self.disabled_reason, self.disabled_at, self.failures_in_a_row) = (None, None, Some(0));
             self.touch(now);
         }
@@ -115,7 +127,7 @@ impl WebhookEndpoint {
     /// Stops it; the first reason stays.
     pub fn disable(&mut self, reason: &str, now: Timestamp) {
         if self.is_enabled() {
-            self.status = Some("disabled".into());
+            self.status = Some(EndpointStatus::Disabled);
             (self.disabled_reason, self.disabled_at) = (Some(reason.into()), Some(now));
             self.touch(now);
         }
@@ -143,7 +155,7 @@ impl Resource for WebhookEndpoint {
 
 impl Create for WebhookEndpoint {
     fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.status = Some("enabled".into());
+        self.status = Some(EndpointStatus::Enabled);
         self.failures_in_a_row = Some(0);
         Ok(Vec::new())
     }

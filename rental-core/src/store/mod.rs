@@ -6,16 +6,16 @@
 pub mod archive;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod key;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redb")]
 pub mod redb;
+mod span;
 pub(crate) mod versioned;
-mod words;
 
-pub use key::{Follow, Key, Order, Span};
+pub use crate::rows::key;
+pub use span::{Follow, Key, Order, Span, after};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
 use bytes::Bytes;
@@ -169,7 +169,7 @@ impl DamagedRow {
 
 impl std::fmt::Display for DamagedRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.key.in_words(), self.reason)
+        write!(f, "row {}: {}", hex::encode(self.key.as_bytes()), self.reason)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lines become objects of an organization: each as it was, each once, a chunk of them in one transaction.
 
 use super::{
-    Inspection, ORDER, file,
+    Inspection, file,
     layered::Layered,
     object::{self, Candidate},
 };
@@ -13,6 +13,7 @@ use crate::{
     resources::{
         Facts, invoice,
         organization::{self, Organization, SYSTEM},
+        registry::PORTERS,
     },
     store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key, key_of, memory::Memory},
     upgrade::Members,
@@ -189,8 +190,8 @@ impl<'a> Arrivals<'a> {
         batch: &mut Batch,
     ) -> Result<RowOutcome, Error> {
         let Candidate { porter, id, fields, object, .. } = candidate;
-        let places: Vec<Key> = ORDER.iter().map(|spec| key::record(self.organization.id, spec, *id)).collect();
-        for (spec, known) in ORDER.iter().zip(draft.get(&places).await?) {
+        let places: Vec<Key> = PORTERS.iter().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
+        for (spec, known) in PORTERS.iter().map(|known| known.spec).zip(draft.get(&places).await?) {
             match known {
                 None => {}
                 Some(known) if spec.tag == porter.spec.tag && known.value == *object => {

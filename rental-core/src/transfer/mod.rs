@@ -16,19 +16,13 @@ pub use file::{Inspection, Lines, inspect};
 
 use crate::{
     resources::{
-        customer, invoice, lead,
         organization::{self, SYSTEM},
-        rental, toll, vehicle, violation,
+        registry::PORTERS,
     },
-    spec::ResourceSpec,
     store::{Key, Order, SCHEMA_VERSION, Span, key},
 };
 use bytes::Bytes;
 use uuid::Uuid;
-
-/// The resources in the order of a file: what an object names comes before it.
-pub const ORDER: [&ResourceSpec; 7] =
-    [&vehicle::SPEC, &customer::SPEC, &rental::SPEC, &toll::SPEC, &violation::SPEC, &invoice::SPEC, &lead::SPEC];
 
 /// What the first line calls itself.
 pub const BEGIN: &str = "export";
@@ -40,7 +34,7 @@ pub const END: &str = "export_end";
 pub fn spans(organization: Uuid) -> Vec<Span> {
     let all = |prefix: Key| Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(key::record(SYSTEM, &organization::SPEC, organization));
-    std::iter::once(own).chain(ORDER.iter().map(|spec| all(key::records(organization, spec)))).collect()
+    std::iter::once(own).chain(PORTERS.iter().map(|porter| all(key::records(organization, porter.spec)))).collect()
 }
 
 /// The line of a record: the bytes of a GET. Line breaks can only stand between the tokens of what a client sent as any

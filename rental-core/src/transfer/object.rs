@@ -2,13 +2,13 @@
 
 use crate::{
     body::{Fields, Verb, shorten},
-    effects,
     error::Error,
     operation, page,
     resources::{
-        Facts, Outcome, Portable, customer::Customer, invoice::Invoice, lead::Lead, organization::Organization,
-        rental::Rental, toll::Toll, vehicle::Vehicle, violation::Violation,
+        organization::Organization,
+        registry::{PORTERS, Porter},
     },
+    rows,
     spec::ResourceSpec,
     value::{Currency, Timestamp},
 };
@@ -18,21 +18,6 @@ use uuid::Uuid;
 
 /// How far the clock of the server that made an object may be ahead of this one's.
 const AHEAD_MILLIS: i64 = 24 * 60 * 60 * 1000;
-
-/// What is done with the lines of one resource.
-pub(super) struct Porter {
-    pub(super) spec: &'static ResourceSpec,
-    pub(super) counter: Option<&'static str>,
-    shape: fn(&str, Uuid) -> Result<Vec<u8>, Error>,
-    pub(super) arrive: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
-}
-
-const fn of<T: Portable>() -> Porter {
-    Porter { spec: T::SPEC, counter: T::COUNTER, shape: shape::<T>, arrive: arrive::<T> }
-}
-
-static PORTERS: [Porter; 7] =
-    [of::<Vehicle>(), of::<Customer>(), of::<Rental>(), of::<Toll>(), of::<Violation>(), of::<Invoice>(), of::<Lead>()];
 
 /// A line that is an object, as far as this can be told without the store.
 pub(super) struct Candidate {
@@ -118,21 +103,7 @@ pub(super) fn sentence(error: Error) -> String {
         | Error::Conflict(why)
         | Error::VehicleUnavailable { message: why, .. }
         | Error::Internal(why) => why,
-        Error::Damaged(row) => row.to_string(),
+        Error::Damaged(row) => rows::damage_in_words(&row),
         other => format!("{other:?}"),
     }
-}
-
-fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Error> {
-    let unlike = |error: serde_json::Error| Error::Malformed(format!("It is no {}: {error}.", T::SPEC.object));
-    let mut object: T = serde_json::from_str(assembled).map_err(unlike)?;
-    object.adopt(organization);
-    serde_json::to_vec(&object).map_err(unlike)
-}
-
-fn arrive<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
-    let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
-    object.arrive(facts)?;
-    let effects = effects::of(&object);
-    Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

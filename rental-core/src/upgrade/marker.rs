@@ -1,7 +1,10 @@
 //! The row that says how far an upgrade has come. It changes in the transaction of every batch, so a process that is
 //! killed, or another server, goes on where the last batch ended.
 
-use crate::store::{Key, Record, key};
+use crate::{
+    rows::in_words,
+    store::{Key, Record, key},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -92,7 +95,7 @@ impl Marker {
     pub(super) fn note(&mut self, key: &Key, reason: &str) {
         self.damaged += 1;
         if self.damaged_rows.len() < MOST_NAMED {
-            self.damaged_rows.push(format!("{}: {reason}", key.in_words()));
+            self.damaged_rows.push(format!("{}: {reason}", in_words(key)));
         }
     }
 
@@ -101,6 +104,6 @@ impl Marker {
     /// # Errors
     /// The row is no marker.
     pub(super) fn read(record: &Record) -> Result<Self, String> {
-        serde_json::from_slice(&record.value).map_err(|error| format!("{}: {error}", key::upgrade().in_words()))
+        serde_json::from_slice(&record.value).map_err(|error| format!("{}: {error}", in_words(&key::upgrade())))
     }
 }

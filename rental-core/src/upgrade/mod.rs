@@ -19,6 +19,7 @@
 //! and use nothing of the present resources.
 
 mod derive;
+mod description;
 mod marker;
 mod members;
 mod survey;
@@ -26,6 +27,7 @@ mod sweep;
 mod version_3;
 mod walk;
 
+pub use description::describe;
 pub use marker::{Marker, Phase};
 pub use members::Members;
 pub use survey::{Survey, survey};
@@ -37,6 +39,7 @@ use crate::{
     store::{SCHEMA_VERSION, StoreError, Versioned, key, versioned},
 };
 use sha2::{Digest, Sha256};
+use std::task::Poll;
 
 /// One step: from the version before to this one.
 struct Version {
@@ -99,6 +102,7 @@ pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
 /// A name for the steps from a version to the present one: other steps have another name.
 fn steps(from: u64) -> String {
     let mut hash = Sha256::new();
+    hash.update(description::PRESENT);
     for version in VERSIONS.iter().filter(|version| version.number > from) {
         hash.update(version.number.to_be_bytes());
         for lift in version.lifts {
@@ -127,4 +131,17 @@ fn is_lifted(from: u64, spec: &ResourceSpec) -> bool {
 /// The resource of a tag in keys.
 fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
     resources::specs().find(|spec| spec.tag == tag)
+}
+
+/// Lets other tasks of the thread run: reads of an embedded engine never wait.
+async fn others_first() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -1,7 +1,7 @@
 //! What an upgrade will have to read, counted before it begins. Nothing is changed.
 
-use super::UpgradeError;
-use crate::store::{Span, Store, key, key_of};
+use super::{UpgradeError, others_first};
+use crate::store::{Span, Store, key_of};
 
 /// Rows that are read at a time.
 const PAGE: usize = 2000;
@@ -42,7 +42,8 @@ pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -
     loop {
         let page = store.scan(&span, PAGE).await?;
         let Some(last) = page.last() else { return Ok(found) };
-        span.from = key::next(key_of(last));
+        span.from = key_of(last).next();
+        others_first().await;
         for row in &page {
             found.rows += 1;
             found.records += u64::from(key_of(row).as_bytes().first() == Some(&b'r'));

@@ -1,7 +1,7 @@
 //! Removes derived rows of an organization that none of its records has.
 
 use super::{
-    Phase, Upgrade, UpgradeError, derive, spec_of_tag,
+    Phase, Upgrade, UpgradeError, derive, others_first, spec_of_tag,
     walk::{Work, owner, parts},
 };
 use crate::{
@@ -55,7 +55,8 @@ impl Upgrade<'_> {
             loop {
                 let page = self.store.scan(&span, PAGE).await?;
                 let Some(last) = page.last() else { break };
-                span.from = key::next(key_of(last));
+                span.from = key_of(last).next();
+                others_first().await;
                 for row in &page {
                     *counted.entry(derive::group(key_of(row))).or_default() += 1;
                 }
@@ -81,7 +82,7 @@ impl Upgrade<'_> {
         while !work.is_full() {
             let page = self.store.scan(&span, PAGE).await?;
             let Some(last) = page.last() else { return Ok(true) };
-            span.from = key::next(key_of(last));
+            span.from = key_of(last).next();
             self.marker.resume_at = Some(hex::encode(span.from.as_bytes()));
             let keys: Vec<Key> = page.iter().map(|row| key_of(row).clone()).collect();
             let stale = if unknown { keys } else { self.without_record(keys).await? };

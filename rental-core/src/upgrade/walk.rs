@@ -6,12 +6,12 @@ use crate::{
     resources::organization::{self, SYSTEM},
     spec::ResourceSpec,
     store::{
-        Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, StoreError,
+        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, StoreError,
         Versioned, Write, get_each, key, key_of, versioned,
     },
 };
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use uuid::Uuid;
 
 /// Rows and bytes after which a batch is committed. A chunk of records is added whole, so this is less than the 4,000
@@ -21,6 +21,9 @@ const FULL_BYTES: usize = 4 << 20;
 /// Records that are read at a time, and those that are worked on at a time.
 const PAGE: usize = 256;
 const CHUNK: usize = 32;
+/// Batches that are handed to the engine and not answered yet. Engines commit those that wait together, so that pages of an
+/// index are written once for several of them.
+const IN_FLIGHT: usize = 8;
 
 /// Why an upgrade does not go on.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -51,7 +54,7 @@ impl std::error::Error for UpgradeError {}
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// A batch was committed; there is more to do.
+    /// A batch was handed to the engine; there is more to do.
     Went,
     /// Another process committed a batch first. It may be at work still: wait a little before the next step.
     Outrun,
@@ -72,6 +75,10 @@ pub struct Upgrade<'s> {
     context: Option<(Uuid, Result<Members, String>)>,
     /// Derived rows of the organization that are in no committed batch.
     pub(super) pending: HashMap<String, u64>,
+    /// Commits that are not answered yet, in order. Each expects the one before it.
+    in_flight: VecDeque<Answer<'s, Commit>>,
+    /// Claims in these commits.
+    claimed: HashSet<Key>,
     full_rows: usize,
     chunk: usize,
 }
@@ -153,6 +160,8 @@ impl<'s> Upgrade<'s> {
             page: VecDeque::new(),
             context: None,
             pending: HashMap::new(),
+            in_flight: VecDeque::new(),
+            claimed: HashSet::new(),
             full_rows: FULL_ROWS,
             chunk: CHUNK,
         }
@@ -186,10 +195,31 @@ impl<'s> Upgrade<'s> {
         while !work.is_full() && !done {
             done = match self.marker.phase {
                 Phase::Records => self.records(&mut work).await?,
-                Phase::Sweep => self.sweep(&mut work).await?,
+                Phase::Sweep => {
+                    // A sweep counts rows: it has to see those that are on their way.
+                    if !self.answered(0).await? {
+                        return self.give_way().await;
+                    }
+                    self.sweep(&mut work).await?
+                }
             };
         }
         self.commit(work, done).await
+    }
+
+    /// Waits until no more than so many commits are unanswered; false when one of them came too late.
+    async fn answered(&mut self, most: usize) -> Result<bool, UpgradeError> {
+        while self.in_flight.len() > most
+            && let Some(commit) = self.in_flight.pop_front()
+        {
+            if matches!(commit.await?, Commit::Stale(_)) {
+                return Ok(false);
+            }
+        }
+        if self.in_flight.is_empty() {
+            self.claimed.clear();
+        }
+        Ok(true)
     }
 
     async fn commit(&mut self, work: Work, done: bool) -> Result<Step, UpgradeError> {
@@ -200,25 +230,31 @@ impl<'s> Upgrade<'s> {
         if self.trial {
             return Ok(if done { Step::Done } else { Step::Went });
         }
+        // Neighbours in an index are written one after the other.
+        batch.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
         if done {
             batch.checks.push(Check::At(key::upgrade(), self.revision));
             batch.delete(key::upgrade());
         } else {
             batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
         }
-        match self.store.commit(batch).await? {
-            Commit::Applied if done => Ok(Step::Done),
-            Commit::Applied => {
-                self.revision += 1;
-                self.pending.clear();
-                Ok(Step::Went)
-            }
-            Commit::Stale(_) => self.give_way().await,
+        self.pending.clear();
+        self.in_flight.push_back(self.store.commit(batch));
+        self.revision += 1;
+        // In a sweep, and at the end, the next batch has to see this one.
+        let wait = done || self.marker.phase == Phase::Sweep;
+        match self.answered(if wait { 0 } else { IN_FLIGHT }).await? {
+            true if done => Ok(Step::Done),
+            true => Ok(Step::Went),
+            false => self.give_way().await,
         }
     }
 
     /// Takes over what another process has done.
     async fn give_way(&mut self) -> Result<Step, UpgradeError> {
+        // Those that are on their way expect a commit that did not happen: none of them is applied.
+        self.in_flight.clear();
+        self.claimed.clear();
         self.page.clear();
         self.context = None;
         self.pending.clear();
@@ -269,7 +305,7 @@ impl<'s> Upgrade<'s> {
     /// The records that are not done.
     fn span(&self) -> Span {
         let first = Key::from_bytes(b"r");
-        let from = self.marker.after().map_or_else(|| first.clone(), |after| key::next(&after));
+        let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
         Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
     }
 
@@ -367,13 +403,8 @@ impl<'s> Upgrade<'s> {
                 match there.get_mut(&key) {
                     Some(known @ Ok(None)) => {
                         *known = Ok(Some(value.clone()));
-                        // A chunk before this one in the same batch may have the same claim.
-                        if !work
-                            .batch
-                            .writes
-                            .iter()
-                            .any(|write| matches!(write, Write::Put(other, ..) if *other == key))
-                        {
+                        // A record of a batch that is on its way may have made the same claim.
+                        if self.claimed.insert(key.clone()) {
                             work.put(key, revision, value, Prior::New);
                         }
                     }
@@ -383,6 +414,12 @@ impl<'s> Upgrade<'s> {
             }
         }
         Ok(())
+    }
+}
+
+fn place(write: &Write) -> &Key {
+    match write {
+        Write::Put(key, ..) | Write::Delete(key) => key,
     }
 }
 

@@ -9,6 +9,7 @@ mod money;
 mod plate;
 mod text;
 mod timestamp;
+mod words;
 mod zone;
 
 pub use date::Date;
@@ -18,4 +19,5 @@ pub use money::{Currency, Money};
 pub use plate::{Plate, same_tag, tag_digits, tag_serial};
 pub use text::{email, language, phone, text};
 pub use timestamp::Timestamp;
+pub(crate) use words::words;
 pub use zone::{Instants, LocalTime, Zone};

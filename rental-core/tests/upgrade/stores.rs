@@ -91,7 +91,8 @@ pub(crate) async fn upgrade(store: &dyn Versioned) -> Option<Marker> {
 pub(crate) fn same(found: &Rows, expected: &Rows, what: &str) {
     let differs = |key: &&Key| found.get(key) != expected.get(key);
     let all = found.keys().chain(expected.keys()).filter(differs);
-    let listed: Vec<String> =
-        all.map(|key| format!("{}: {:?}, not {:?}", key.in_words(), found.get(key), expected.get(key))).collect();
+    let listed: Vec<String> = all
+        .map(|key| format!("{}: {:?}, not {:?}", rental_core::rows::in_words(key), found.get(key), expected.get(key)))
+        .collect();
     assert!(listed.is_empty(), "{what}: {} rows differ: {:#?}", listed.len(), &listed[..listed.len().min(5)]);
 }

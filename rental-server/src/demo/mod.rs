@@ -15,7 +15,7 @@ use rental_core::{
     error::Error,
     operation::{self, Create, Edge, Intent, Update},
     page,
-    resources::{Collection, api_key, organization::Organization},
+    resources::{Collection, api_key, invoice::Settlement, organization::Organization},
     spec::ResourceSpec,
     value::{Date, Timestamp},
 };
@@ -91,14 +91,15 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     }
     let ended: Vec<&Value> = rentals.iter().filter(|rental| rental["status"] == "COMPLETED").collect();
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
-    let bills = many(app, &organization, &records::INVOICES, bills).await?;
+    let bills = recorded(app, &organization, "invoice", bills).await?;
     for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
-        settle(app, &organization, text(bill, "id"), at % 20 == 1).await?;
+        let how = if at % 20 == 1 { Settlement::Void } else { Settlement::Paid };
+        settle(app, &organization, text(bill, "id"), how).await?;
     }
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
-    many(app, &organization, &records::TOLLS, tolls).await?;
+    recorded(app, &organization, "toll", tolls).await?;
     let violations = (0..40).map(|n| violation(n, ended[(n * 13 + 5) % ended.len()], &vehicles)).collect();
-    many(app, &organization, &records::VIOLATIONS, violations).await?;
+    recorded(app, &organization, "violation", violations).await?;
     let lead =
         json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
     all(app, &organization, "lead", vec![lead]).await?;
@@ -111,6 +112,16 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 
 async fn all(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
     let collection = fleet_api::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
+    many(app, organization, collection, bodies).await
+}
+
+async fn recorded(
+    app: &App,
+    organization: &Organization,
+    object: &str,
+    bodies: Vec<Value>,
+) -> Result<Vec<Value>, Error> {
+    let collection = records::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
     many(app, organization, collection, bodies).await
 }
 
@@ -181,8 +192,8 @@ async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<V
     perform(app, organization, &Update { collection, organization, id, body, expected: &|_| true }).await
 }
 
-async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
-    perform(app, organization, &Settle { organization, id, void }).await
+async fn settle(app: &App, organization: &Organization, id: &str, how: Settlement) -> Result<Value, Error> {
+    perform(app, organization, &Settle { organization, id, how }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {

@@ -19,12 +19,12 @@ use bytes::Bytes;
 use rental_core::{
     error::Error,
     operation::Edge,
-    resources::{API, Collection, organization::Organization},
+    resources::{Collection, organization::Organization, registry},
     store::Store,
 };
 
 /// The public table (spec, Endpoints).
-static COLLECTIONS: [Collection; 7] = API;
+static COLLECTIONS: [Collection; registry::API.len()] = registry::API;
 
 /// The collection of a public resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {

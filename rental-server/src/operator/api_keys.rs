@@ -16,7 +16,6 @@ use rental_core::{
     resources::{
         Collection, Resource,
         api_key::{self, ApiKey},
-        of,
         organization::Organization,
         parse,
     },
@@ -30,8 +29,7 @@ use serde_json::{Value, json};
 const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
 
-/// Keys are changed by actions, so there is no `update`.
-static API_KEYS: Collection = of::<ApiKey>().list().get().create().done();
+static API_KEYS: Collection = operator::offered(&api_key::SPEC);
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {

@@ -1,9 +1,9 @@
 //! The audit log, as operators read it.
 
 use crate::{endpoint::Endpoint, operator};
-use rental_core::resources::{Collection, audit_entry::AuditEntry, of};
+use rental_core::resources::{Collection, audit_entry};
 
-static AUDIT_ENTRIES: Collection = of::<AuditEntry>().list().get().done();
+static AUDIT_ENTRIES: Collection = operator::offered(&audit_entry::SPEC);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {

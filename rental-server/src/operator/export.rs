@@ -14,7 +14,7 @@ use crate::{
     operator::backup::full_pace,
     reference::parts,
 };
-use rental_core::{error::Error, resources::organization, transfer};
+use rental_core::{error::Error, resources::organization, rows::error_in_words, transfer};
 use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
@@ -56,7 +56,8 @@ fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> i
     let mut lines = 1;
     for span in transfer::spans(organization) {
         for row in moment.rows(&span).map_err(io::Error::other)? {
-            out.write_all(&transfer::line(&row.map_err(io::Error::other)?.value))?;
+            let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
+            out.write_all(&transfer::line(&row.value))?;
             lines += 1;
         }
     }

@@ -9,7 +9,14 @@ use crate::{
 use rental_core::{
     operation::{self, Edge, Intent, Preparing},
     page,
-    resources::{customer, customer::Customer, invoice, invoice::Invoice, organization::Organization, parse},
+    resources::{
+        customer,
+        customer::Customer,
+        invoice,
+        invoice::{Invoice, Settlement},
+        organization::Organization,
+        parse,
+    },
     store::Store,
 };
 use serde_json::json;
@@ -19,10 +26,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
         post("/admin/v1/invoices/{id}/pay")
             .about(&invoice::SPEC, "payInvoice", "Mark invoice as paid")
-            .operator(|request| Box::pin(settle(request, false))),
+            .operator(|request| Box::pin(settle(request, Settlement::Paid))),
         post("/admin/v1/invoices/{id}/void")
             .about(&invoice::SPEC, "voidInvoice", "Void invoice")
-            .operator(|request| Box::pin(settle(request, true))),
+            .operator(|request| Box::pin(settle(request, Settlement::Void))),
         get("/admin/v1/invoices/{id}/print")
             .about(&invoice::SPEC, "printInvoice", "Print invoice")
             .says("A page that prints well and loads nothing from elsewhere.")
@@ -31,11 +38,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn settle(mut request: Request<'_, Operator>, void: bool) -> Handled {
+async fn settle(mut request: Request<'_, Operator>, how: Settlement) -> Handled {
     let body = &request.read().await?[..];
     let Request { app, call, id, .. } = request;
     let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
-    write(app, &organization, call, body, &Settle { organization: &organization, id, void }).await
+    write(app, &organization, call, body, &Settle { organization: &organization, id, how }).await
 }
 
 /// A page to print or to save.
@@ -55,14 +62,14 @@ async fn print(request: Request<'_, Operator>) -> Handled {
 pub(crate) struct Settle<'a> {
     pub(crate) organization: &'a Organization,
     pub(crate) id: &'a str,
-    pub(crate) void: bool,
+    pub(crate) how: Settlement,
 }
 
 impl Intent for Settle<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let before = operation::get(store, self.organization.id, &invoice::SPEC, self.id).await?;
-            let decide = |invoice: &mut Invoice| invoice.settle(self.void, edge.now()).map(|event| vec![event]);
+            let decide = |invoice: &mut Invoice| invoice.settle(self.how, edge.now()).map(|event| vec![event]);
             operation::edit(store, edge, self.organization, before, decide).await
         })
     }

@@ -22,7 +22,7 @@ use crate::{
 };
 use rental_core::{
     operation,
-    resources::{Collection, organization::SYSTEM},
+    resources::{Collection, organization::SYSTEM, registry},
     spec::ResourceSpec,
 };
 
@@ -52,6 +52,19 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What the registry offers operators of a resource. Evaluated at compile time: a resource that is not offered to
+/// operators does not compile.
+const fn offered(spec: &'static ResourceSpec) -> Collection {
+    let mut at = 0;
+    while at < registry::OPERATOR.len() {
+        if registry::OPERATOR[at].spec.tag == spec.tag {
+            return registry::OPERATOR[at];
+        }
+        at += 1;
+    }
+    panic!("the registry does not offer this resource to operators")
 }
 
 /// GET on a collection of the operator's own.

@@ -6,11 +6,11 @@ use crate::{
     objects, operator,
 };
 use rental_core::resources::{
-    Collection, of,
+    Collection,
     organization::{self, Organization},
 };
 
-pub(crate) static ORGANIZATIONS: Collection = of::<Organization>().list().get().create().update().done();
+pub(crate) static ORGANIZATIONS: Collection = operator::offered(&organization::SPEC);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {

@@ -6,15 +6,18 @@ use crate::{
     http::reply::Handled,
     objects,
 };
-use rental_core::resources::{Collection, invoice::Invoice, of, toll::Toll, violation::Violation};
+use rental_core::resources::{Collection, registry};
 
-pub(crate) static INVOICES: Collection = of::<Invoice>().create().done();
-pub(crate) static TOLLS: Collection = of::<Toll>().create().done();
-pub(crate) static VIOLATIONS: Collection = of::<Violation>().create().done();
+static RECORDED: [Collection; registry::RECORDED.len()] = registry::RECORDED;
+
+/// The collection in which operators record objects of a resource.
+pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
+    RECORDED.iter().find(|row| row.spec.object == object)
+}
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    [&INVOICES, &TOLLS, &VIOLATIONS].map(endpoint).into()
+    RECORDED.iter().map(endpoint).collect()
 }
 
 fn endpoint(collection: &'static Collection) -> Endpoint {

@@ -5,7 +5,7 @@ use rental_core::{
     error::Error,
     event,
     resources::{
-        delivery::{self, Delivery},
+        delivery::{self, Delivery, DeliveryStatus},
         organization::{self, SYSTEM},
         parse,
     },
@@ -59,7 +59,7 @@ async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSp
 
 /// A delivery that waits for a disabled endpoint stays until it is sent or its endpoint is deleted.
 fn is_finished(record: &Record) -> bool {
-    parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != "pending")
+    parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != DeliveryStatus::Pending)
 }
 
 fn remove(batch: &mut Batch, organization: Uuid, spec: &'static ResourceSpec, record: Record) -> Result<(), Error> {

@@ -1,17 +1,18 @@
 //! `store upgrade`: a store of an older program becomes one of this program, by hand.
 
-use super::{failures::failure, place, place::CACHE_BYTES, place::Place};
+use super::{
+    failures::failure,
+    place::{CACHE_BYTES, Place, connect_any_version, runtime},
+};
 use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    store::{SCHEMA_VERSION, StoreError, Versioned, postgres::Postgres, redb::Redb},
+    store::{SCHEMA_VERSION, Versioned, redb::Redb},
     upgrade::{self, Marker, State, Step, Upgrade, UpgradeError},
 };
 use serde_json::json;
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
-/// The words by which a refusal names this command.
-pub(super) const COMMAND: &str = "rental-cli store upgrade";
 pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store upgrade redb:/var/lib/rental/rental.redb --dry-run",
     "rental-cli store upgrade redb:/var/lib/rental/rental.redb",
@@ -53,7 +54,7 @@ struct Done {
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let place = matches.get_one::<Place>("url").cloned().ok_or_else(|| Failure::Usage("no URL".into()))?;
     let (trial, keep) = (matches.get_flag("dry-run"), matches.get_flag("keep-damaged"));
-    let runtime = place::runtime()?;
+    let runtime = runtime()?;
     let done = match &place {
         Place::File(path) => {
             if !path.exists() {
@@ -66,7 +67,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
             done
         }
         Place::Database(address) => runtime.block_on(async {
-            let store = place::connect_any_version(address).await?;
+            let store = connect_any_version(address).await?;
             let done = go(&store, trial, keep).await;
             store.close().await;
             done
@@ -74,12 +75,14 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     };
     let counted = done.counted.as_ref();
     let count = |of: fn(&Marker) -> u64| counted.map_or(0, of);
-    session.out.value(&json!({
+    session.out.value(
+        &json!({
             "object": "store_upgrade", "store": place.to_string(), "from": done.from, "to": SCHEMA_VERSION, "dry_run": trial,
             "records": count(|counted| counted.seen), "rows_written": count(|counted| counted.written),
             "rows_removed": count(|counted| counted.removed), "rows_damaged": count(|counted| counted.damaged),
             "damaged": counted.map(|counted| counted.damaged_rows.as_slice()).unwrap_or_default(),
-        }))
+        }),
+    )
 }
 
 /// Looks for damage, then upgrades.
@@ -139,27 +142,4 @@ fn refused(error: UpgradeError) -> Failure {
             Failure::Unsuccessful { kind: "version", problem, hint: "nothing was changed" }
         }
     }
-}
-
-/// Upgrades a file that was restored from a backup of an older version.
-pub(super) fn file(path: &Path) -> Result<(), StoreError> {
-    let runtime = place::runtime().map_err(|_| StoreError::Unavailable("no runtime starts".into()))?;
-    let store = Redb::open_any_version(path, CACHE_BYTES)?;
-    runtime.block_on(quietly(&store)).map_err(StoreError::Unavailable)?;
-    store.close()
-}
-
-/// Upgrades a database into which a backup of an older version was read.
-pub(super) async fn database(store: &Postgres) -> Result<(), String> {
-    quietly(store).await
-}
-
-async fn quietly(store: &dyn Versioned) -> Result<(), String> {
-    let upgrade = Upgrade::begin(store).await.map_err(|error| error.to_string())?;
-    let Some(mut upgrade) = upgrade else { return Ok(()) };
-    let mut progress = Progress::count(None, "records upgraded");
-    while upgrade.step().await.map_err(|error| error.to_string())? != Step::Done {
-        progress.at(upgrade.progress().seen);
-    }
-    Ok(())
 }

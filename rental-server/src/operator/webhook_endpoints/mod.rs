@@ -22,7 +22,6 @@ use rental_core::{
     resources::{
         Collection,
         delivery::{self, Delivery},
-        of,
         organization::{Organization, SYSTEM},
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -38,7 +37,7 @@ use uuid::Uuid;
 const MAX_OVERLAP_SECS: i64 = 7 * 24 * 3600;
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
 
-static WEBHOOK_ENDPOINTS: Collection = of::<WebhookEndpoint>().list().get().create().update().done();
+static WEBHOOK_ENDPOINTS: Collection = operator::offered(&webhook_endpoint::SPEC);
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {

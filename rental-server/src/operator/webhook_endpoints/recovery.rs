@@ -14,7 +14,7 @@ use rental_core::{
     operation::{Edge, Intent, Prepared, Preparing},
     page,
     resources::{
-        delivery::{self, Delivery},
+        delivery::{self, Delivery, DeliveryStatus},
         organization::Organization,
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -122,7 +122,7 @@ impl Recover<'_> {
         let span = Span::newest_first(&prefix).following(key::records(organization, spec));
         for record in all_sound(store.scan(&span, 100).await?)? {
             let delivery: Delivery = parse(&record.key, &record.value)?;
-            if delivery.status != "failed" {
+            if delivery.status != DeliveryStatus::Failed {
                 return Ok(true);
             }
         }
