@@ -2,9 +2,9 @@
 
 use crate::{
     config::{Config, StoreUpgrade},
+    disk::Room,
     engine::Engine,
     http::upgrading,
-    status::Room,
 };
 use rental_core::{
     store::{SCHEMA_VERSION, needs_upgrade},

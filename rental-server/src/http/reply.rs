@@ -49,6 +49,9 @@ pub(crate) enum Problem {
     FileRefused(String),
 }
 
+/// How the handling of a request ends.
+pub(crate) type Handled = Result<Reply, Problem>;
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Core(error)
@@ -331,6 +334,17 @@ impl Reply {
     /// 200 with JSON.
     pub(crate) fn json(body: Bytes) -> Self {
         Self { status: StatusCode::OK, body, headers: HeaderMap::with_capacity(6), stream: None }
+    }
+
+    /// JSON with the status of a stored response.
+    pub(crate) fn stored(status: u16, body: Bytes) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { status, ..Self::json(body) }
+    }
+
+    /// 304: the client has this revision already.
+    pub(crate) fn unchanged(revision: Revision) -> Self {
+        Self { status: StatusCode::NOT_MODIFIED, ..Self::json(Bytes::new()) }.with(header::ETAG, &etag(revision))
     }
 
     /// 200 with a body that is still to be made.
