@@ -2,7 +2,7 @@
 
 use crate::{Pieces, specs};
 use rental_core::{
-    spec::ResourceSpec,
+    spec::{IndexPrefix, ResourceSpec},
     store::{Follow, Key, key},
 };
 use uuid::Uuid;
@@ -69,8 +69,11 @@ fn expiries(a: &Place, b: &Place, tail: &[u8]) {
 }
 
 fn indexes(a: &Place, b: &Place) {
-    let mask = |at: &Place| (1u8 << at.values.len()) - 1;
-    let prefix = |at: &Place| key::index(at.organization, at.spec, mask(at), &at.values);
+    let number = |at: &Place| (1u8 << at.values.len()) - 1;
+    let prefix = |at: &Place| {
+        let with = |prefix: IndexPrefix, value: &Vec<u8>| prefix.with(value);
+        at.values.iter().fold(IndexPrefix::new(number(at)), with).prefix(at.organization, at.spec)
+    };
     let entry = key::entry(&prefix(a), a.id);
     let follow = Follow { prefix: key::records(a.organization, a.spec) };
     assert_eq!(follow.target(entry.as_bytes()), Some(key::record(a.organization, a.spec, a.id)));

@@ -23,32 +23,33 @@ const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usag
 
 const ENVIRONMENT: &str = "\
 Environment:
-  RENTAL_BASE_URL     where the server is, unless --base-url says it
-  RENTAL_API_KEY      an organization's key, for its own resources
-  RENTAL_ADMIN_TOKEN  the operator's token, for what is marked (operator)
-  RENTAL_API_KEY_FILE, RENTAL_ADMIN_TOKEN_FILE  files that hold them
-  RENTAL_ORGANIZATION the organization, where a command needs --organization
-  RENTAL_PROFILE      the profile, unless --profile says it
-  RENTAL_CONFIG_FILE  the file of profiles [default: ~/.config/rental/config.toml]
-  RENTAL_WEBHOOK_SECRET_FILE  the secret that `listen` signs with
-  NO_COLOR, CLICOLOR_FORCE    no colours; colours wherever there may be some
+  RENTAL_BASE_URL     URL of the server; --base-url overrides it
+  RENTAL_API_KEY      API key of an organization, for its own resources
+  RENTAL_ADMIN_TOKEN  admin token, for commands that are marked (operator)
+  RENTAL_API_KEY_FILE, RENTAL_ADMIN_TOKEN_FILE  files that hold the key and the token
+  RENTAL_ORGANIZATION id of the organization; --organization overrides it
+  RENTAL_PROFILE      name of the profile; --profile overrides it
+  RENTAL_CONFIG_FILE  configuration file with the profiles [default: ~/.config/rental/config.toml]
+  RENTAL_WEBHOOK_SECRET_FILE  file with the secret that `listen` signs events with
+  NO_COLOR, CLICOLOR_FORCE    turn colours off; turn colours of messages on without a terminal
 
-A flag wins over the environment, that over the profile (`rental-cli config`), that over the default.
+Precedence: flag, environment variable, profile (`rental-cli config`), default.
 
-With --json a command that fails prints nothing on stdout, and {\"error\":{...}} as the last line on stderr, with the
-type, code and message of the API's error or of its own. Reports of problems (doctor, store check) go to stdout.
+With --json, a command that fails prints nothing on stdout. The last line on stderr is one JSON object, {\"error\":{...}},
+with type, code and message: the API's own error, or a local one. `doctor`, `store check` and `webhook-endpoints test`
+still print their report on stdout.
 
 Exit codes:
-  0  done
-  1  another failure
+  0  success
+  1  any other failure
   2  wrong usage
   3  not found
   4  not authenticated
-  5  not permitted
-  6  invalid, or in conflict with what is there
-  7  server not reached
-  8  too many requests
-  9  fault of the server";
+  5  permission denied
+  6  invalid request, or conflict with existing data
+  7  server unreachable
+  8  rate limited
+  9  server error";
 
 /// All groups, in the order of the help.
 const GROUPS: &[Group] = &[
@@ -75,7 +76,7 @@ const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, tr
 pub(crate) fn command() -> Command {
     let command = Command::new("rental-cli")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("The rental platform at the prompt")
+        .about("Manage a rental fleet from the command line")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(100)
@@ -121,20 +122,20 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
 fn global_args() -> [Arg; 6] {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     [
-        global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the answer of the API as JSON")),
+        global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the API's response as JSON")),
         global(
             Arg::new("base_url")
                 .long("base-url")
                 .value_name("URL")
                 .value_parser(values::base_url)
-                .help(format!("Where the server is [env: {BASE_URL_VARIABLE}] [default: {DEFAULT_BASE_URL}]")),
+                .help(format!("URL of the server [env: {BASE_URL_VARIABLE}] [default: {DEFAULT_BASE_URL}]")),
         ),
         global(
             Arg::new("profile")
                 .long("profile")
                 .value_name("NAME")
                 .value_parser(profiles::name)
-                .help("A profile of `rental-cli config` [env: RENTAL_PROFILE]"),
+                .help("Profile to use; see `rental-cli config` [env: RENTAL_PROFILE]"),
         ),
         global(
             Arg::new("color")
@@ -143,7 +144,7 @@ fn global_args() -> [Arg; 6] {
                 .value_parser(style::CHOICES)
                 .default_value("auto")
                 .hide_possible_values(true)
-                .help("Colours on a terminal: auto, always or never"),
+                .help("Colours: auto (on a terminal), always or never"),
         ),
         global(
             Arg::new("timeout")
@@ -151,14 +152,14 @@ fn global_args() -> [Arg; 6] {
                 .value_name("DURATION")
                 .default_value("30s")
                 .value_parser(values::timeout)
-                .help("How long to wait for an answer"),
+                .help("Time-out of each request: 30s, 2m"),
         ),
         global(
             Arg::new("quiet")
                 .short('q')
                 .long("quiet")
                 .action(ArgAction::SetTrue)
-                .help("Print no notes on stderr, only errors"),
+                .help("Print errors only: no notes, no progress"),
         ),
     ]
 }

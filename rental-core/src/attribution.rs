@@ -11,9 +11,10 @@ use crate::{
     error::Error,
     resources::{
         parse,
-        rental::{self, OPEN, Rental},
+        rental::{self, OPEN, Rental, RentalStatus},
         vehicle::{self, Vehicle},
     },
+    spec::IndexPrefix,
     store::{Follow, Order, Span, Store, all_sound, key},
     value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
 };
@@ -96,20 +97,36 @@ fn agreed(by_tag: &[Uuid], by_plate: &[Uuid]) -> Whose {
     }
 }
 
-/// When something happened, as far as it is known.
+/// When something happened, as a toll or violation records it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Moment {
+pub struct When {
+    /// The instant, if it is known.
+    pub at: Option<Timestamp>,
+    /// The day, if it is known.
+    pub on: Option<Date>,
+}
+
+impl When {
+    /// The day of it in `zone`; `None` when nothing is known.
+    #[must_use]
+    pub fn day(self, zone: Zone) -> Option<Date> {
+        self.at.map(|at| zone.local(at).date()).or(self.on)
+    }
+}
+
+/// When something happened, as seen from the time zone of a rental.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Moment {
     /// The day where it happened.
-    pub day: Date,
+    day: Date,
     /// The instants that it may have been: two when clocks went back; none when only the day is known.
     instants: [Option<Timestamp>; 2],
 }
 
 impl Moment {
-    /// From what a toll or violation records; `zone` is where the organization's days begin. `None` when nothing is known.
-    #[must_use]
-    pub fn new(at: Option<Timestamp>, on: Option<Date>, zone: Zone) -> Option<Self> {
-        let Some(at) = at else { return on.map(|day| Self { day, instants: [None, None] }) };
+    /// From what is recorded; `zone` is where the days of a rental begin. `None` when nothing is known.
+    fn new(when: When, zone: Zone) -> Option<Self> {
+        let Some(at) = when.at else { return when.on.map(|day| Self { day, instants: [None, None] }) };
         let local: LocalTime = zone.local(at);
         // A statement says the local time, so of an hour that came twice it cannot be known which one it was.
         let instants = match zone.instants(local) {
@@ -196,8 +213,8 @@ pub async fn rentals_around(
 /// Where to go on behind a rental that was read through its look-up.
 fn entry_of(organization: Uuid, rental: &Rental, span: &Span) -> crate::store::Key {
     use crate::resources::Resource;
-    let entries = rental.effects().look_ups;
-    let place = |one: &crate::effects::LookUp| key::entry(&one.prefix(organization, &rental::SPEC), rental.id);
+    let entries = rental.effects().entries;
+    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id);
     // A rental that was changed since has its entry elsewhere: then this class ends here.
     entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }
@@ -206,7 +223,7 @@ fn entry_of(organization: Uuid, rental: &Rental, span: &Span) -> crate::store::K
 /// on both sides, for who was early or late.
 fn spans_around(organization: Uuid, vehicle: Uuid, day: u32) -> Vec<Span> {
     let of_class = |class: u8| {
-        let earliest = if class == OPEN { 0 } else { day.saturating_sub((2 << class) - 1) };
+        let earliest = if class == OPEN { 0 } else { day.saturating_sub(2 << class) };
         let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
         let follow = Some(Follow { prefix: key::records(organization, &rental::SPEC) });
         Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow }
@@ -214,11 +231,10 @@ fn spans_around(organization: Uuid, vehicle: Uuid, day: u32) -> Vec<Span> {
     (0..22).chain([OPEN]).map(of_class).collect()
 }
 
-/// Which of the rentals of a vehicle answers for a moment.
+/// Which of the rentals of a vehicle answers for what happened then. The days of each rental are those of its own zone.
 #[must_use]
-pub fn decide(rentals: &[Rental], moment: Moment, occasion: Occasion, zone: Zone) -> Verdict {
-    let mut candidates: Vec<Candidate> =
-        rentals.iter().filter_map(|rental| weigh(rental, moment, occasion, zone)).collect();
+pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
+    let mut candidates: Vec<Candidate> = rentals.iter().filter_map(|rental| weigh(rental, when, occasion)).collect();
     candidates.sort_by_key(|candidate| (candidate.standing, candidate.rental));
     let of = |standing: Standing| candidates.iter().filter(move |candidate| candidate.standing == standing);
     let open = candidates.iter().filter(|candidate| candidate.standing != Standing::RuledOut).count();
@@ -237,15 +253,17 @@ pub fn decide(rentals: &[Rental], moment: Moment, occasion: Occasion, zone: Zone
     }
 }
 
-fn weigh(rental: &Rental, moment: Moment, occasion: Occasion, zone: Zone) -> Option<Candidate> {
+fn weigh(rental: &Rental, when: When, occasion: Occasion) -> Option<Candidate> {
+    let zone = rental.time_zone;
+    let moment = Moment::new(when, zone)?;
     let start = rental.start_date?;
     let end = rental.end_date;
-    let (standing, reason) = match rental.status.as_str() {
-        "ACTIVE" | "COMPLETED" | "APPROVED" => {
+    let (standing, reason) = match rental.status {
+        RentalStatus::Active | RentalStatus::Completed | RentalStatus::Approved => {
             let planned = start <= moment.day && end.is_none_or(|end| moment.day <= end);
-            standing(rental, (start, end), planned, moment, occasion, zone)?
+            standing(rental, (start, end), planned, moment, occasion)?
         }
-        _ => return None,
+        RentalStatus::New | RentalStatus::Cancelled => return None,
     };
     let handed_over = rental.activated_at.is_some_and(|at| moment.after(at, zone) == Some(true));
     Some(Candidate { rental: rental.id, customer: rental.customer_id, reason, standing, handed_over })
@@ -257,8 +275,8 @@ fn standing(
     planned: bool,
     moment: Moment,
     occasion: Occasion,
-    zone: Zone,
 ) -> Option<(Standing, String)> {
+    let zone = rental.time_zone;
     let days = end.map_or_else(|| format!("from {start}"), |end| format!("{start} to {end}"));
     let handed_over = rental.activated_at.map(|at| moment.after(at, zone));
     let still_out = rental.completed_at.map(|at| moment.before(at, zone));
@@ -278,15 +296,17 @@ fn standing(
         _ => {}
     }
     if planned {
-        return Some(match rental.status.as_str() {
-            "APPROVED" => (Standing::Possible, format!("Approved for {days}, but never marked as handed over.")),
+        return Some(match rental.status {
+            RentalStatus::Approved => {
+                (Standing::Possible, format!("Approved for {days}, but never marked as handed over."))
+            }
             _ if handed_over == Some(Some(true)) && still_out == Some(Some(true)) => {
                 (Standing::Certain, format!("Handed over before and given back after it, within {days}."))
             }
             _ => (Standing::Likely, format!("Had the vehicle {days}.")),
         });
     }
-    if handed_over == Some(Some(false)) || rental.status == "APPROVED" {
+    if handed_over == Some(Some(false)) || rental.status == RentalStatus::Approved {
         return None;
     }
     if moment.day < start {
@@ -294,8 +314,8 @@ fn standing(
         return early.then(|| (Standing::Possible, format!("Planned {days}, but handed over earlier.")));
     }
     let day_after = end.is_some_and(|end| moment.day.day_number() == end.day_number() + 1);
-    match (rental.status.as_str(), still_out) {
-        ("ACTIVE", _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
+    match (rental.status, still_out) {
+        (RentalStatus::Active, _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
         (_, Some(Some(true) | None)) => Some((Standing::Possible, format!("Planned {days}, but given back later."))),
         _ if day_after && occasion == Occasion::Violation => {
             Some((Standing::Possible, format!("Given back within a day before; planned {days}.")))

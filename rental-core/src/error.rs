@@ -3,6 +3,8 @@
 //! Text in these values may be shown to a caller, except the detail of [`Error::Internal`], [`Error::Damaged`] and
 //! [`Error::Unavailable`], which is for the log alone.
 
+mod display;
+
 use crate::store::{DamagedRow, Key, StoreError};
 use uuid::Uuid;
 

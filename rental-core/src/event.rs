@@ -1,7 +1,9 @@
 //! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
 
 use crate::{
-    spec::{Kind, ResourceSpec, field, filter, id, object},
+    API_VERSION,
+    spec::{IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    store::Key,
     value::Timestamp,
 };
 use bytes::Bytes;
@@ -78,11 +80,15 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     fields: &[
         id("\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
         object("\"event\""),
+        field("api_version", Kind::Text(255), "The version of the API that `data` is in.", "\"2026-05-05\""),
         field("type", Kind::Word(EVENT_NAMES), "One of the fourteen event types.", "\"rental.created\""),
         field("created", Kind::Integer(0, i64::MAX), "Unix timestamp in seconds.", "1777973400"),
         field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
     ],
     filters: &[filter("type", "type")],
+    ranges: &[],
+    indexes: &[index(1, &["type"])],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -94,13 +100,19 @@ impl EventType {
     }
 }
 
+/// The keys of the index entries of an event of this type.
+#[must_use]
+pub fn index_keys(organization: Uuid, id: Uuid, kind: &str) -> Vec<Key> {
+    SPEC.index_keys(organization, id, |_| Some(IndexValue::Text(kind)))
+}
+
 /// The body of an event: fixed when the change commits, the same bytes in every attempt (spec, Delivery 3).
 ///
 /// `data` is the whole object as a GET returns it.
 #[must_use]
 pub fn body(id: Uuid, kind: EventType, created: Timestamp, data: &[u8]) -> Bytes {
     let head = format!(
-        "{{\"id\":\"{}\",\"object\":\"event\",\"type\":\"{}\",\"created\":{},\"data\":",
+        "{{\"id\":\"{}\",\"object\":\"event\",\"api_version\":\"{API_VERSION}\",\"type\":\"{}\",\"created\":{},\"data\":",
         id.hyphenated(),
         kind.as_str(),
         created.seconds()
@@ -127,7 +139,7 @@ mod tests {
     #[test]
     fn the_body_has_the_members_of_the_specification() {
         let body = body(Uuid::nil(), EventType::LeadReceived, Timestamp::from_millis(1_999), br#"{"a":1.50}"#);
-        let expected = r#"{"id":"00000000-0000-0000-0000-000000000000","object":"event","type":"lead.received","created":1,"data":{"a":1.50}}"#;
+        let expected = r#"{"id":"00000000-0000-0000-0000-000000000000","object":"event","api_version":"2026-05-05","type":"lead.received","created":1,"data":{"a":1.50}}"#;
         assert_eq!(body, expected);
     }
 }

@@ -40,6 +40,11 @@ impl Hold {
         key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
     }
 
+    /// What lies at its key: the end day.
+    pub(crate) fn value(self) -> Bytes {
+        Bytes::copy_from_slice(&self.end.to_be_bytes())
+    }
+
     pub(crate) fn vehicle(self) -> Uuid {
         self.vehicle
     }
@@ -86,7 +91,7 @@ pub async fn change(
         Some(record) => batch.replace(calendar_key, record.revision, classes),
         None => batch.insert(calendar_key, classes),
     }
-    batch.put(wanted.key(organization), Bytes::copy_from_slice(&wanted.end.to_be_bytes()), prior);
+    batch.put(wanted.key(organization), wanted.value(), prior);
     Ok(())
 }
 

@@ -136,14 +136,20 @@ pub struct Sweep {
 pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) -> Result<Option<Sweep>, Error> {
     let found = store.scan(span, most).await?;
     let Some(behind) = found.last().map(|row| key::after(key_of(row))) else { return Ok(None) };
-    let (mut expired, mut damaged) = (Vec::with_capacity(found.len()), Vec::new());
+    let (mut expired, mut memos, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for row in found {
-        match row {
-            Ok(record) => expired.push(record.key),
+        let named = row.and_then(|row| match key::memo_of_expiry(&row.key) {
+            Some(memo) => Ok((row.key, memo)),
+            None => Err(DamagedRow::new(row.key, "it names no idempotency key")),
+        });
+        match named {
+            Ok((expiry, memo)) => {
+                expired.push(expiry);
+                memos.push(memo);
+            }
             Err(row) => damaged.push(row),
         }
     }
-    let memos: Vec<Key> = expired.iter().filter_map(key::memo_of_expiry).collect();
     let mut batch = Batch::default();
     for (expiry, memo) in expired.into_iter().zip(get_each(store, &memos).await?) {
         let outdated = memo.and_then(|record| match record {

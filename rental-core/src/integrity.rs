@@ -9,25 +9,19 @@ use crate::{
     error::Error,
     event,
     idempotency::Memo,
-    operation,
     resources::{
-        self, Resource,
-        api_key::{self, ApiKey},
-        audit_entry::AuditEntry,
-        customer::Customer,
+        self, Resource, api_key,
         delivery::{self, Delivery},
         invoice::{self, Invoice},
-        lead::Lead,
-        organization::{self, Organization, SYSTEM},
-        parse,
+        organization::{self, SYSTEM},
+        parse, registry,
         rental::{self, Rental},
-        toll::Toll,
-        vehicle::{self, Vehicle},
-        violation::Violation,
+        vehicle,
         webhook_endpoint::{self, WebhookEndpoint},
     },
+    rows::{Marker, Row, damage_in_words, in_words, key},
     spec::ResourceSpec,
-    store::{DamagedRow, Key, Record, StoreError, key},
+    store::{DamagedRow, Key, Record, StoreError},
     webhook::{fan_out, secret::Sealed},
 };
 use serde::{Deserialize, Serialize};
@@ -79,13 +73,13 @@ pub fn expected_keys(
     id: Uuid,
     json: &[u8],
 ) -> Result<Vec<Key>, Error> {
-    let mut keys = operation::entries(organization, spec, id, json)?;
     let place = key::record(organization, spec, id);
+    let mut keys = Vec::new();
     let effects = effects_of(spec, &place, json)?;
     if let Some(hold) = effects.hold {
         keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle())]);
     }
-    keys.extend(effects.look_ups.iter().map(|look_up| key::entry(&look_up.prefix(organization, spec), id)));
+    keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
     keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
     if spec.tag == webhook_endpoint::SPEC.tag {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
@@ -96,27 +90,10 @@ pub fn expected_keys(
 
 /// What a record means beside itself; on the way it is parsed as what it should be. Its identity was claimed when it was
 /// made and may differ by now: amounts are corrected.
-fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
-    fn of<T: Resource>(place: &Key, json: &[u8]) -> Result<Effects, Error> {
-        parse::<T>(place, json).map(|object| object.effects())
-    }
-    match spec.object {
-        "vehicle" => of::<Vehicle>(place, json),
-        "customer" => of::<Customer>(place, json),
-        "rental" => of::<Rental>(place, json),
-        "invoice" => of::<Invoice>(place, json),
-        "toll" => of::<Toll>(place, json),
-        "violation" => of::<Violation>(place, json),
-        "lead" => of::<Lead>(place, json),
-        "organization" => of::<Organization>(place, json),
-        "api_key" => of::<ApiKey>(place, json),
-        "webhook_endpoint" => of::<WebhookEndpoint>(place, json),
-        "delivery" => of::<Delivery>(place, json),
-        "audit_entry" => of::<AuditEntry>(place, json),
-        // Events have no struct: they are kept as they are sent.
-        "event" => Ok(Effects::default()),
-        other => Err(Error::Internal(format!("no audit knows a {other}"))),
-    }
+pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
+    let resource = registry::of_tag(spec.tag);
+    let resource = resource.ok_or_else(|| Error::Internal(format!("no registry has a {}", spec.object)))?;
+    (resource.effects)(place, json)
 }
 
 /// How a key leads to its record.
@@ -179,38 +156,55 @@ impl<'g> Audit<'g> {
     /// Looks at one row.
     pub fn row(&mut self, record: &Record) {
         self.report.rows += 1;
-        let tag = record.key.as_bytes().first().copied();
-        let verdict = match tag {
-            Some(b'r') => self.record(record),
-            Some(b'i') => self.index_entry(record),
-            Some(b'a') => self.access(record),
-            Some(b'c' | b'h') => self.calendar_or_hold(record),
-            Some(b'm' | b'x') => self.memo_or_expiry(record),
-            Some(b'o' | b'd') => self.outbox_or_due(record),
-            Some(b'q' | b's') => self.mark_or_secrets(record),
-            Some(b'n') => self.counter(record),
-            // Of servers, which come and go.
-            Some(b'l' | b'w' | b'j') => Ok(()),
-            Some(b'u') => self.identity(record),
-            Some(b'b') => self.billed(record),
-            _ => Err("no program that knows this store makes such a row".into()),
+        let verdict = match Row::decode(&record.key) {
+            Some(row) => self.verdict(row, record),
+            None => Err("no program that knows this store makes such a row".into()),
         };
         if let Err(what) = verdict {
-            self.report.add(record.key.in_words(), what);
+            self.report.add(in_words(&record.key), what);
+        }
+    }
+
+    /// What is wrong with a row of a known kind.
+    fn verdict(&mut self, kind: Row<'_>, row: &Record) -> Verdict {
+        match kind {
+            Row::Record { organization, resource, id } => self.record(organization, resource, id, row),
+            Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
+            Row::Access { .. } => self.access(row),
+            Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
+            Row::Hold { organization, vehicle, rental, .. } => self.hold(organization, vehicle, rental, row),
+            Row::Memo { organization, name } => self.memo(organization, name, row),
+            Row::MemoExpiry { organization, name, .. } => self.memo_expiry(organization, name, row),
+            Row::Outbox { .. } => self.outbox(row),
+            Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
+            Row::Subscribed { organization } => self.organization_exists(organization),
+            Row::Secrets { endpoint } => self.secrets(endpoint, row),
+            Row::Counter { organization, .. } => self.counter(organization, row),
+            Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),
+            Row::Billed { organization, source } => self.billed(organization, source, row),
+            // Of servers, which come and go.
+            Row::Beat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
+            Row::Marker(Marker::Loading) => {
+                Err("a copy into this store was broken off: what is there is not whole".into())
+            }
+            Row::Marker(Marker::Upgrade) | Row::Task { .. } => json(row),
+            Row::Erased { organization, resource, .. } => {
+                resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
+                self.organization_exists(organization)
+            }
         }
     }
 
     /// Notes a row that cannot be read.
     pub fn damaged(&mut self, row: &DamagedRow) {
         self.gaps = true;
-        self.report.add(row.key.in_words(), row.reason.clone());
+        self.report.add(in_words(&row.key), row.reason.clone());
     }
 
     /// Notes that rows are missing behind a key, or from the beginning.
     pub fn gap(&mut self, after: Option<&Key>, detail: &str) {
         self.gaps = true;
-        let place =
-            after.map_or_else(|| "from the first row on".to_owned(), |key| format!("behind {}", key.in_words()));
+        let place = after.map_or_else(|| "from the first row on".to_owned(), |key| format!("behind {}", in_words(key)));
         self.report.add(place, format!("rows cannot be read: {detail}"));
     }
 
@@ -226,11 +220,14 @@ impl<'g> Audit<'g> {
     }
 
     fn find(&self, key: &Key) -> Result<Option<Record>, String> {
-        (self.get)(key).map_err(|error| format!("{} cannot be read: {error}", key.in_words()))
+        (self.get)(key).map_err(|error| match error {
+            StoreError::Damaged(row) => damage_in_words(&row),
+            error => format!("{} cannot be read: {error}", in_words(key)),
+        })
     }
 
     fn must_exist(&self, key: &Key) -> Verdict {
-        self.find(key)?.map(drop).ok_or_else(|| format!("{} is not there", key.in_words()))
+        self.find(key)?.map(drop).ok_or_else(|| format!("{} is not there", in_words(key)))
     }
 
     fn organization_exists(&mut self, id: Uuid) -> Verdict {
@@ -241,13 +238,13 @@ impl<'g> Audit<'g> {
         Ok(())
     }
 
-    fn record(&mut self, record: &Record) -> Verdict {
+    fn record(&mut self, organization: Uuid, resource: u8, id: Uuid, record: &Record) -> Verdict {
         #[derive(Deserialize)]
         struct Any {
             id: Uuid,
             object: String,
         }
-        let (organization, spec, id) = record_parts(&record.key).ok_or("no record lies at such a key")?;
+        let spec = resources::spec_of_tag(resource).ok_or("no record lies at such a key")?;
         *self.report.records.entry(spec.object).or_default() += 1;
         if record.revision == 0 {
             return Err("it has no revision".into());
@@ -305,11 +302,10 @@ impl<'g> Audit<'g> {
         Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
     }
 
-    fn index_entry(&self, entry: &Record) -> Verdict {
+    fn index_entry(&self, organization: Uuid, resource: u8, id: Uuid, entry: &Record) -> Verdict {
         marker(entry)?;
-        let (organization, spec, id) = entry_parts(&entry.key).ok_or("it points at no record of a known resource")?;
-        let target = key::record(organization, spec, id);
-        let record = self.find(&target)?.ok_or("its record is not there")?;
+        let spec = resources::spec_of_tag(resource).ok_or("it points at no record of a known resource")?;
+        let record = self.find(&key::record(organization, spec, id))?.ok_or("its record is not there")?;
         let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
         if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
     }
@@ -324,13 +320,13 @@ impl<'g> Audit<'g> {
         self.must_exist(&key::record(SYSTEM, &api_key::SPEC, id))
     }
 
-    fn calendar_or_hold(&self, row: &Record) -> Verdict {
-        let (organization, vehicle) = ids(&row.key, [1, 17]).ok_or("the key is cut short")?;
+    fn calendar(&self, organization: Uuid, vehicle: Uuid, row: &Record) -> Verdict {
         self.must_exist(&key::record(organization, &vehicle::SPEC, vehicle))?;
-        if row.key.as_bytes().first() == Some(&b'c') {
-            return if row.value.len() == 4 { Ok(()) } else { Err("it has the wrong size".into()) };
-        }
-        let (_, rental) = key::hold_parts(&row.key).ok_or("the key is cut short")?;
+        if row.value.len() == 4 { Ok(()) } else { Err("it has the wrong size".into()) }
+    }
+
+    fn hold(&self, organization: Uuid, vehicle: Uuid, rental: Uuid, row: &Record) -> Verdict {
+        self.must_exist(&key::record(organization, &vehicle::SPEC, vehicle))?;
         let place = key::record(organization, &rental::SPEC, rental);
         let record = self.find(&place)?.ok_or("its rental is not there")?;
         let held = parse::<Rental>(&place, &record.value).map_err(detail)?.effects().hold;
@@ -339,26 +335,24 @@ impl<'g> Audit<'g> {
         if same { Ok(()) } else { Err("its rental holds other nights".into()) }
     }
 
-    fn memo_or_expiry(&mut self, row: &Record) -> Verdict {
-        if row.key.as_bytes().first() == Some(&b'x') {
-            marker(row)?;
-            let (_, organization) = ids(&row.key, [0, 9]).ok_or("the key is cut short")?;
-            self.organization_exists(organization)?;
-            return self.must_exist(&key::memo_of_expiry(&row.key).ok_or("it points nowhere")?);
-        }
-        let (_, organization) = ids(&row.key, [0, 1]).ok_or("the key is cut short")?;
-        let name = row.key.as_bytes().get(17..).map(String::from_utf8_lossy).unwrap_or_default();
+    fn memo(&mut self, organization: Uuid, name: &str, row: &Record) -> Verdict {
         let memo: Memo = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
         self.organization_exists(organization)?;
-        self.must_exist(&key::memo_expiry(memo.expires_at().millis(), organization, &name))
+        self.must_exist(&key::memo_expiry(memo.expires_at().millis(), organization, name))
     }
 
-    fn outbox_or_due(&self, row: &Record) -> Verdict {
-        if row.key.as_bytes().first() == Some(&b'o') {
-            let waiting = fan_out::waiting(row).map_err(detail)?;
-            return self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event));
-        }
-        let (endpoint, delivery) = ids(&row.key, [1, 26]).ok_or("the key is cut short")?;
+    fn memo_expiry(&mut self, organization: Uuid, name: &str, row: &Record) -> Verdict {
+        marker(row)?;
+        self.organization_exists(organization)?;
+        self.must_exist(&key::memo(organization, name))
+    }
+
+    fn outbox(&self, row: &Record) -> Verdict {
+        let waiting = fan_out::waiting(row).map_err(detail)?;
+        self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event))
+    }
+
+    fn due(&self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
         let organization = Uuid::from_slice(&row.value).map_err(|_| "it names no organization")?;
         let place = key::record(organization, &delivery::SPEC, delivery);
         let record = self.find(&place)?.ok_or("its delivery is not there")?;
@@ -366,27 +360,20 @@ impl<'g> Audit<'g> {
         if delivery.endpoint_id == endpoint { Ok(()) } else { Err("its delivery goes to another endpoint".into()) }
     }
 
-    fn mark_or_secrets(&mut self, row: &Record) -> Verdict {
-        let (_, id) = ids(&row.key, [0, 1]).ok_or("the key is cut short")?;
-        if row.key.as_bytes().first() == Some(&b'q') {
-            return self.organization_exists(id);
-        }
+    fn secrets(&self, endpoint: Uuid, row: &Record) -> Verdict {
         serde_json::from_slice::<Sealed>(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
-        self.must_exist(&key::record(SYSTEM, &webhook_endpoint::SPEC, id))
+        self.must_exist(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint))
     }
 
     /// Leads to an object of the resource in its key.
-    fn identity(&self, row: &Record) -> Verdict {
-        let (_, organization) = ids(&row.key, [0, 1]).ok_or("the key is cut short")?;
-        let tag = row.key.as_bytes().get(17);
-        let spec = resources::specs().find(|spec| Some(&spec.tag) == tag).ok_or("it is of no known resource")?;
+    fn identity(&self, organization: Uuid, resource: u8, row: &Record) -> Verdict {
+        let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
         let (id, _) = effects::read_claim(&row.value).map_err(detail)?;
         self.must_exist(&key::record(organization, spec, id))
     }
 
     /// Leads to an invoice that bills what the key names.
-    fn billed(&self, row: &Record) -> Verdict {
-        let (organization, source) = ids(&row.key, [1, 17]).ok_or("the key is cut short")?;
+    fn billed(&self, organization: Uuid, source: Uuid, row: &Record) -> Verdict {
         let (id, _) = effects::read_claim(&row.value).map_err(detail)?;
         let place = key::record(organization, &invoice::SPEC, id);
         let record = self.find(&place)?.ok_or("its invoice is not there")?;
@@ -394,8 +381,7 @@ impl<'g> Audit<'g> {
         if invoice.effects().bills.contains(&source) { Ok(()) } else { Err("its invoice does not bill it".into()) }
     }
 
-    fn counter(&mut self, row: &Record) -> Verdict {
-        let (_, organization) = ids(&row.key, [0, 1]).ok_or("the key is cut short")?;
+    fn counter(&mut self, organization: Uuid, row: &Record) -> Verdict {
         if row.revision == 0 {
             return Err("it has no number".into());
         }
@@ -407,32 +393,15 @@ fn marker(row: &Record) -> Verdict {
     if row.revision == 0 && row.value.is_empty() { Ok(()) } else { Err("it should be empty".into()) }
 }
 
-/// Organization, resource and id of a record's key.
-fn record_parts(key: &Key) -> Option<(Uuid, &'static ResourceSpec, Uuid)> {
-    let bytes = key.as_bytes();
-    let spec = resources::specs().find(|spec| Some(&spec.tag) == bytes.get(17))?;
-    let (organization, id) = ids(key, [1, 18])?;
-    (key::record(organization, spec, id) == *key).then_some((organization, spec, id))
-}
-
-/// Organization, resource and id of the record that an index entry leads to.
-fn entry_parts(key: &Key) -> Option<(Uuid, &'static ResourceSpec, Uuid)> {
-    let bytes = key.as_bytes();
-    let spec = resources::specs().find(|spec| Some(&spec.tag) == bytes.get(17))?;
-    let (organization, _) = ids(key, [1, 18])?;
-    Some((organization, spec, key.id()?))
-}
-
-/// The two ids at these places.
-fn ids(key: &Key, places: [usize; 2]) -> Option<(Uuid, Uuid)> {
-    let at = |place: usize| Uuid::from_slice(key.as_bytes().get(place..place + 16)?).ok();
-    Some((at(places[0])?, at(places[1])?))
+fn json(row: &Record) -> Verdict {
+    let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(&row.value);
+    parsed.map(drop).map_err(|error| format!("it does not parse: {error}"))
 }
 
 fn detail(error: Error) -> String {
     match error {
         Error::Internal(detail) => detail,
-        Error::Damaged(row) => row.to_string(),
+        Error::Damaged(row) => damage_in_words(&row),
         other => format!("{other:?}"),
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::{
     resources,
+    rows::Tag,
     spec::{FieldSpec, Kind, ResourceSpec},
 };
 
@@ -30,7 +31,7 @@ fn view(schema: &str, spec: &'static ResourceSpec) -> View {
     let own = spec.fields.iter().any(|field| field.name == "organization_id");
     let mut columns: Vec<String> = Vec::new();
     if !own {
-        // Bytes 2 to 17 of a record's key (`store/key.rs`).
+        // Bytes 2 to 17 of a record's key (`rows::Row::Record`).
         columns.push("encode(substring(key from 2 for 16), 'hex')::uuid AS organization_id".into());
     }
     columns.extend(spec.fields.iter().filter(|field| field.name != "object").map(column));
@@ -41,10 +42,12 @@ fn view(schema: &str, spec: &'static ResourceSpec) -> View {
     let free = spec.fields.iter().any(|field| matches!(field.kind, Kind::Json(_)));
     let text = if free { format!(r"replace({text}, '\u0000', '\ufffd')") } else { text.to_owned() };
     let create = format!(
-        "CREATE OR REPLACE VIEW {schema}.{name} AS SELECT\n  {columns}\nFROM (SELECT key, revision, {text}::json AS object FROM {schema}.rows WHERE key >= '\\x72'::bytea AND key < '\\x73'::bytea AND length(key) = 34 \
+        "CREATE OR REPLACE VIEW {schema}.{name} AS SELECT\n  {columns}\nFROM (SELECT key, revision, {text}::json AS object FROM {schema}.rows WHERE key >= '\\x{first:02x}'::bytea AND key < '\\x{behind:02x}'::bytea AND length(key) = 34 \
          AND get_byte(key, 17) = {tag}) AS records",
         name = spec.plural,
         columns = columns.join(",\n  "),
+        first = Tag::Record as u8,
+        behind = Tag::Record as u8 + 1,
         tag = spec.tag,
     );
     View { name: spec.plural, create, comment: spec.doc.replace('\'', "''") }

@@ -3,6 +3,7 @@
 use prometheus_client::metrics::counter::Counter;
 use rental_core::{
     error::Error,
+    rows::damage_in_words,
     store::{DamagedRow, Key, Record, Scanned},
 };
 use std::{
@@ -33,7 +34,8 @@ impl DamagedRows {
         drop(seen);
         self.counter.inc();
         if rows <= MOST_LOGGED {
-            tracing::error!(%row, "a row of the store is damaged; it is skipped, everything else goes on");
+            let row = damage_in_words(row);
+            tracing::error!(row, "a row of the store is damaged; it is skipped, everything else goes on");
         }
         if rows.is_multiple_of(MOST_LOGGED) {
             tracing::error!(rows, "many rows of the store are damaged; `rental-cli store check` lists them");

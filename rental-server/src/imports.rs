@@ -248,9 +248,9 @@ impl Import {
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
         let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
-        let mut importer = self.runtime.block_on(importer)?;
+        let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
         // The organization itself is there already.
-        let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(1);
+        let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
         for (done, line) in lines.take(objects).enumerate() {
             let (row, line) = line.map_err(refused)?;

@@ -3,7 +3,7 @@
 use rental_core::{
     resources::{
         customer::Customer,
-        invoice::{Invoice, Line},
+        invoice::{Invoice, InvoiceStatus, Line},
         organization::Organization,
     },
     value::{Money, Timestamp},
@@ -30,9 +30,9 @@ pub(crate) fn page(organization: &Organization, customer: &Customer, invoice: &I
     let digits = invoice.currency.digits();
     let amount = |money: Money| format!("{} {}", money.with_digits(digits), invoice.currency);
     let day = |time: Timestamp| organization.time_zone.local(time).date().to_string();
-    let status = match (invoice.status.as_deref(), invoice.paid_at, invoice.voided_at) {
-        (Some("paid"), Some(time), _) => format!("<span class=\"paid\">Paid on {}</span>", day(time)),
-        (Some("void"), _, Some(time)) => format!("<span class=\"void\">Void since {}</span>", day(time)),
+    let status = match (invoice.status, invoice.paid_at, invoice.voided_at) {
+        (Some(InvoiceStatus::Paid), Some(time), _) => format!("<span class=\"paid\">Paid on {}</span>", day(time)),
+        (Some(InvoiceStatus::Void), _, Some(time)) => format!("<span class=\"void\">Void since {}</span>", day(time)),
         _ => "Open".to_owned(),
     };
     let lines: String = invoice.lines.iter().map(|line| row(line, &amount)).collect();

@@ -12,7 +12,14 @@ use rental_core::{
     error::Error,
     operation::{self, Edge, Intent, Preparing},
     page,
-    resources::{customer, customer::Customer, invoice, invoice::Invoice, organization::Organization, parse},
+    resources::{
+        customer,
+        customer::Customer,
+        invoice,
+        invoice::{Invoice, Settlement},
+        organization::Organization,
+        parse,
+    },
     store::Store,
 };
 
@@ -32,7 +39,7 @@ pub(crate) async fn print(app: &App, call: &Call, id: &str) -> Result<Reply, Pro
 pub(crate) struct Settle<'a> {
     pub(crate) organization: &'a Organization,
     pub(crate) id: &'a str,
-    pub(crate) void: bool,
+    pub(crate) how: Settlement,
 }
 
 impl Intent for Settle<'_> {
@@ -41,7 +48,7 @@ impl Intent for Settle<'_> {
             let spec =
                 routes::recorded("invoice").map(|row| row.spec).ok_or_else(|| Error::Internal("no invoices".into()))?;
             let before = operation::get(store, self.organization.id, spec, self.id).await?;
-            let decide = |invoice: &mut Invoice| invoice.settle(self.void, edge.now()).map(|event| vec![event]);
+            let decide = |invoice: &mut Invoice| invoice.settle(self.how, edge.now()).map(|event| vec![event]);
             operation::edit(store, edge, self.organization, before, decide).await
         })
     }

@@ -11,7 +11,7 @@ use crate::{
     routes,
 };
 use rental_core::{
-    access,
+    access, effects,
     error::{Error, FieldCode},
     operation::{self, Create, Edge, Intent, Prepared, Preparing},
     resources::{
@@ -206,8 +206,7 @@ impl Intent for Rotate<'_> {
             let mut batch = Batch::default();
             batch.replace(before.key, before.revision, bytes(&old)?.into());
             batch.insert(key::record(system.id, &api_key::SPEC, new.id), body.clone());
-            let value = |field: &str| (field == "organization_id").then(|| new.organization_id.to_string());
-            for entry in rental_core::page::index_entries(system.id, &api_key::SPEC, new.id, value) {
+            for entry in effects::index_keys(system.id, &new) {
                 batch.mark(entry, Prior::New);
             }
             let place = key::access(&self.fresh.hash);

@@ -22,6 +22,7 @@ mod routes;
 mod secrets;
 mod status;
 mod suggestions;
+mod upgrade;
 mod webhook;
 
 use crate::{
@@ -29,6 +30,7 @@ use crate::{
     config::{Config, LogFormat, LogLevel, StoreUrl},
     engine::{Engine, OPENING},
     limiter::Limit,
+    upgrade::Ended,
     webhook::Hooks,
 };
 use clap::Parser;
@@ -49,8 +51,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// The date of the API's description (spec, Versioning 2).
-pub(crate) const API_VERSION: &str = "2026-05-05";
+pub(crate) use rental_core::API_VERSION;
 
 fn main() -> ExitCode {
     let config = match Config::try_parse() {
@@ -124,6 +125,12 @@ async fn run(config: &Config) -> Result<(), String> {
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
     let store = Arc::new(Engine::open(&url, config).await?);
+    let mut stop = Box::pin(stop_signal()?);
+    if upgrade::before_serving(&listener, &store, config, url.path(), stop.as_mut()).await? == Ended::Stopped {
+        close(store).await;
+        return Ok(());
+    }
+    store.make_views().await;
     let token = secrets::admin_token(config, url.path())?;
     let limits = Limits {
         max_body: config.max_body,
@@ -144,7 +151,6 @@ async fn run(config: &Config) -> Result<(), String> {
         None => announce(&address.to_string(), token.path.as_deref()),
     }
     let relay = hooks.start().await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
-    let stop = stop_signal()?;
     let chores = tokio::spawn(chores(Arc::clone(&app)));
     let failed = Arc::clone(&store);
     let outcome = tokio::select! {

@@ -1,16 +1,10 @@
 //! THE TABLE: every endpoint of the server, and how a path finds its row.
 //!
-//! The seven resources come from [`rental_core::resources::API`], which reads like the specification; the operator's
-//! rows and the few open pages stand here. The OpenAPI document is made from the same rows.
+//! The resources come from [`rental_core::resources::registry`], which reads like the specification; actions and the few
+//! open pages stand here. The OpenAPI document is made from the same rows.
 
 use crate::http::reply::Problem;
-use rental_core::{
-    event,
-    resources::{
-        API, Collection, api_key::ApiKey, audit_entry::AuditEntry, delivery::Delivery, invoice::Invoice, of,
-        organization::Organization, toll::Toll, violation::Violation, webhook_endpoint::WebhookEndpoint,
-    },
-};
+use rental_core::resources::{Collection, registry};
 use std::{collections::HashMap, ops::Range};
 use warp::http::Method;
 
@@ -76,26 +70,9 @@ pub(crate) struct Endpoint {
     pub(crate) collection: Option<&'static Collection>,
 }
 
-/// The operator's own resources. API keys are made and changed by actions, so their row has no `create` or `update`.
-const ORGANIZATIONS: Collection = of::<Organization>().list().get().create().update().done();
-pub(crate) const API_KEYS: Collection = of::<ApiKey>().list().get().create().done();
-/// What operators record for an organization.
-const INVOICES: Collection = of::<Invoice>().create().done();
-const TOLLS: Collection = of::<Toll>().create().done();
-const VIOLATIONS: Collection = of::<Violation>().create().done();
-
-const ENDPOINTS: Collection = of::<WebhookEndpoint>().list().get().create().update().done();
-const DELIVERIES: Collection = of::<Delivery>().list().get().done();
-/// Events are written with the change that they tell of, byte for byte as they are sent: there is no struct to parse.
-const EVENTS: Collection =
-    Collection { spec: &event::SPEC, counter: None, list: true, get: true, create: None, update: None };
-
-const AUDIT: Collection = of::<AuditEntry>().list().get().done();
-
-static OPERATOR: [Collection; 4] = [ORGANIZATIONS, API_KEYS, ENDPOINTS, AUDIT];
-/// What belongs to an organization and only operators see.
-static OBSERVED: [Collection; 2] = [EVENTS, DELIVERIES];
-static RECORDED: [Collection; 3] = [INVOICES, TOLLS, VIOLATIONS];
+static OPERATOR: [Collection; registry::OPERATOR.len()] = registry::OPERATOR;
+static OBSERVED: [Collection; registry::OBSERVED.len()] = registry::OBSERVED;
+static RECORDED: [Collection; registry::RECORDED.len()] = registry::RECORDED;
 
 /// All rows, in the order of the documentation.
 fn endpoints() -> Vec<Endpoint> {
@@ -173,7 +150,7 @@ fn endpoints() -> Vec<Endpoint> {
     rows
 }
 
-static API_TABLE: [Collection; 7] = API;
+static API_TABLE: [Collection; registry::API.len()] = registry::API;
 
 /// The rows that share one path.
 #[derive(Default)]

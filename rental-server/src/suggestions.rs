@@ -9,7 +9,7 @@ use crate::{
     },
 };
 use rental_core::{
-    attribution::{self, Attributable, Candidate, Moment, Verdict, Whose},
+    attribution::{self, Attributable, Candidate, Verdict, When, Whose},
     error::{Error, FieldCode},
     operation::{self, Edge, Intent, Prepared, Preparing},
     page::{self, ListQuery},
@@ -170,11 +170,13 @@ async fn decide<T: Attributable>(
         Whose::Unclear(why) => return Ok((None, Verdict::Unclear(why, Vec::new()))),
     };
     let (at, on) = object.when();
-    let Some(moment) = Moment::new(at, on, organization.time_zone) else {
+    let when = When { at, on };
+    // A rental of another zone has another day by one at most; the search looks a day further on both sides.
+    let Some(day) = when.day(organization.time_zone) else {
         return Ok((Some(vehicle), nobody("It is not known when it happened.")));
     };
-    let rentals = attribution::rentals_around(store, organization.id, vehicle, moment.day).await?;
-    Ok((Some(vehicle), attribution::decide(&rentals, moment, T::OCCASION, organization.time_zone)))
+    let rentals = attribution::rentals_around(store, organization.id, vehicle, day).await?;
+    Ok((Some(vehicle), attribution::decide(&rentals, when, T::OCCASION)))
 }
 
 /// A suggestion as the answer shows it.

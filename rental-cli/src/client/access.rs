@@ -42,10 +42,10 @@ impl Access {
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Self::Organization => {
-                "set RENTAL_API_KEY to a live key of the organization; the operator makes one with `rental-cli api-keys create`"
+                "set RENTAL_API_KEY to a valid key of the organization; the operator creates keys with `rental-cli api-keys create`"
             }
             Self::Operator => {
-                "set RENTAL_ADMIN_TOKEN, or RENTAL_ADMIN_TOKEN_FILE to the file that the server named when it first started"
+                "set RENTAL_ADMIN_TOKEN, or set RENTAL_ADMIN_TOKEN_FILE to the file whose path the server printed at its first start"
             }
         }
     }
@@ -57,15 +57,17 @@ impl Access {
         let Some(secret) = secret else { return Err(missing(format!("{variable} is not set"))) };
         let origin = &secret.origin;
         let text = match &secret.source {
-            Source::Text(text) => text.clone().into_string().map_err(|_| missing(format!("{origin} is not text")))?,
+            Source::Text(text) => {
+                text.clone().into_string().map_err(|_| missing(format!("{origin} is not valid UTF-8")))?
+            }
             Source::File(path) => private_file::read(path)
-                .map_err(|error| missing(format!("cannot read {}, which {origin} names: {error}", path.display())))?,
+                .map_err(|error| missing(format!("cannot read {} (from {origin}): {error}", path.display())))?,
         };
         let text = text.trim();
         let mut header = HeaderValue::from_str(&format!("Bearer {text}"))
             .ok()
             .filter(|_| !text.is_empty())
-            .ok_or_else(|| missing(format!("{origin} does not hold a key: it is empty or has line breaks in it")))?;
+            .ok_or_else(|| missing(format!("{origin} does not contain a key: it is empty, or it has line breaks")))?;
         header.set_sensitive(true);
         Ok(header)
     }

@@ -130,7 +130,7 @@ impl Api {
 
     /// Why an answer is none of the good ones.
     pub(crate) fn refused(&self, response: Response, request: &Request) -> Stop {
-        let odd = || Stop::Final(Failure::Unreadable("the answer is not what was asked for".into()));
+        let odd = || Stop::Final(Failure::Unreadable("the response is not what was requested".into()));
         self.read(response, request).err().unwrap_or_else(odd)
     }
 
@@ -174,7 +174,7 @@ impl Api {
         }
         let client = builder.build().map_err(|error| Failure::Unreachable {
             problem: format!("cannot set up TLS: {}", cause(&error)),
-            hint: "install the certificates of this system (package ca-certificates)",
+            hint: "install the root certificates of this system (package ca-certificates)",
         })?;
         Ok(self.client.get_or_init(|| client))
     }
@@ -188,7 +188,7 @@ impl Api {
             return Err(self.broken_off(&error));
         }
         if body.len() as u64 > BODY_MAX_BYTES {
-            let problem = format!("the answer is longer than {} MiB", BODY_MAX_BYTES / (1024 * 1024));
+            let problem = format!("the response is longer than {} MiB", BODY_MAX_BYTES / (1024 * 1024));
             return Err(Stop::Final(Failure::Unreadable(problem)));
         }
         if status.is_success() {
@@ -211,7 +211,7 @@ impl Api {
         if timed_out || error.kind() == std::io::ErrorKind::TimedOut {
             self.timed_out()
         } else {
-            self.disconnected("the connection broke before the whole answer was there")
+            self.disconnected("the connection broke before the response was complete")
         }
     }
 
@@ -222,15 +222,15 @@ impl Api {
 
     fn timed_out(&self) -> Stop {
         Stop::TimedOut(Failure::Unreachable {
-            problem: format!("no answer from {} within {} s", self.shown_url(), self.timeout.as_secs()),
-            hint: "try again, or give it longer with --timeout",
+            problem: format!("no response from {} within {} s", self.shown_url(), self.timeout.as_secs()),
+            hint: "try again, or set a longer --timeout",
         })
     }
 
     fn disconnected(&self, cause: &str) -> Stop {
         Stop::Disconnected(Failure::Unreachable {
             problem: format!("cannot reach {}: {cause}", self.shown_url()),
-            hint: "check that the server runs, and --base-url or RENTAL_BASE_URL",
+            hint: "check that the server runs, and check --base-url or RENTAL_BASE_URL",
         })
     }
 }

@@ -43,7 +43,7 @@ impl Server {
         let time = status.text("time").and_then(|text| Timestamp::parse(&text));
         match (time, status.text("webhook_brand")) {
             (Some(time), Some(brand)) => Ok(Self { brand, time, asked: Instant::now() }),
-            _ => Err(Failure::Unreadable("the answer is not the status of a server".into())),
+            _ => Err(Failure::Unreadable("the response is not the status of a server".into())),
         }
     }
 
@@ -82,7 +82,7 @@ impl Event {
             id: String,
         }
         let members: Members = serde_json::from_str(raw.get())
-            .map_err(|error| Failure::Unreadable(format!("the answer is not an event: {error}")))?;
+            .map_err(|error| Failure::Unreadable(format!("the response is not an event: {error}")))?;
         // The id has the milliseconds that `created` lacks.
         let at = match members.id.get_timestamp() {
             Some(time) => {
@@ -220,7 +220,7 @@ impl Feed {
                 return Ok(Some(events));
             }
             if page.next_cursor.is_none() || page.next_cursor == cursor {
-                return Err(Failure::Unreadable("the list does not say where it goes on".into()));
+                return Err(Failure::Unreadable("the list has more pages but no next cursor".into()));
             }
             cursor = page.next_cursor;
         }

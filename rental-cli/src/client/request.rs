@@ -1,6 +1,7 @@
 //! One request as data: method, path, query, body, idempotency key.
 
 use crate::client::access::Access;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reqwest::{Method, header::HeaderValue};
 use uuid::Uuid;
 
@@ -19,8 +20,9 @@ pub(crate) struct Request {
 impl Request {
     /// A GET of the path of `segments` below the prefix of `access`.
     pub(crate) fn get(access: Access, segments: &[&str]) -> Self {
-        let path =
-            segments.iter().fold(access.prefix().to_owned(), |path, segment| path + "/" + &percent_encode(segment));
+        let path = segments
+            .iter()
+            .fold(access.prefix().to_owned(), |path, segment| format!("{path}/{}", percent_encode(segment)));
         // Ids come second: `vehicles/ID`, `organizations/ID/events`.
         let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
         Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None, odd_id }
@@ -54,13 +56,9 @@ impl Request {
     }
 }
 
-/// Everything but unreserved characters is escaped, so `+` stays a plus sign and an id cannot leave its segment.
-pub(super) fn percent_encode(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-        encoded
-    })
+/// Everything but unreserved characters (RFC 3986) is escaped, so `+` stays a plus sign and an id cannot leave its segment.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+pub(super) fn percent_encode(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, RESERVED)
 }

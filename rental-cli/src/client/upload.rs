@@ -154,7 +154,7 @@ fn lines(response: Response, steps: &SyncSender<Step>) {
         let mut line = String::new();
         let step = match (&mut from).take(MOST_LINE).read_line(&mut line) {
             Ok(0) | Err(_) => return,
-            Ok(_) if line.len() as u64 >= MOST_LINE => Step::Unreadable("a line of the answer has no end".into()),
+            Ok(_) if line.len() as u64 >= MOST_LINE => Step::Unreadable("a line of the response is too long".into()),
             Ok(_) => Step::Line(line),
         };
         if steps.send(step).is_err() {
@@ -181,7 +181,7 @@ fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Ap
         match received.recv_timeout(LOOK) {
             Ok(Step::Line(line)) => {
                 let told: Told = serde_json::from_str(&line)
-                    .map_err(|error| Failure::Unreadable(format!("a line of the answer is not JSON: {error}")))?;
+                    .map_err(|error| Failure::Unreadable(format!("a line of the response is not JSON: {error}")))?;
                 if told.object.as_deref() != Some("import_progress") {
                     return Ok(Step::Line(line));
                 }
@@ -192,8 +192,8 @@ fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Ap
             Ok(step) => return Ok(step),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::Unreachable {
-                    problem: "the connection broke before the result of the import was there".into(),
-                    hint: "import the file again: what is recorded is not recorded twice",
+                    problem: "the connection broke before the import reported its result".into(),
+                    hint: "import the file again: rows that were imported are not imported twice",
                 });
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -206,8 +206,8 @@ fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Ap
                 }
                 if changed.elapsed() > quiet {
                     return Err(Failure::Unreachable {
-                        problem: format!("nothing has happened for {} s", quiet.as_secs()),
-                        hint: "import the file again: what is recorded is not recorded twice",
+                        problem: format!("the server has sent nothing for {} s", quiet.as_secs()),
+                        hint: "import the file again: rows that were imported are not imported twice",
                     });
                 }
             }

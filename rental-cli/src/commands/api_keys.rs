@@ -31,14 +31,14 @@ fn command() -> Command {
     let revoke = ["rental-cli api-keys revoke ID"];
     let rotate = ["rental-cli api-keys rotate ID", "rental-cli api-keys rotate ID --overlap 0s"];
     let command = Command::new(GROUP.name)
-        .about("Keys that open the API to an organization (operator)")
+        .about("Manage the API keys of organizations (operator)")
         .subcommand(collection::create(&SPEC, &create).arg(expires_in()))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::action(&SPEC, "revoke", "Withdraw a key at once", &revoke))
+        .subcommand(collection::action(&SPEC, "revoke", "Revoke a key immediately", &revoke))
         .subcommand(
-            collection::action(&SPEC, "rotate", "Replace a key; the old one works on for a while", &rotate)
-                .arg(collection::overlap("How long the old key still works")),
+            collection::action(&SPEC, "rotate", "Replace a key; the old key keeps working during the overlap", &rotate)
+                .arg(collection::overlap("How long the old key keeps working")),
         );
     with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
 }
@@ -49,7 +49,7 @@ fn expires_in() -> Arg {
         .value_name("DURATION")
         .value_parser(values::duration)
         .conflicts_with("expires_at")
-        .help("When it stops working, counted from now: 12h, 90d")
+        .help("Time from now until the key expires: 12h, 90d")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -78,5 +78,5 @@ fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 }
 
 fn shown_once(session: &Session) {
-    session.out.note("The key is shown once: keep it now. The holder sets it as RENTAL_API_KEY.");
+    session.out.note("The key is shown only once: store it now. Its holder sets it as RENTAL_API_KEY.");
 }

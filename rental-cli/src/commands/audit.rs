@@ -20,7 +20,7 @@ fn command() -> Command {
     let list = ["rental-cli audit list --organization ID", "rental-cli audit list --action revokeApiKey --all"];
     let get = ["rental-cli audit get ID --json"];
     let command = Command::new(GROUP.name)
-        .about("What operators have changed, and when (operator)")
+        .about("Show what operators changed, and when (operator)")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get));
     with_examples(command, &[list[0], get[0]])

@@ -43,7 +43,7 @@ pub(crate) fn create(spec: &'static ResourceSpec, examples: &[&str]) -> Command 
 
 /// `update ID` with a flag for each field.
 pub(crate) fn update(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let about = format!("Change {}; what is not given stays as it is", a(spec));
+    let about = format!("Change {}; omitted fields keep their value", a(spec));
     let command = Command::new("update").about(about).arg(id(spec)).args(fields::of_fields(spec, Verb::Update));
     with_examples(writing(command), examples)
 }
@@ -52,7 +52,7 @@ pub(crate) fn update(spec: &'static ResourceSpec, examples: &[&str]) -> Command 
 pub(crate) fn attach(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Attach {} to the customer who pays it", a(spec));
     let customer = fields::of_fields(spec, Verb::Update).into_iter().filter(|arg| arg.get_id() == "customer_id");
-    let customer = customer.map(|arg| arg.required(true).help("The customer to bill; '' for nobody"));
+    let customer = customer.map(|arg| arg.required(true).help("Customer to bill; '' removes the customer"));
     with_examples(writing(Command::new("attach").about(about).arg(id(spec)).args(customer)), examples)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn writing(command: Command) -> Command {
             .value_name("KEY")
             .value_parser(values::idempotency_key)
             .display_order(900)
-            .help("Makes it safe to repeat this command: the server carries it out once for each key [default: a random one]"),
+            .help("Repeat a command safely: the server runs each key once [default: a random key]"),
     )
 }
 
@@ -173,7 +173,7 @@ impl Collection {
     /// Changes an object by a finished body.
     pub(crate) fn update(&self, matches: &ArgMatches, session: &Session, body: Body) -> Result<(), Failure> {
         if body.is_empty() {
-            return Err(Failure::Usage("nothing to change: give at least one field".into()));
+            return Err(Failure::Usage("nothing was changed: give at least one field".into()));
         }
         let request = Request::patch(self.access, &[self.spec.plural, text(matches, "id")], body.into_json());
         session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)

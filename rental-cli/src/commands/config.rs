@@ -28,21 +28,21 @@ pub(crate) fn command() -> Command {
     let remove = ["rental-cli config remove staging"];
     let path = ["rental-cli config path"];
     let sub = |name, about, examples: &[&str]| with_examples(Command::new(name).about(about), examples);
-    let name = || Arg::new("name").value_name("NAME").value_parser(profiles::name).help("The profile");
+    let name = || Arg::new("name").value_name("NAME").value_parser(profiles::name).help("Name of the profile");
     let command = Command::new("config")
-        .about("Profiles: servers, and the files of the secrets that open them")
+        .about("Manage profiles: server, organization and secret files under one name")
         .subcommand(
-            sub("set", "Make a profile, or change what is given; '' forgets a setting", &set)
+            sub("set", "Create or change a profile; '' removes a setting", &set)
                 .arg(name().required(true))
-                .arg(text("organization", "ID").help("The organization, where a command needs one"))
-                .arg(text("admin-token-file", "FILE").help("The file that holds the operator's token"))
-                .arg(text("api-key-file", "FILE").help("The file that holds an API key")),
+                .arg(text("organization", "ID").help("Organization for commands that need one"))
+                .arg(text("admin-token-file", "FILE").help("File that holds the admin token"))
+                .arg(text("api-key-file", "FILE").help("File that holds an API key")),
         )
-        .subcommand(sub("use", "Use a profile from now on", &choose).arg(name().required(true)))
+        .subcommand(sub("use", "Make a profile the default", &choose).arg(name().required(true)))
         .subcommand(sub("list", "List profiles", &list))
-        .subcommand(sub("get", "Show what counts now, or with a profile, and where it comes from", &get).arg(name()))
-        .subcommand(sub("remove", "Remove a profile; the files that it names stay", &remove).arg(name().required(true)))
-        .subcommand(sub("path", "Print where the file of profiles is", &path));
+        .subcommand(sub("get", "Show the effective settings and where each comes from", &get).arg(name()))
+        .subcommand(sub("remove", "Remove a profile; its secret files are kept", &remove).arg(name().required(true)))
+        .subcommand(sub("path", "Print the path of the configuration file", &path));
     with_examples(command, &[set[0], choose[0], get[0]])
 }
 
@@ -60,13 +60,13 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
             let mut profiles = Profiles::load()?;
             profiles.get(name)?;
             profiles.choose(name);
-            saved(profiles, name, out, &format!("profile {name} is used from now on"))
+            saved(profiles, name, out, &format!("profile {name} is now the default"))
         }
         ("remove", Some(name)) => {
             let mut profiles = Profiles::load()?;
             profiles.get(name)?;
             profiles.remove(name);
-            saved(profiles, name, out, &format!("profile {name} is gone"))
+            saved(profiles, name, out, &format!("profile {name} is removed"))
         }
         ("list", _) => list(out),
         ("get", name) => get(name, matches, out),
@@ -136,7 +136,7 @@ pub(crate) fn doubt(path: &Path) -> Option<String> {
         Err(error) => Some(format!("cannot read {shown}: {error}")),
         Ok(text) if text.trim().is_empty() => Some(format!("{shown} is empty")),
         Ok(_) if private_file::readable_by_others(path) == Some(true) => {
-            Some(format!("others can read {shown}: chmod 600 {shown}"))
+            Some(format!("other users can read {shown}; run: chmod 600 {shown}"))
         }
         Ok(_) => None,
     }
@@ -222,7 +222,7 @@ fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Fai
 
 fn path(out: &Output) -> Result<(), Failure> {
     let Some(path) = profiles::path() else {
-        let problem = "there is no directory for settings; set RENTAL_CONFIG_FILE to a file, or HOME";
+        let problem = "there is no directory for the configuration file; set HOME, or RENTAL_CONFIG_FILE to a file";
         return Err(Failure::Config(problem.into()));
     };
     if out.json {

@@ -26,7 +26,7 @@ fn command() -> Command {
         "rental-cli customers update ID --clear phone",
     ];
     let command = Command::new(GROUP.name)
-        .about("Customers who rent")
+        .about("Manage customers")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::create(&SPEC, &create))

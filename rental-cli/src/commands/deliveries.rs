@@ -26,9 +26,9 @@ fn command() -> Command {
         "rental-cli deliveries list --organization ID --endpoint ID --event ID --json",
     ];
     let get = ["rental-cli deliveries get ID"];
-    let organization = collection::organization("The organization whose events were sent");
+    let organization = collection::organization("Organization of the events");
     let command = Command::new(GROUP.name)
-        .about("Events on their way to webhook endpoints (operator)")
+        .about("Show deliveries of events to webhook endpoints (operator)")
         .subcommand(collection::list(&SPEC, &list).arg(organization.display_order(0)))
         .subcommand(collection::get(&SPEC, &get).about("Show one delivery and its attempts"));
     with_examples(command, &[list[0], get[0]])
@@ -61,7 +61,7 @@ fn attempt(entry: &Record) -> String {
     let said = |name: &str| entry.text(name).filter(|text| !text.is_empty());
     let ending = said("status")
         .or_else(|| said("error").map(|word| word.replace('_', " ")))
-        .unwrap_or_else(|| "no answer".into());
+        .unwrap_or_else(|| "no response".into());
     let response = said("response").map(|text| format!(": {}", excerpt(&text))).unwrap_or_default();
     let at = said("at").unwrap_or_default();
     format!("{at} {ending} in {} ms{response}", said("duration_ms").unwrap_or_else(|| "?".into()))

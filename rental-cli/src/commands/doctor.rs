@@ -19,6 +19,7 @@ use crate::{
     text::printable,
 };
 use clap::{ArgMatches, Command};
+use rental_core::API_VERSION;
 use reqwest::{
     Method,
     header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue},
@@ -27,7 +28,6 @@ use serde_json::json;
 use std::{net::IpAddr, path::Path, time::UNIX_EPOCH};
 
 /// The date of the API's description that this client was written for (spec, Versioning 2).
-const API_VERSION: &str = "2026-05-05";
 /// A difference of clocks from which receivers of webhooks refuse them (spec, Signature verification 4).
 const SKEW_FATAL_MS: u64 = 300_000;
 /// A difference that is no accident of measuring: the `Date` header has whole seconds.
@@ -39,7 +39,7 @@ const GRAVITY: [u8; 9] = [7, 9, 4, 5, 2, 1, 3, 6, 8];
 
 /// The command.
 pub(crate) fn command() -> Command {
-    let command = Command::new("doctor").about("Check server, clock, secrets and settings, and say what to do");
+    let command = Command::new("doctor").about("Check the server, its clock, the secrets and the settings");
     with_examples(command, &["rental-cli doctor", "rental-cli doctor --profile staging --json"])
 }
 
@@ -160,7 +160,7 @@ fn configuration(findings: &mut Findings<'_>, settings: &Settings) -> Result<(),
     let file = settings.file.as_deref().map_or_else(String::new, |path| path.display().to_string());
     let fact = match &settings.profile {
         Some(profile) => format!("profile {} of {file}, by {}", profile.value, profile.origin),
-        None => "no profile is used".into(),
+        None => "no profile is in use".into(),
     };
     match settings.overridden() {
         Some(note) => findings.add("configuration", Verdict::Careful, &fact, Some(&note)),
@@ -180,7 +180,7 @@ fn server(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result
     let alive = match api.tell(Method::GET, "/healthz", HeaderMap::new(), "") {
         Ok(told) if told.status == 200 && told.headers.contains_key("service-version") => told,
         Ok(told) => {
-            let fact = format!("{} answers {}, and not as a rental-server does", api.shown_url(), told.status);
+            let fact = format!("{} responds with {}, but not like a rental-server", api.shown_url(), told.status);
             findings.add("server", Verdict::Bad(1), &fact, Some("check --base-url, RENTAL_BASE_URL or the profile"))?;
             return Ok(None);
         }
@@ -189,7 +189,7 @@ fn server(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result
             return Ok(None);
         }
     };
-    let fact = format!("{} answers in {} ms", api.shown_url(), alive.took.as_millis());
+    let fact = format!("{} responds in {} ms", api.shown_url(), alive.took.as_millis());
     findings.add("server", Verdict::Good, &fact, None)?;
     let url = &settings.base_url.value;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -197,28 +197,28 @@ fn server(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result
     match (url.scheme(), loopback) {
         ("https", _) => findings.add("tls", Verdict::Good, "the certificate is trusted", None)?,
         (_, true) => findings.add("tls", Verdict::Good, "not needed: the server is on this machine", None)?,
-        _ => findings.add("tls", Verdict::Careful, "secrets travel in the clear", Some("use an https:// base URL"))?,
+        _ => findings.add("tls", Verdict::Careful, "secrets are sent unencrypted", Some("use an https:// base URL"))?,
     }
     let version = alive.headers.get("service-version").and_then(|value| value.to_str().ok()).unwrap_or("?").to_owned();
     if version == API_VERSION {
         findings.add("api version", Verdict::Good, &format!("{version} on both sides"), None)?;
     } else {
-        let fact = format!("the server speaks {version}, this client {API_VERSION}");
-        findings.add("api version", Verdict::Careful, &fact, Some("use the rental-cli that came with the server"))?;
+        let fact = format!("the server has API version {version}, rental-cli has {API_VERSION}");
+        findings.add("api version", Verdict::Careful, &fact, Some("use the rental-cli of the server's version"))?;
     }
     Ok(Some(alive))
 }
 
 fn ready(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
     match api.tell(Method::GET, "/readyz", HeaderMap::new(), "") {
-        Ok(told) if told.status == 200 => findings.add("ready", Verdict::Good, "writes are served", None),
+        Ok(told) if told.status == 200 => findings.add("ready", Verdict::Good, "the server accepts writes", None),
         Ok(told) => {
-            let fact = format!("/readyz answers {}: writes are not served", told.status);
+            let fact = format!("/readyz responds with {}: the server does not accept writes", told.status);
             findings.add(
                 "ready",
                 Verdict::Bad(9),
                 &fact,
-                Some("it is stopping, or its disk failed: see the server's log"),
+                Some("the server is shutting down or its disk failed: see its log"),
             )
         }
         Err(failure) => findings.failed("ready", &failure),
@@ -230,7 +230,7 @@ fn of_operator(findings: &mut Findings<'_>, settings: &Settings, api: &Api, aliv
     let before = edge::now();
     let status = match (&settings.admin_token, api.authorization(Access::Operator)) {
         (None, _) => {
-            let fact = "no admin token is set: only commands marked (operator) need one";
+            let fact = "no admin token is set; only commands marked (operator) need one";
             findings.add("admin token", Verdict::Skipped, fact, None)?;
             None
         }
@@ -263,7 +263,7 @@ fn of_operator(findings: &mut Findings<'_>, settings: &Settings, api: &Api, aliv
         Some((theirs, ours)) => clock(findings, theirs, ours)?,
         None => match header() {
             Some(theirs) => clock(findings, theirs, before.millis())?,
-            None => findings.add("clock", Verdict::Skipped, "the server does not tell the time", None)?,
+            None => findings.add("clock", Verdict::Skipped, "the server does not report its time", None)?,
         },
     }
     match status {
@@ -276,7 +276,7 @@ fn clock(findings: &mut Findings<'_>, theirs: u64, ours: u64) -> Result<(), Fail
     let skew = theirs.abs_diff(ours);
     let side = if theirs > ours { "ahead of" } else { "behind" };
     let fact = format!("the server's clock is {}.{:03} s {side} this one", skew / 1000, skew % 1000);
-    let next = "set the clocks by NTP: signatures of webhooks hold for 300 s";
+    let next = "synchronize both clocks with NTP: webhook signatures are valid for 300 s";
     match skew {
         SKEW_FATAL_MS.. => findings.add("clock", Verdict::Bad(1), &fact, Some(next)),
         SKEW_NOTABLE_MS.. => findings.add("clock", Verdict::Careful, &fact, Some(next)),
@@ -290,25 +290,25 @@ fn of_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Result<
     if theirs == ours {
         findings.add("version", Verdict::Good, &format!("{ours} on both sides, up for {uptime} s"), None)?;
     } else {
-        let fact = format!("the server is {theirs}, this client {ours}");
-        findings.add("version", Verdict::Careful, &fact, Some("use the rental-cli that came with the server"))?;
+        let fact = format!("the server has version {theirs}, rental-cli has {ours}");
+        findings.add("version", Verdict::Careful, &fact, Some("use the rental-cli of the server's version"))?;
     }
     let number = |name: &str| status.text(name).and_then(|text| text.parse::<u64>().ok());
     match (number("disk_free_bytes"), number("disk_total_bytes")) {
         (Some(free), Some(total)) => {
             let percent = u128::from(free) * 100 / u128::from(total.max(1));
-            let data = number("data_bytes").map(|data| format!("; the data is {}", size(data))).unwrap_or_default();
+            let data = number("data_bytes").map(|data| format!("; the data takes {}", size(data))).unwrap_or_default();
             let fact = format!("{} free on the server's disk, {percent} %{data}", size(free));
             if free < LITTLE_ROOM || percent < 10 {
-                findings.add("disk", Verdict::Careful, &fact, Some("make room before writes fail"))?;
+                findings.add("disk", Verdict::Careful, &fact, Some("free disk space before writes fail"))?;
             } else {
                 findings.add("disk", Verdict::Good, &fact, None)?;
             }
         }
-        _ => findings.add("disk", Verdict::Skipped, "the server cannot tell how much room there is", None)?,
+        _ => findings.add("disk", Verdict::Skipped, "the server does not report its free disk space", None)?,
     }
     match endpoints(api) {
-        Ok((0, _)) => findings.add("webhook endpoints", Verdict::Good, "none is set up", None),
+        Ok((0, _)) => findings.add("webhook endpoints", Verdict::Good, "there are none", None),
         Ok((all, disabled)) if disabled.is_empty() => {
             findings.add("webhook endpoints", Verdict::Good, &format!("all {all} are enabled"), None)
         }
@@ -337,7 +337,7 @@ fn endpoints(api: &Api) -> Result<(usize, Vec<String>), Failure> {
 
 fn of_organization(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result<(), Failure> {
     let Some(secret) = &settings.api_key else {
-        let fact = "no API key is set: an organization's own resources need one";
+        let fact = "no API key is set; an organization's own resources need one";
         return findings.add("api key", Verdict::Skipped, fact, None);
     };
     let query = vec![("limit".to_owned(), "1".to_owned())];

@@ -33,21 +33,21 @@ fn command() -> Command {
         "rental-cli events recover --endpoint ID --since 24h",
         "rental-cli events recover --endpoint ID --since 2026-05-05T09:30:00Z",
     ];
-    let organization = collection::organization("The organization that the events are about");
+    let organization = collection::organization("Organization of the events");
     let list_command = collection::list(&SPEC, &list)
         .arg(organization.display_order(0))
         .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(&EVENT_TYPE_NAMES)));
     let command = Command::new(GROUP.name)
-        .about("What happened, and sending it again (operator)")
+        .about("Show events, and send them again (operator)")
         .subcommand(list_command)
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(
             collection::action(&SPEC, "resend", "Send an event again, as a new delivery", &resend)
-                .arg(endpoint().help("Only to this endpoint [default: all that want events of this type]")),
+                .arg(endpoint().help("Send to this endpoint only [default: all endpoints subscribed to the type]")),
         )
         .subcommand(with_examples(
             Command::new("recover")
-                .about("Send an endpoint every event that it wants and did not get; safe to repeat")
+                .about("Resend all events that an endpoint missed; safe to repeat")
                 .arg(endpoint().required(true).help("The webhook endpoint"))
                 .arg(since()),
             &recover,
@@ -65,7 +65,7 @@ fn since() -> Arg {
         .value_name("TIME")
         .required(true)
         .value_parser(values::since)
-        .help("Events from this time on: RFC 3339, or how long ago, such as 2h")
+        .help("Start of the period: a time (RFC 3339), or how long ago, such as 2h")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -88,7 +88,7 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     }
     let made = Page::read(&json)?;
     if made.data.is_empty() {
-        session.out.note("nothing to do: no webhook endpoint of the organization wants this event");
+        session.out.note("nothing was sent: no webhook endpoint of the organization is subscribed to this event");
         return Ok(());
     }
     let mut list = session.out.list(&delivery::SPEC);
@@ -123,7 +123,7 @@ fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     if ended.is_err() && examined > 0 {
         session
             .out
-            .note(&format!("stopped after {examined} events, {resent} of them resent; repeat the command to go on"));
+            .note(&format!("stopped after {examined} events, {resent} of them resent; repeat the command to continue"));
     }
     ended?;
     session.out.object(&format!(
@@ -146,13 +146,13 @@ fn recover_pages(
         let path = [webhook_endpoint::SPEC.plural, endpoint, "recover"];
         let json = session.ask(&Request::post(Access::Operator, &path, Some(body)))?;
         let page: Recovery = serde_json::from_str(&json)
-            .map_err(|error| Failure::Unreadable(format!("the answer is not a recovery: {error}")))?;
+            .map_err(|error| Failure::Unreadable(format!("the response is not a recovery: {error}")))?;
         done(&page);
         if !page.has_more {
             return Ok(());
         }
         if page.next_cursor.is_none() || page.next_cursor == cursor {
-            return Err(Failure::Unreadable("the answer does not say where it goes on".into()));
+            return Err(Failure::Unreadable("the response has more pages but no next cursor".into()));
         }
         cursor = page.next_cursor;
     }

@@ -10,7 +10,10 @@ use clap::{
     Arg, ArgAction, ArgMatches,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+use rental_core::{
+    page,
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+};
 
 /// The field that operators' bodies name their organization with.
 const ORGANIZATION: &str = "organization_id";
@@ -47,7 +50,7 @@ pub(crate) fn of_fields(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
                 .value_name("FIELD")
                 .action(ArgAction::Append)
                 .value_parser(PossibleValuesParser::new(clearable))
-                .help("Empty a field; may be repeated"),
+                .help("Clear a field; repeatable"),
         );
     }
     args
@@ -67,7 +70,7 @@ fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
     // The organization can come from elsewhere: `Body::set_organization`.
     let elsewhere = field.name == ORGANIZATION;
     let required = verb.presence(field) == Presence::Required && !elsewhere;
-    let help = format!("{}{}{default}", sentence(field.doc), if several { "; may be repeated" } else { "" });
+    let help = format!("{}{}{default}", sentence(field.doc), if several { "; repeatable" } else { "" });
     named(field.name)
         .value_name(json_text::placeholder(field.kind))
         .value_parser(json_text::parser(field.kind, field.nullable))
@@ -82,37 +85,54 @@ pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
     let filters = spec.filters.iter().map(|filter| {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
         let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
-        let arg = arg.help(format!("Only those with this {}", filter.param.replace('_', " ")));
+        let arg = arg.help(format!("Filter by {}", filter.param.replace('_', " ")));
         if let Kind::Word(words) = kind { arg.value_parser(json_text::Words(words)) } else { arg }
     });
     let common = [
         Arg::new("created[gte]")
             .long("created-gte")
             .value_name("TIME")
-            .help("Only those created at this time or later (RFC 3339)"),
+            .help("Only objects created at or after this time (RFC 3339)"),
         Arg::new("created[lt]")
             .long("created-lt")
             .value_name("TIME")
-            .help("Only those created before this time (RFC 3339)"),
+            .help("Only objects created before this time (RFC 3339)"),
         Arg::new("limit")
             .long("limit")
             .value_name("N")
             .value_parser(clap::value_parser!(u32))
-            .help("Objects on a page, 1 to 100 [default: 20; with --all, 100]"),
+            .help("Objects per page, 1 to 100 [default: 20; with --all, 100]"),
         Arg::new("starting_after")
             .long("starting-after")
             .value_name("CURSOR")
-            .help("Begin after this one: the `next_cursor` of an earlier page"),
-        Arg::new("all").long("all").action(ArgAction::SetTrue).help("Walk through all pages"),
+            .help("Start after this cursor: `next_cursor` of the previous page"),
+        Arg::new("all").long("all").action(ArgAction::SetTrue).help("Fetch all pages"),
     ];
-    filters.chain(common).collect()
+    let ranges = spec.ranges.iter().flat_map(|range| {
+        [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+            Arg::new(format!("{}[{bound}]", range.param))
+                .long(format!("{}-{bound}", range.param))
+                .value_name("TIME")
+                .help(format!(
+                    "Only those {} {words} (RFC 3339), the earliest first; without other filters",
+                    range.param
+                ))
+        })
+    });
+    filters.chain(ranges).chain(common).collect()
 }
 
 /// The query of a list, from its flags.
 pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, String)> {
-    let texts = spec.filters.iter().map(|filter| filter.param).chain(["created[gte]", "created[lt]", "starting_after"]);
-    let mut query: Vec<(String, String)> =
-        texts.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone()))).collect();
+    let filters = spec.filters.iter().map(|filter| filter.param.to_owned());
+    let common = ["created[gte]", "created[lt]", "starting_after"].map(str::to_owned);
+    let texts = filters.chain(page::range_parameters(spec)).chain(common);
+    let mut query: Vec<(String, String)> = texts
+        .filter_map(|name| {
+            let value = matches.get_one::<String>(&name)?.clone();
+            Some((name, value))
+        })
+        .collect();
     let whole_pages = matches.get_flag("all").then_some(100);
     if let Some(limit) = matches.get_one::<u32>("limit").copied().or(whole_pages) {
         query.push(("limit".into(), limit.to_string()));
@@ -141,7 +161,9 @@ impl Body {
                 ([], true) => body.set(field.name, JsonText::null()),
                 (_, true) => {
                     let flag = flag(field.name);
-                    return Err(Failure::Usage(format!("--{flag} sets what --clear {flag} empties; give one of them")));
+                    return Err(Failure::Usage(format!(
+                        "--{flag} sets a field that --clear {flag} clears; use one of them"
+                    )));
                 }
                 ([null], false) if **null == JsonText::null() => body.set(field.name, JsonText::null()),
                 (items, false) if several(field) => body.set(field.name, JsonText::list(items.iter().copied())),
@@ -190,7 +212,7 @@ pub(crate) fn named(field: &'static str) -> Arg {
 
 /// Help of `--organization` where the environment or the profile can say it instead.
 pub(crate) fn defaulted(help: &str) -> String {
-    format!("{help} [env: RENTAL_ORGANIZATION] [default: that of the profile]")
+    format!("{help} [env: RENTAL_ORGANIZATION] [default: from the profile]")
 }
 
 /// A sentence as help writes it: without its full stop.

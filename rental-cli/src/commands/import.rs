@@ -23,29 +23,30 @@ const MOST_SHOWN: usize = 20;
 
 /// What the help of every import ends with.
 pub(super) const EXIT: &str = "\
-A row that cannot be used stops no other: the exit code is 0 and `invalid` counts such rows.
-The first 20 are shown on stderr, and --json has a thousand of them.
-A file that is refused whole changes nothing; the exit code is 6.";
+Invalid rows are skipped and counted as `invalid`; all other rows are imported, and the exit code is 0.
+The first 20 invalid rows are shown on stderr; --json lists up to 1000.
+If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
 /// `import` of a kind of statement.
 pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
     let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
     let text = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
-    let format = text("format", "NAME").help(format!("What the file is: {} [default: the first]", names.join(", ")));
-    let zone = text("time-zone", "ZONE").help("Zone of its local times, such as America/Chicago, not the format's own");
+    let format = text("format", "NAME").help(format!("Format of the file: {} [default: the first]", names.join(", ")));
+    let zone = text("time-zone", "ZONE")
+        .help("Time zone of local times in the file, such as America/Chicago [default: the format's]");
     let own = match kind.parameter {
         Parameter::Mapping => text("mapping", "FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .conflicts_with("format")
-            .help("JSON that says which columns are what, for agencies without a format"),
+            .help("JSON file that maps columns to fields, for agencies without a format"),
         Parameter::Issuer => {
-            text("issuer", "NAME").help(format!("Whose summons numbers they are [default: {DEFAULT_ISSUER}]"))
+            text("issuer", "NAME").help(format!("Issuer of the summons numbers [default: {DEFAULT_ISSUER}]"))
         }
     };
     let command = Command::new("import")
         .about(format!("Import {} (operator)", kind.file))
-        .arg(collection::organization("The organization whose vehicles these are"))
-        .arg(file("The file, or - for stdin"))
+        .arg(collection::organization("Organization that owns the vehicles"))
+        .arg(file("File to import, or - for stdin"))
         .args([format, own, zone, dry_run()])
         .after_help(EXIT);
     with_examples(command, examples)
@@ -56,7 +57,7 @@ pub(super) fn file(help: &'static str) -> Arg {
 }
 
 pub(super) fn dry_run() -> Arg {
-    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Read and count everything, and record nothing")
+    Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Validate and count only; import nothing")
 }
 
 pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -121,13 +122,13 @@ fn show(json: &str, session: &Session) -> Result<(), Failure> {
     }
     let invalid = record.text("invalid").unwrap_or_default();
     if errors.len() > MOST_SHOWN {
-        session
-            .out
-            .note(&format!("{invalid} rows are invalid, of which the first {MOST_SHOWN} are shown; --json shows more"));
+        session.out.note(&format!(
+            "{invalid} rows are invalid and were not imported; the first {MOST_SHOWN} are shown, --json lists more"
+        ));
     } else if invalid != "0" {
-        session
-            .out
-            .note(&format!("invalid rows: {invalid}; correct them and import the file again, which repeats nothing"));
+        session.out.note(&format!(
+            "invalid rows: {invalid}; correct them and import the file again: imported rows are not imported twice"
+        ));
     }
     Ok(())
 }

@@ -33,11 +33,11 @@ fn command() -> Command {
     let printed = ["rental-cli invoices print ID --to INV-000042.html"];
     let void = ["rental-cli invoices void ID"];
     let command = Command::new(GROUP.name)
-        .about("Invoices (reading: organization; writing: operator)")
+        .about("Manage invoices (list, get: organization; all else: operator)")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::create(&SPEC, &create).arg(collection::organization("The organization that bills")))
-        .subcommand(collection::action(&SPEC, "pay", "Record that an open invoice was paid", &pay))
+        .subcommand(collection::create(&SPEC, &create).arg(collection::organization("Organization that bills")))
+        .subcommand(collection::action(&SPEC, "pay", "Mark an open invoice as paid", &pay))
         .subcommand(with_examples(print_command(), &printed))
         .subcommand(collection::action(&SPEC, "void", "Void an open invoice", &void));
     with_examples(command, &[list[0], create[0], pay[0]])
@@ -60,22 +60,22 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 fn print_command() -> Command {
     Command::new("print")
-        .about("The page of an invoice to print or to send (HTML)")
+        .about("Get the printable page of an invoice (HTML)")
         .arg(collection::id(&SPEC))
         .arg(
             Arg::new("to")
                 .long("to")
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Where the page goes [default: stdout]"),
+                .help("File to write the page to [default: stdout]"),
         )
-        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace a file of that name"))
+        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace an existing file"))
 }
 
 fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let to = matches.get_one::<PathBuf>("to");
     if session.out.json && to.is_none() {
-        return Err(Failure::Usage("the page is no JSON; with --json give --to FILE".into()));
+        return Err(Failure::Usage("the page is not JSON; with --json, use --to FILE".into()));
     }
     let replace = matches.get_flag("force");
     if let Some(to) = to.filter(|to| to.exists() && !replace) {
@@ -87,8 +87,8 @@ fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         let page = String::from_utf8(page).map_err(|_| Failure::Unreadable("the page is not UTF-8".into()))?;
         return print(&page);
     };
-    let mut partial = Partial::beside(to)?;
-    partial.file.write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
+    let partial = Partial::beside(to)?;
+    partial.file().write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
     partial.publish(to, replace)?;
     let object = serde_json::json!({"object": "page", "id": id, "file": to, "bytes": page.len()});
     session.out.object(&object.to_string())

@@ -21,8 +21,9 @@ fn command() -> Command {
         "rental-cli leads create --source-channel website --raw-data '{\"message\":\"Need an SUV in June\"}'",
         "rental-cli leads create --customer ID --raw-data @form.json",
     ];
-    let command =
-        Command::new(GROUP.name).about("Inquiries from intake forms").subcommand(collection::create(&SPEC, &create));
+    let command = Command::new(GROUP.name)
+        .about("Record inquiries from intake forms")
+        .subcommand(collection::create(&SPEC, &create));
     with_examples(command, &[create[0]])
 }
 

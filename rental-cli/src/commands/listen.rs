@@ -46,12 +46,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const NOTICE: Duration = Duration::from_millis(50);
 
 const MORE: &str = "\
-Each event is one line: time, type, event id, id of its object. With --json it is one JSON object in a line, as
-deliveries send it (JSON Lines, since the output has no end).
+Prints one line per event: time, type, event id, object id. With --json, each line is one JSON object as webhooks send
+it (JSON Lines).
 
-With --forward-to each event is posted with the bytes and headers of the server's own deliveries, signed with a secret
-that stays the same. One attempt of at most 10 s, in order, without redirects: what fails is shown and not tried again;
-`rental-cli events resend` is for that. Any address will do, also of this machine. Ctrl-C ends it.";
+With --forward-to, each event is also posted to the URL with the same body and headers as a webhook delivery, signed with
+a secret that stays the same between runs. Events are posted one after the other, with one attempt of at most 10 s each;
+redirects are not followed. A failed attempt is shown but not retried; use `rental-cli events resend` for that. The URL may
+be on this machine. Ctrl-C stops the command.";
 
 fn command() -> Command {
     let examples = [
@@ -61,8 +62,8 @@ fn command() -> Command {
         "rental-cli listen --print-secret",
     ];
     let command = Command::new(COMMAND.name)
-        .about("Show events as they happen, and forward them to an address (operator)")
-        .arg(collection::organization("The organization that the events are about"))
+        .about("Show events live, and forward them to a URL (operator)")
+        .arg(collection::organization("Organization of the events"))
         .arg(
             Arg::new("event")
                 .long("event")
@@ -70,27 +71,27 @@ fn command() -> Command {
                 .action(ArgAction::Append)
                 .value_parser(PossibleValuesParser::new(EVENT_TYPE_NAMES))
                 .hide_possible_values(true)
-                .help("Only events of this type; may be repeated [default: all]"),
+                .help("Only events of this type; repeatable [default: all]"),
         )
         .arg(
             Arg::new("forward_to")
                 .long("forward-to")
                 .value_name("URL")
                 .value_parser(values::target_url)
-                .help("Post each event to this address too"),
+                .help("Also post each event to this URL"),
         )
         .arg(
             Arg::new("since")
                 .long("since")
                 .value_name("TIME")
                 .value_parser(values::since)
-                .help("Begin with the events since then: RFC 3339, or how long ago, such as 2h [default: now]"),
+                .help("Start with events since this time (RFC 3339), or how long ago, such as 2h [default: now]"),
         )
         .arg(
             Arg::new("print_secret")
                 .long("print-secret")
                 .action(ArgAction::SetTrue)
-                .help("Only print the secret that forwarded events are signed with"),
+                .help("Print the secret that signs forwarded events, and exit"),
         )
         .after_help(MORE);
     with_examples(command, &examples)
@@ -143,8 +144,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         match ending.recv_timeout(NOTICE) {
             Ok(failure) => return failure,
             Err(RecvTimeoutError::Disconnected) => {
-                let error = io::Error::other("the thread that listens is gone");
-                return Err(Failure::Io { doing: "go on".into(), error });
+                let error = io::Error::other("the listening thread ended");
+                return Err(Failure::Io { doing: "continue".into(), error });
             }
             Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -193,7 +194,7 @@ impl Listener {
                 Err(failure) if failure.passes() => {
                     server = self.wait_for_server(&failure)?;
                     feed.resume(server.now());
-                    self.out.note("connected again; nothing is lost");
+                    self.out.note("reconnected; no event was lost");
                 }
                 Err(failure) => return Err(failure),
             }
@@ -203,7 +204,7 @@ impl Listener {
     /// Asks until there is an answer, or one that will not change.
     fn wait_for_server(&self, failure: &Failure) -> Result<Server, Failure> {
         let problem = failure.told().0;
-        self.out.note(&format!("{}; trying again until it answers", problem.trim_end_matches('.')));
+        self.out.note(&format!("{}; retrying until the server responds", problem.trim_end_matches('.')));
         loop {
             thread::sleep(PATIENCE);
             match Server::ask(&self.api) {
@@ -216,7 +217,7 @@ impl Listener {
     fn announce(&self) {
         self.out.note(&match &self.target {
             Some((url, secret)) => format!("ready: forwarding to {url}, signed with {secret}"),
-            None => "ready: listening; Ctrl-C ends it".into(),
+            None => "ready: listening; Ctrl-C stops".into(),
         });
     }
 
@@ -257,7 +258,7 @@ impl Listener {
             return format!("{result}\n");
         }
         let style = if outcome.is_good() { style::GOOD } else { style::BAD };
-        let ending = outcome.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+        let ending = outcome.status.map_or_else(|| "no response".to_owned(), |status| status.to_string());
         let ending = self.out.paint.with(style, &format!("[{ending}]"));
         let why = match &outcome.problem {
             Some(problem) => format!(": {problem}"),

@@ -27,7 +27,7 @@ fn command() -> Command {
     let get = ["rental-cli organizations get ID"];
     let update = ["rental-cli organizations update ID --plan free"];
     let command = Command::new(GROUP.name)
-        .about("Organizations, which own everything else (operator)")
+        .about("Manage organizations, the tenants of the server (operator)")
         .subcommand(collection::create(&SPEC, &create))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))

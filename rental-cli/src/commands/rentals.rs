@@ -25,7 +25,7 @@ fn command() -> Command {
         "rental-cli rentals update ID --end-date 2026-06-07",
     ];
     let command = Command::new(GROUP.name)
-        .about("Rentals: bookings of a vehicle by a customer")
+        .about("Manage rentals: bookings of a vehicle by a customer")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::create(&SPEC, &create))

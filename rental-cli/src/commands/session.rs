@@ -72,7 +72,7 @@ impl Session {
                 return list.end(answer.next_cursor.as_deref().filter(|_| answer.has_more));
             }
             if answer.next_cursor.is_none() || answer.next_cursor == cursor {
-                return Err(Failure::Unreadable("the list does not say where it goes on".into()));
+                return Err(Failure::Unreadable("the list has more pages but no next cursor".into()));
             }
             cursor = answer.next_cursor;
         }

@@ -16,7 +16,7 @@ pub(crate) fn commands() -> [Command; 2] {
         .value_name("SHELL")
         .required(true)
         .value_parser(clap::value_parser!(Shell))
-        .help("Which shell");
+        .help("Shell that loads the script");
     let completions = Command::new("completions").about("Print a completion script for a shell").arg(shell);
     let examples =
         ["rental-cli completions bash > /etc/bash_completion.d/rental-cli", "rental-cli completions fish | source"];
@@ -24,7 +24,7 @@ pub(crate) fn commands() -> [Command; 2] {
         .long("to")
         .value_name("DIRECTORY")
         .value_parser(clap::value_parser!(PathBuf))
-        .help("Write a page for every command into this directory instead");
+        .help("Write one page per command into this directory instead");
     let man = Command::new("man").about("Print the manual page").arg(directory);
     [
         with_examples(completions, &examples),
@@ -85,6 +85,6 @@ fn man_pages(directory: &Path, out: &Output, tree: Command) -> Result<(), Failur
     if out.json {
         return output::print(&format!("{}\n", json!({"object": "manual", "directory": directory})));
     }
-    out.note(&format!("the pages are in {}", directory.display()));
+    out.note(&format!("the pages were written to {}", directory.display()));
     Ok(())
 }

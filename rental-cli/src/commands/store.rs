@@ -5,6 +5,8 @@ mod backup;
 mod copy;
 mod failures;
 mod place;
+mod upgrade;
+mod upgrading;
 
 use crate::{
     commands::{
@@ -50,34 +52,32 @@ fn command() -> Command {
     ];
     let restore = ["rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb"];
     let url = |about| {
-        Command::new("")
-            .about(about)
-            .arg(Arg::new("url").value_name("URL").required(true).value_parser(store_path).help("The store, redb:PATH"))
+        Command::new("").about(about).arg(
+            Arg::new("url").value_name("URL").required(true).value_parser(store_path).help("Store file, redb:PATH"),
+        )
     };
     let command = Command::new(GROUP.name)
-        .about("The data itself: back up, restore, copy, check, compact (operator)")
+        .about("Back up, restore, copy, upgrade, check or compact a store (operator)")
         .subcommand(with_examples(backup::command(), &backup))
         .subcommand(with_examples(
-            Command::new("restore")
-                .about("Make a new store from a backup")
-                .arg(path("file", "FILE", "The backup"))
-                .arg(
-                    Arg::new("to")
-                        .long("to")
-                        .value_name("URL")
-                        .required(true)
-                        .value_parser(Place::parse)
-                        .help("The store to make, redb:PATH or postgres://...; nothing may be there yet"),
-                ),
+            Command::new("restore").about("Create a store from a backup").arg(path("file", "FILE", "Backup file")).arg(
+                Arg::new("to")
+                    .long("to")
+                    .value_name("URL")
+                    .required(true)
+                    .value_parser(Place::parse)
+                    .help("Store to create, redb:PATH or postgres://...; it must not exist yet"),
+            ),
             &restore,
         ))
         .subcommand(with_examples(copy::command(), &copy))
+        .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
         .subcommand(with_examples(
-            url("Look at every page and row of a store that no server has open; changes nothing").name("check"),
+            url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
             &check,
         ))
         .subcommand(with_examples(
-            url("Give unused space in the file back; the server must not run").name("compact"),
+            url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
             &compact,
         ));
     with_examples(command, &[backup[0], restore[0], check[0]])
@@ -88,8 +88,7 @@ fn store_path(url: &str) -> Result<PathBuf, String> {
     match Place::parse(url)? {
         Place::File(path) => Ok(path),
         Place::Database(_) => {
-            Err("is a database, which checks and compacts itself (data_checksums, VACUUM); this is for redb:PATH"
-                .into())
+            Err("is a database, which does this itself (data_checksums, VACUUM); use redb:PATH".into())
         }
     }
 }
@@ -102,6 +101,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "check" => check(of(matches, "url"), &session.out),
         "compact" => compact(of(matches, "url"), &session.out),
         "copy" => copy::run(matches, session),
+        "upgrade" => upgrade::run(matches, session),
         "restore" => match matches.get_one::<Place>("to") {
             Some(to) => restore(of(matches, "file"), to, &session.out),
             None => Err(Failure::Usage("no --to".into())),
@@ -174,9 +174,7 @@ fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
         "object": "store_restore", "store": to.to_string(), "created_at": created_at, "rows": made.rows,
         "sha256": made.sha256,
     }))?;
-    out.note(
-        "the admin token and the master key are not in a backup: put the files of the old store beside the new one",
-    );
+    out.note("a backup does not contain the admin token and the master key: copy their files from the old store");
     Ok(())
 }
 

@@ -26,13 +26,13 @@ const COLUMNS: [(&str, &str); 7] = [
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let command = Command::new("suggest")
-        .about(format!("Show who should pay for {} that nobody is attached to, and why (operator)", spec.plural))
-        .arg(collection::organization("The organization"))
+        .about(format!("Suggest who pays unattached {}, and why (operator)", spec.plural))
+        .arg(collection::organization("Organization of the rentals"))
         .arg(
             Arg::new("attach")
                 .long("attach")
                 .action(ArgAction::SetTrue)
-                .help("Attach what is clear; what somebody decided is never changed"),
+                .help("Attach the clear suggestions; never changes a decision of a person"),
         );
     with_examples(command, examples)
 }

@@ -28,7 +28,7 @@ fn command() -> Command {
     ];
     let suggest = ["rental-cli tolls suggest --organization ID", "rental-cli tolls suggest --organization ID --attach"];
     let command = Command::new(GROUP.name)
-        .about("Tolls, and who pays them")
+        .about("Manage tolls, and who pays them")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))

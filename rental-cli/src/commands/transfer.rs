@@ -34,14 +34,14 @@ fn export_command() -> Command {
         "rental-cli export --organization ID | gzip > sunrise.ndjson.gz",
     ];
     let command = Command::new(EXPORT.name)
-        .about("Write all objects of an organization as lines of JSON (operator)")
-        .arg(collection::organization("The organization"))
+        .about("Export all objects of an organization as JSON Lines (operator)")
+        .arg(collection::organization("Organization to export"))
         .arg(
             Arg::new("to")
                 .long("to")
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Where the lines go; the file has this name only once it is whole [default: stdout]"),
+                .help("File to write; it gets this name once the export is complete [default: stdout]"),
         )
         .arg(
             Arg::new("pace")
@@ -49,9 +49,9 @@ fn export_command() -> Command {
                 .value_name("PACE")
                 .value_parser(["gentle", "full"])
                 .default_value("gentle")
-                .help("`full` is done sooner, at the cost of requests meanwhile"),
+                .help("`full` is faster, but slows down requests during the export"),
         )
-        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace a file of that name"));
+        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace an existing file"));
     with_examples(command, &examples)
 }
 
@@ -61,9 +61,9 @@ fn import_command() -> Command {
         "gunzip -c sunrise.ndjson.gz | rental-cli import --organization ID -",
     ];
     let command = Command::new(IMPORT.name)
-        .about("Record the lines of an export in an organization of another server (operator)")
-        .arg(collection::organization("The organization, of the same currency"))
-        .arg(import::file("What `export` wrote, or - for stdin"))
+        .about("Import an export into an organization of another server (operator)")
+        .arg(collection::organization("Organization to import into; it must have the same currency"))
+        .arg(import::file("File that `export` wrote, or - for stdin"))
         .arg(import::dry_run())
         .after_help(import::EXIT);
     with_examples(command, &examples)
@@ -76,7 +76,7 @@ fn bring(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (to, replace) = (matches.get_one::<PathBuf>("to"), matches.get_flag("force"));
     if session.out.json && to.is_none() {
-        return Err(Failure::Usage("an export is many lines of JSON; with --json give --to FILE".into()));
+        return Err(Failure::Usage("an export is many lines of JSON; with --json, use --to FILE".into()));
     }
     if let Some(to) = to.filter(|to| to.exists() && !replace) {
         return Err(in_the_way(to));
@@ -89,7 +89,7 @@ fn export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return receive(answer, &mut io::stdout().lock(), Failure::stdout).map(drop);
     };
     let partial = Partial::beside(to)?;
-    let mut out = BufWriter::new(&partial.file);
+    let mut out = BufWriter::new(partial.file());
     let received = receive(answer, &mut out, |error| cannot_write(&partial.at, error))?;
     drop(out);
     partial.publish(to, replace)?;
@@ -133,8 +133,8 @@ fn receive(
 
 fn broken(why: &str) -> Failure {
     Failure::Unreachable {
-        problem: format!("the export did not arrive whole ({why})"),
-        hint: "try again; if it happens again, the server's log says why",
+        problem: format!("the export is incomplete ({why})"),
+        hint: "try again; if it fails again, see the server's log",
     }
 }
 

@@ -38,22 +38,22 @@ const LABEL: &str = "Triggered by rental-cli";
 /// How long a key that is made for this works at most; it is revoked before.
 const KEY_LIFE_MS: i64 = 5 * 60 * 1000;
 const MORE: &str = "\
-Uses the API key that is set, else a key of its own that is revoked at the end. What is made stays; its name says
-\"Triggered by rental-cli\". Objects that an event needs are made too, and tell events of their own.";
+Uses the API key that is set, or else a temporary key that is revoked at the end. The objects that it creates are kept; their
+name is \"Triggered by rental-cli\". Objects that the event needs are created too, and emit events of their own.";
 
 fn command() -> Command {
     let examples = ["rental-cli trigger rental.completed --organization ID", "rental-cli trigger --list"];
     let command = Command::new(COMMAND.name)
-        .about("Make an event happen, by doing what causes it (operator)")
+        .about("Cause an event, by making the change that emits it (operator)")
         .arg(
             Arg::new("type")
                 .value_name("TYPE")
                 .required_unless_present("list")
                 .value_parser(PossibleValuesParser::new(EVENT_TYPE_NAMES))
                 .hide_possible_values(true)
-                .help("The event type, of those that --list shows"),
+                .help("Event type; --list shows all"),
         )
-        .arg(collection::organization("The organization that it happens to"))
+        .arg(collection::organization("Organization of the event"))
         .arg(Arg::new("list").long("list").action(ArgAction::SetTrue).help("List the event types"))
         .after_help(MORE);
     with_examples(command, &examples)
@@ -112,8 +112,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     }
     Err(Failure::Unsuccessful {
         kind: "not_seen",
-        problem: format!("everything was done, but {name} is not among the events of the organization"),
-        hint: "check that RENTAL_API_KEY opens the organization that --organization names",
+        problem: format!("all changes were made, but the organization has no new event {name}"),
+        hint: "check that RENTAL_API_KEY is a key of the organization in --organization",
     })
 }
 
@@ -143,7 +143,7 @@ fn check_key(session: &Session, organization: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "the API key that is set is none of organization {organization}; name its organization, or unset RENTAL_API_KEY to use a key made for this run"
+        "the API key that is set belongs to another organization than {organization}; nothing was changed; correct --organization, or unset RENTAL_API_KEY to use a temporary key"
     )))
 }
 
@@ -240,7 +240,7 @@ impl Run<'_> {
 
     fn make(&mut self, access: Access, object: &'static str, path: &[&str], body: &Value) -> Result<String, Failure> {
         let made = self.ask(&Request::post(access, path, Some(body.to_string())))?;
-        let id = made.text("id").ok_or_else(|| Failure::Unreadable("the answer has no id".into()))?;
+        let id = made.text("id").ok_or_else(|| Failure::Unreadable("the response has no id".into()))?;
         self.did("created", object, id.clone());
         Ok(id)
     }

@@ -25,7 +25,7 @@ fn command() -> Command {
         "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
     ];
     let command = Command::new(GROUP.name)
-        .about("Vehicles of the fleet")
+        .about("Manage the vehicles of the fleet")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::create(&SPEC, &create))

@@ -29,7 +29,7 @@ fn command() -> Command {
     let suggest =
         ["rental-cli violations suggest --organization ID", "rental-cli violations suggest --organization ID --attach"];
     let command = Command::new(GROUP.name)
-        .about("Parking and camera violations, and who pays them")
+        .about("Manage parking and camera violations, and who pays them")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))

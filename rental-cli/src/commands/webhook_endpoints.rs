@@ -37,27 +37,27 @@ fn command() -> Command {
     let test = ["rental-cli webhook-endpoints test ID"];
     let delete = ["rental-cli webhook-endpoints delete ID"];
     let action = |verb, about, examples: &[&str]| collection::action(&SPEC, verb, about, examples);
-    let overlap = collection::overlap("How long the old secret still signs too, at most 7d");
+    let overlap = collection::overlap("How long deliveries are also signed with the old secret, at most 7d");
     let command = Command::new(GROUP.name)
-        .about("Where the events of an organization are sent (operator)")
+        .about("Manage the webhook endpoints of organizations (operator)")
         .subcommand(
             collection::create(&SPEC, &create)
-                .mut_arg("events", |arg| arg.help("An event type that it gets; may be repeated [default: all]")),
+                .mut_arg("events", |arg| arg.help("Event type to send; repeatable [default: all]")),
         )
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(
             collection::update(&SPEC, &update)
-                .mut_arg("events", |arg| {
-                    arg.help("An event type that it gets from now on, in place of those before; may be repeated")
-                })
+                .mut_arg("events", |arg| arg.help("Event type to send, replaces the previous types; repeatable"))
                 .arg(all_events()),
         )
-        .subcommand(action("enable", "Send events to an endpoint again, and what waited for it", &enable))
-        .subcommand(action("disable", "Send nothing to an endpoint until it is enabled; its deliveries wait", &disable))
-        .subcommand(action("rotate-secret", "Replace the secret; for a while both sign", &rotate).arg(overlap))
+        .subcommand(action("enable", "Enable an endpoint; sends the deliveries that were waiting", &enable))
+        .subcommand(action("disable", "Disable an endpoint; its deliveries wait until it is enabled", &disable))
+        .subcommand(
+            action("rotate-secret", "Replace the secret; both secrets sign during the overlap", &rotate).arg(overlap),
+        )
         .subcommand(with_examples(
-            Command::new("test").about("Send an example event now, and tell how it went").arg(collection::id(&SPEC)),
+            Command::new("test").about("Send an example event now and show the result").arg(collection::id(&SPEC)),
             &test,
         ))
         .subcommand(action("delete", "Delete an endpoint and its secrets", &delete));
@@ -69,7 +69,7 @@ fn all_events() -> Arg {
         .long("all-events")
         .action(ArgAction::SetTrue)
         .conflicts_with_all(["events", "clear"])
-        .help("It gets every event type from now on, those of later versions too")
+        .help("Send all event types, including those of later versions")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             COLLECTION.act(verb, None, matches, session)?;
             let id = text(matches, "id");
             session.out.note(&format!(
-                "What waited is sent now. What failed before: rental-cli events recover --endpoint {id} --since 24h"
+                "Waiting deliveries are sent now. To resend failed ones: rental-cli events recover --endpoint {id} --since 24h"
             ));
             Ok(())
         }
@@ -114,9 +114,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn shown_once(answer: &str, session: &Session) -> Result<(), Failure> {
     let answer = Record::read(answer)?;
     session.out.note(match answer.text("secret") {
-        Some(_) => "The secret is shown once: keep it now. The receiver verifies signatures with it.",
+        Some(_) => "The secret is shown only once: store it now. The receiver verifies signatures with it.",
         None => {
-            "This request was carried out before, and its secret is shown no more; `rotate-secret` makes a new one."
+            "This request was already carried out, so its secret is not shown again; `rotate-secret` creates a new one."
         }
     });
     Ok(())
@@ -129,10 +129,10 @@ fn test(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return Ok(());
     }
     let problem = match (result.text("status"), result.text("error")) {
-        (Some(status), _) => format!("the endpoint answered {status}"),
-        (None, Some(error)) => format!("the endpoint gave no answer: {}", error.replace('_', " ")),
-        (None, None) => "the example event did not arrive".into(),
+        (Some(status), _) => format!("the endpoint responded with {status}"),
+        (None, Some(error)) => format!("the endpoint did not respond: {}", error.replace('_', " ")),
+        (None, None) => "the example event was not delivered".into(),
     };
-    let hint = "an endpoint takes an event by answering 2xx in time; redirects are not followed";
+    let hint = "an endpoint accepts an event by responding with 2xx in time; redirects are not followed";
     Err(Failure::Unsuccessful { kind: "not_delivered", problem, hint })
 }

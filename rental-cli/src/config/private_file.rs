@@ -1,10 +1,11 @@
 //! Small files of the user: read within a bound, written whole, private where they should be.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read as _, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
+use tempfile::NamedTempFile;
 
 /// Longest file that is read: secrets and settings are far shorter.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -23,16 +24,13 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     // A link stays one: it may lead to where somebody keeps all settings.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        make_private(directory)?;
-    }
-    let unfinished = beside(&path, &format!(".{}.new", std::process::id()));
-    let written = write_whole(&unfinished, text).and_then(|()| fs::rename(&unfinished, &path));
-    if written.is_err() {
-        // What is left of it helps nobody.
-        let _ = fs::remove_file(&unfinished);
-    }
-    written
+    let directory =
+        path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    make_private(directory)?;
+    let mut file = NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(&path).map(drop).map_err(|error| error.error)
 }
 
 /// Whether people other than the owner can read a file. `None` where that cannot be told.
@@ -45,22 +43,6 @@ pub(crate) fn readable_by_others(path: &Path) -> Option<bool> {
 #[cfg(not(unix))]
 pub(crate) fn readable_by_others(_: &Path) -> Option<bool> {
     None
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(suffix);
-    beside.into()
-}
-
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 fn make_private(directory: &Path) -> io::Result<()> {

@@ -120,8 +120,10 @@ impl Profiles {
         self.profiles.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
             Failure::Config(match known.as_slice() {
-                [] => format!("there is no profile {name}; `rental-cli config set {name} --base-url URL` makes it"),
-                known => format!("there is no profile {name}; there are {}", known.join(", ")),
+                [] => {
+                    format!("there is no profile {name}; create it with `rental-cli config set {name} --base-url URL`")
+                }
+                known => format!("there is no profile {name}; the profiles are {}", known.join(", ")),
             })
         })
     }
@@ -164,7 +166,7 @@ impl Profiles {
     /// Writes the file, unless what it would say is wrong.
     pub(crate) fn save(self) -> Result<PathBuf, Failure> {
         let Some(path) = self.path else {
-            let problem = "there is no directory for settings; set RENTAL_CONFIG_FILE to a file, or HOME";
+            let problem = "there is no directory for the configuration file; nothing was saved; set HOME, or RENTAL_CONFIG_FILE to a file";
             return Err(Failure::Config(problem.into()));
         };
         let text = self.document.to_string();
@@ -199,7 +201,7 @@ fn check(top: &Table, directory: &Path) -> Result<(Option<String>, BTreeMap<Stri
                     profiles.insert(key, profile(body, directory)?);
                 }
             }
-            _ => return Err((at, format!("unknown key {key}; there are current and profiles"))),
+            _ => return Err((at, format!("unknown key {key}; the keys are current and profiles"))),
         }
     }
     Ok((current, profiles))
@@ -210,9 +212,9 @@ fn profile(table: &dyn TableLike, directory: &Path) -> Result<Profile, Wrong> {
     for (key, item) in table.iter() {
         let at = place(table, key, item);
         if !KEYS.contains(&key) {
-            return Err((at, format!("unknown key {key}; there are {}", KEYS.join(", "))));
+            return Err((at, format!("unknown key {key}; the keys are {}", KEYS.join(", "))));
         }
-        let text = string(item).ok_or_else(|| (at, format!("{key} must be a text in quotes")))?;
+        let text = string(item).ok_or_else(|| (at, format!("{key} must be a string in quotes")))?;
         let wrong = |problem: String| (at, format!("{key}: {problem}"));
         match key {
             "base_url" => profile.base_url = Some(values::base_url(&text).map_err(wrong)?),
@@ -260,12 +262,12 @@ mod tests {
         wrong("current = \n", "1: string values must be quoted, expected literal string");
         wrong(
             "\n[profiles.a]\nbase_ulr = \"http://h\"\n",
-            "3: unknown key base_ulr; there are base_url, organization, admin_token_file, api_key_file",
+            "3: unknown key base_ulr; the keys are base_url, organization, admin_token_file, api_key_file",
         );
         wrong("[profiles.a]\n\n\nbase_url = \"ftp://h\"\n", "4: base_url: must start with http:// or https://");
-        wrong("[profiles.a]\norganization = 7\n", "2: organization must be a text in quotes");
+        wrong("[profiles.a]\norganization = 7\n", "2: organization must be a string in quotes");
         wrong("[profiles]\na = 1\n", "2: profile a must be a table, [profiles.a]");
-        wrong("x = 1\n", "1: unknown key x; there are current and profiles");
+        wrong("x = 1\n", "1: unknown key x; the keys are current and profiles");
         wrong(
             "[profiles.\"a b\"]\n",
             "1: the name of a profile must be 1 to 64 letters, digits, hyphens, dots and underscores",

@@ -158,15 +158,15 @@ impl Settings {
             .filter(|origin| matches!(origin, Origin::Variable(_)))
             .map(ToString::to_string)
             .collect();
-        let verb = if names.len() == 1 { "wins" } else { "win" };
-        (!names.is_empty()).then(|| format!("{} {verb} over profile {}", names.join(", "), asked.value))
+        let verb = if names.len() == 1 { "overrides" } else { "override" };
+        (!names.is_empty()).then(|| format!("{} {verb} profile {}", names.join(", "), asked.value))
     }
 
     /// The organization that a command works on when no flag says it.
     pub(crate) fn organization(&self) -> Result<&str, Failure> {
         self.organization.as_ref().map(|setting| setting.value.as_str()).ok_or_else(|| {
             Failure::Usage(format!(
-                "no organization: give --organization ID, set {ORGANIZATION_VARIABLE}, or keep it in a profile with `rental-cli config set NAME --organization ID`"
+                "no organization is set: use --organization ID, set {ORGANIZATION_VARIABLE}, or store it in a profile with `rental-cli config set NAME --organization ID`"
             ))
         })
     }

@@ -12,7 +12,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 /// An id: anything that can stand as a segment of a path.
 pub(crate) fn id(text: &str) -> Result<String, String> {
     match text {
-        "" | "." | ".." => Err("not an id".into()),
+        "" | "." | ".." => Err("not a valid id".into()),
         _ => Ok(text.to_owned()),
     }
 }
@@ -35,7 +35,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
     // All digits, so the only way to fail is a number that is too large.
     let whole = count.parse::<u64>().ok().and_then(|count| count.checked_mul(seconds)).map(Duration::from_secs);
-    whole.filter(|whole| *whole <= LONGEST).ok_or_else(|| "more than a hundred years".into())
+    whole.filter(|whole| *whole <= LONGEST).ok_or_else(|| "longer than 100 years".into())
 }
 
 /// A moment of the past.
@@ -69,7 +69,7 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
         return Err("must start with http:// or https://".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user name or password".into());
+        return Err("must not contain a user name or password".into());
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must not have a query or fragment".into());
@@ -84,7 +84,7 @@ pub(crate) fn target_url(text: &str) -> Result<Url, String> {
         return Err("must start with http:// or https://".into());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user name or password".into());
+        return Err("must not contain a user name or password".into());
     }
     Ok(url)
 }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn durations_past_a_hundred_years_are_refused() {
         for text in ["36501d", "18446744073709551615d", "99999999999999999999s"] {
-            assert_eq!(duration(text), Err("more than a hundred years".into()), "{text}");
+            assert_eq!(duration(text), Err("longer than 100 years".into()), "{text}");
         }
         assert!(timeout("0s").is_err() && timeout("61m").is_err() && timeout("1h").is_ok());
     }

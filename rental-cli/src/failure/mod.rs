@@ -136,11 +136,13 @@ impl Failure {
         match self {
             Self::Clap(error) => of_clap(error),
             Self::Usage(problem) => of("usage", problem, advice("`--help` shows how")),
-            Self::Config(problem) => of("config", problem, advice("`rental-cli config path` shows where the file is")),
+            Self::Config(problem) => {
+                of("config", problem, advice("`rental-cli config path` prints the path of the file"))
+            }
             Self::Checks { failed, .. } => {
                 let checks = if *failed == 1 { "check" } else { "checks" };
                 let message = format!("{failed} {checks} failed").into();
-                Report { message, ..of("doctor", "", advice("what to do stands beside each")) }
+                Report { message, ..of("doctor", "", advice("each failed check says what to do")) }
             }
             Self::NoCredential { problem, hint } => {
                 Report { kind: "authentication_error", ..of("credential_missing", problem, advice(hint)) }
@@ -155,7 +157,7 @@ impl Failure {
                 ..of(refusal.code(), refusal.message(), None)
             },
             Self::Unreadable(problem) => {
-                let hint = "check that --base-url points at a rental-server, not at something else";
+                let hint = "check that --base-url is the URL of a rental-server";
                 of("unreadable", problem, advice(hint))
             }
             Self::Io { doing, error } => {

@@ -120,31 +120,28 @@ impl Refusal {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match (self.status, self.code()) {
             (401, _) => self.credential,
-            (403, "plan_required") => {
-                "the operator changes the plan with `rental-cli organizations update ID --plan pro`"
-            }
+            (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
             (403, "insufficient_scope") => {
-                "the operator makes a key that can write with `rental-cli api-keys create --organization ID --scope read_write`"
+                "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"
             }
-            (404, "route_unknown") => "check --base-url, and that the server is as new as this client",
+            (404, "route_unknown") => "check --base-url, and that server and rental-cli have the same version",
             (404, _) if self.odd_id.is_some() => {
                 let id = self.odd_id.as_deref().unwrap_or_default();
                 return Some(format!(
-                    "`{}` has not the shape of an id, which is like 0190d0f2-7c3a-7cc0-8000-000000000000; `list` shows the ids that exist",
+                    "`{}` is not a valid id; ids look like 0190d0f2-7c3a-7cc0-8000-000000000000, and `list` shows them",
                     printable(id)
                 ));
             }
-            (404, _) => "`list` shows the ids that exist; an id of another organization counts as unknown",
+            (404, _) => "`list` shows the existing ids; ids of other organizations are not found",
             (409, "idempotency_key_in_use") => "wait a moment, then repeat the command with the same --idempotency-key",
-            (422, "idempotency_key_reused") => "leave --idempotency-key out, or choose a new one",
+            (422, "idempotency_key_reused") => "omit --idempotency-key, or choose a new key",
             (429 | 503, _) => {
-                let when = self
-                    .retry_after
-                    .map_or_else(|| "in a while".to_owned(), |pause| format!("in {} s", pause.as_secs()));
+                let when =
+                    self.retry_after.map_or_else(|| "later".to_owned(), |pause| format!("in {} s", pause.as_secs()));
                 return Some(format!("try again {when}"));
             }
-            (300..=399, _) => "redirects are not followed; set --base-url to where the server is",
-            (500..=599, _) => "try again; if it stays, tell the server's operator the request id",
+            (300..=399, _) => "redirects are not followed; set --base-url to the final URL",
+            (500..=599, _) => "try again; if it fails again, send the request id to the operator of the server",
             _ => return None,
         };
         Some(hint.to_owned())
@@ -185,9 +182,9 @@ fn unexplained(status: u16, body: &[u8]) -> String {
     let text = text.trim();
     let excerpt: String = text.chars().take(EXCERPT_CHARS).collect();
     match (excerpt.is_empty(), excerpt.len() < text.len()) {
-        (true, _) => format!("the server answered {status} and nothing else"),
-        (false, false) => format!("the server answered {status}: {excerpt}"),
-        (false, true) => format!("the server answered {status}: {excerpt}…"),
+        (true, _) => format!("the server responded with {status} and an empty body"),
+        (false, false) => format!("the server responded with {status}: {excerpt}"),
+        (false, true) => format!("the server responded with {status}: {excerpt}…"),
     }
 }
 
@@ -228,9 +225,9 @@ mod tests {
         check(
             404,
             "<h1>nginx</h1>\n",
-            "error[http_404]: the server answered 404: <h1>nginx</h1>\nhint: `list` shows the ids that exist; an id of another organization counts as unknown\nrequest id req_1\n",
+            "error[http_404]: the server responded with 404: <h1>nginx</h1>\nhint: `list` shows the existing ids; ids of other organizations are not found\nrequest id req_1\n",
         );
-        check(418, "", "error[http_418]: the server answered 418 and nothing else\nrequest id req_1\n");
+        check(418, "", "error[http_418]: the server responded with 418 and an empty body\nrequest id req_1\n");
     }
 
     #[test]

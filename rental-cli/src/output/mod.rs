@@ -126,7 +126,7 @@ impl List<'_> {
             self.table(width)?;
         }
         if let Some(cursor) = next_cursor {
-            self.output.note(&format!("more follow: --starting-after {cursor}, or --all"));
+            self.output.note(&format!("there are more: use --starting-after {cursor}, or --all"));
         }
         Ok(())
     }
@@ -140,8 +140,10 @@ impl List<'_> {
         print(&text)?;
         match hidden {
             0 => {}
-            1 => self.output.note("1 more column needs a wider terminal; --json shows everything"),
-            _ => self.output.note(&format!("{hidden} more columns need a wider terminal; --json shows everything")),
+            1 => self.output.note("1 column is hidden because the terminal is too narrow; --json shows all fields"),
+            _ => self.output.note(&format!(
+                "{hidden} columns are hidden because the terminal is too narrow; --json shows all fields"
+            )),
         }
         Ok(())
     }

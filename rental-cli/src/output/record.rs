@@ -52,13 +52,13 @@ impl Page {
 
 /// The text of an answer that is one JSON value.
 pub(crate) fn json(bytes: Vec<u8>) -> Result<String, Failure> {
-    let text = String::from_utf8(bytes).map_err(|_| Failure::Unreadable("the answer is not UTF-8".into()))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::Unreadable("the response is not UTF-8".into()))?;
     serde_json::from_str::<&RawValue>(&text).map_err(|error| unreadable("JSON", &error))?;
     Ok(text)
 }
 
 fn unreadable(expected: &str, error: &serde_json::Error) -> Failure {
-    Failure::Unreadable(format!("the answer is not {expected}: {error}"))
+    Failure::Unreadable(format!("the response is not {expected}: {error}"))
 }
 
 impl<'de> Deserialize<'de> for Record {

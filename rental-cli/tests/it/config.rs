@@ -75,7 +75,7 @@ fn the_flag_wins_over_the_environment_and_that_over_the_profile() {
     let asked = server.asked().pop().unwrap();
     assert_eq!(asked.line, "GET /admin/v1/organizations/of-the-environment/events");
     assert_eq!(asked.header("authorization"), Some("Bearer token-of-the-environment"));
-    assert_eq!(ran.stderr, "note: RENTAL_ORGANIZATION, RENTAL_ADMIN_TOKEN win over profile a\n");
+    assert_eq!(ran.stderr, "note: RENTAL_ORGANIZATION, RENTAL_ADMIN_TOKEN override profile a\n");
     Ran::of(command.args(["--organization", "of-the-flag"]));
     assert_eq!(server.asked().pop().unwrap().line, "GET /admin/v1/organizations/of-the-flag/events");
     let other = FakeServer::new(vec![ok("{}")]);
@@ -139,7 +139,7 @@ fn a_file_that_others_can_read_is_warned_of() {
     let ran = run(&home, "config|set|a|--admin-token-file|token");
     assert_eq!(ran.code, Some(0));
     assert!(
-        ran.stderr.starts_with("warning: others can read ") && ran.stderr.contains(": chmod 600 "),
+        ran.stderr.starts_with("warning: other users can read ") && ran.stderr.contains("; run: chmod 600 "),
         "{}",
         ran.stderr
     );

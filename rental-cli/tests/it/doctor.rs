@@ -52,7 +52,7 @@ fn a_server_that_is_not_there_is_7_and_the_rest_is_looked_at_all_the_same() {
 fn a_server_of_another_kind_is_told_apart() {
     let ran = FakeServer::new(vec![ok("<html>")]).run(&["doctor"]);
     assert_eq!((ran.code, check(&ran, "server").0), (Some(1), "failed"));
-    assert!(check(&ran, "server").1.contains("not as a rental-server"));
+    assert!(check(&ran, "server").1.contains("not like a rental-server"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn an_unknown_id_exits_with_3() {
         error(404, "", "invalid_request_error", "resource_missing"),
         &["vehicles", "get", "0190d0f2-7c3a-7cc0-8000-000000000001"],
         3,
-        "error[resource_missing]: No, because.\nhint: `list` shows the ids that exist; an id of another organization counts as unknown\nrequest id req_7\n",
+        "error[resource_missing]: No, because.\nhint: `list` shows the existing ids; ids of other organizations are not found\nrequest id req_7\n",
     );
 }
 
@@ -26,7 +26,7 @@ fn an_id_of_an_odd_shape_is_pointed_at_when_it_is_not_found() {
     for args in [&["vehicles", "get", "White Tesla"][..], &["events", "list", "--organization", "White Tesla"]] {
         let ran = FakeServer::new(vec![missing()]).run(args);
         assert_eq!(ran.code, Some(3));
-        assert!(ran.stderr.contains("hint: `White Tesla` has not the shape of an id"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("hint: `White Tesla` is not a valid id; ids look like 0190"), "{}", ran.stderr);
     }
 }
 
@@ -43,7 +43,7 @@ fn a_refused_key_exits_with_4() {
         error(401, "", "authentication_error", "api_key_revoked"),
         GET,
         4,
-        "error[api_key_revoked]: No, because.\nhint: set RENTAL_API_KEY to a live key of the organization; the operator makes one with `rental-cli api-keys create`\nrequest id req_7\n",
+        "error[api_key_revoked]: No, because.\nhint: set RENTAL_API_KEY to a valid key of the organization; the operator creates keys with `rental-cli api-keys create`\nrequest id req_7\n",
     );
 }
 
@@ -53,7 +53,7 @@ fn a_read_key_that_writes_exits_with_5() {
         error(403, "", "permission_error", "insufficient_scope"),
         &["vehicles", "create", "--name", "x"],
         5,
-        "error[insufficient_scope]: No, because.\nhint: the operator makes a key that can write with `rental-cli api-keys create --organization ID --scope read_write`\nrequest id req_7\n",
+        "error[insufficient_scope]: No, because.\nhint: ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`\nrequest id req_7\n",
     );
 }
 
@@ -106,7 +106,7 @@ fn a_fault_of_the_server_exits_with_9() {
         error(500, "", "api_error", "internal_error"),
         GET,
         9,
-        "error[internal_error]: No, because.\nhint: try again; if it stays, tell the server's operator the request id\nrequest id req_7\n",
+        "error[internal_error]: No, because.\nhint: try again; if it fails again, send the request id to the operator of the server\nrequest id req_7\n",
     );
 }
 
@@ -115,7 +115,7 @@ fn the_request_id_of_the_header_serves_too() {
     let reply = Reply::Answer { status: 502, headers: "Request-Id: req_8\r\n", body: "<h1>Bad Gateway</h1>".into() };
     let ran = FakeServer::new(vec![reply]).run(GET);
     assert!(
-        ran.stderr.starts_with("error[http_502]: the server answered 502: <h1>Bad Gateway</h1>\n"),
+        ran.stderr.starts_with("error[http_502]: the server responded with 502: <h1>Bad Gateway</h1>\n"),
         "{}",
         ran.stderr
     );
@@ -222,7 +222,7 @@ fn with_json_every_other_failure_has_the_same_shape() {
             "the following required arguments were not provided: --customer <ID> --vehicle <ID>",
             "`--help` shows how",
         ),
-        (&["vehicles", "update", "1"], "nothing to change: give at least one field", "`--help` shows how"),
+        (&["vehicles", "update", "1"], "nothing was changed: give at least one field", "`--help` shows how"),
     ] {
         let (code, error) = failed(&mut cli(&json(args)));
         assert_eq!((code, error["code"].as_str()), (Some(2), Some("usage")), "{args:?}");

@@ -70,7 +70,7 @@ fn a_list_that_breaks_off_prints_no_json() {
 #[test]
 fn a_page_that_is_not_the_last_says_how_to_go_on() {
     let ran = FakeServer::new(vec![ok(&list(&["2"], Some("2")))]).run(&["vehicles", "list"]);
-    assert_eq!(ran.stderr, "more follow: --starting-after 2, or --all\n");
+    assert_eq!(ran.stderr, "there are more: use --starting-after 2, or --all\n");
 }
 
 #[test]

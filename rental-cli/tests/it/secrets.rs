@@ -84,7 +84,7 @@ fn a_new_key_is_on_stdout_alone_and_the_note_on_stderr() {
     {
         let ran = server.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\nkey\trk_live_new\n"));
-        assert!(ran.stderr.contains("shown once") && !ran.stderr.contains("rk_live_new"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("shown only once") && !ran.stderr.contains("rk_live_new"), "{}", ran.stderr);
         let mut quiet = server.command(args);
         assert_eq!(Ran::of(quiet.arg("--quiet")).stderr, "");
     }

@@ -3,8 +3,9 @@
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
 use rental_core::{
     store::{
-        Batch, Key, Prior, Store, Write,
+        Batch, Prior, Store, Write,
         archive::Writer,
+        key,
         redb::{Redb, SCHEMA_VERSION},
     },
     value::Timestamp,
@@ -23,7 +24,7 @@ const CACHE: usize = 1 << 20;
 fn store(path: &Path, rows: u32) {
     let store = Redb::open(path, CACHE).unwrap();
     let put = |n: u32| {
-        let key = Key::from_bytes(&[b"n".as_slice(), &[0; 16], &n.to_be_bytes()].concat());
+        let key = key::counter(uuid::Uuid::nil(), &format!("{n:08}"));
         Write::Put(key, 1, vec![n as u8; 600].into(), Prior::Any)
     };
     let batch = Batch { checks: Vec::new(), writes: (0..rows).map(put).collect() };
@@ -163,7 +164,11 @@ fn a_backup_is_received_checked_and_restored() {
     assert_eq!((&told["object"], &told["rows"]), (&"backup".into(), &3000.into()));
     let refused = server.run(&["store", "backup", "--to", file_name]);
     assert_eq!(refused.code, Some(6));
-    assert!(refused.stderr.contains("is there already\nhint: choose another name, or replace it with --force"));
+    assert!(
+        refused
+            .stderr
+            .contains("exists; nothing was written\nhint: choose another name, or use --force to replace the file")
+    );
     assert_eq!(server.run(&["store", "backup", "--to", file_name, "--force", "--pace", "full"]).code, Some(0));
     let made = run(&["store", "restore", file_name, "--to", &url(&to), "--json"]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -183,11 +188,11 @@ fn what_is_not_a_whole_backup_gets_no_name() {
     flipped[bytes.len() / 2] ^= 1;
     let file = directory.path().join("b.backup");
     let cases = [
-        (Reply::Bytes(bytes[..bytes.len() - 1].to_vec()), 7, "did not arrive whole"),
+        (Reply::Bytes(bytes[..bytes.len() - 1].to_vec()), 7, "the backup is incomplete"),
         (Reply::Bytes(flipped.clone()), 1, "damaged in frame"),
-        (Reply::BreakOff, 1, "no backup"),
+        (Reply::BreakOff, 1, "not a backup"),
         (Reply::HangUp, 7, "cannot reach"),
-        (ok("<html>"), 1, "no backup"),
+        (ok("<html>"), 1, "not a backup"),
         (error(409, "", "invalid_request_error", "state_conflict"), 6, "No, because."),
         (error(401, "", "authentication_error", "api_key_invalid"), 4, "RENTAL_ADMIN_TOKEN"),
     ];

@@ -1,6 +1,6 @@
 //! What a person sees: the program on a pseudo-terminal. Captured output is a pipe, which gets plain data.
 
-use crate::fake_server::{FakeServer, ok};
+use crate::fake_server::{FakeServer, Reply, ok};
 use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcsetwinsize},
@@ -75,6 +75,24 @@ fn the_time_of_an_event_is_a_date() {
 }
 
 #[test]
+fn progress_is_a_line_that_goes_away() {
+    let lines = "{\"a\":1}\n".repeat(2000);
+    let export = format!("{lines}{{\"object\":\"export_end\",\"objects\":2000}}\n").into_bytes();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.ndjson");
+    for form in ["--color=auto", "--quiet", "--json"] {
+        let server = FakeServer::new(vec![Reply::Slowly(export.clone())]);
+        let args = ["export", "--organization", "o", "--force", "--to", file.to_str().unwrap(), form];
+        let shown = plain(&server, &args, 80);
+        assert_eq!(shown.contains("receiving: "), form == "--color=auto", "{form}: {shown:?}");
+        // What is after the last erased line stays on the screen.
+        let left = shown.rsplit("\u{1b}[2K").next().unwrap();
+        assert!(left.contains("2000") && !left.contains("receiving"), "{form}: {shown:?}");
+        assert_eq!(std::fs::read(&file).unwrap(), export);
+    }
+}
+
+#[test]
 fn a_table_is_as_wide_as_the_terminal_allows() {
     let id = "0190d0f2-7c3a-7cc0-8000-000000000001";
     let rental = format!(
@@ -89,5 +107,5 @@ fn a_table_is_as_wide_as_the_terminal_allows() {
     }
     let names = |shown: &str| shown.lines().next().unwrap().split("  ").filter(|name| !name.is_empty()).count();
     assert!(names(&narrow) < names(&wide), "{narrow}\n{wide}");
-    assert!(narrow.contains("a wider terminal"), "{narrow}");
+    assert!(narrow.contains("the terminal is too narrow"), "{narrow}");
 }

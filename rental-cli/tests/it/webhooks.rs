@@ -115,7 +115,7 @@ fn a_new_secret_is_on_stdout_alone_and_the_note_on_stderr() {
     for words in ["webhook-endpoints|create|--organization|o|--url|https://h", "webhook-endpoints|rotate-secret|1"] {
         let ran = run(&server, words);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\nsecret\twhsec_new\n"));
-        assert!(ran.stderr.contains("shown once") && !ran.stderr.contains("whsec_"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("shown only once") && !ran.stderr.contains("whsec_"), "{}", ran.stderr);
     }
 }
 
@@ -123,7 +123,7 @@ fn a_new_secret_is_on_stdout_alone_and_the_note_on_stderr() {
 fn a_replayed_answer_without_a_secret_says_so() {
     let server = FakeServer::new(vec![Reply::HangUp, ok(r#"{"id":"1"}"#)]);
     let ran = run(&server, "webhook-endpoints|rotate-secret|1");
-    assert!(ran.stderr.contains("shown no more"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not shown again"), "{}", ran.stderr);
     let keys: Vec<_> = server.asked().iter().map(|asked| asked.header("idempotency-key").map(str::to_owned)).collect();
     assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
 }
@@ -165,8 +165,8 @@ fn a_test_that_arrives_exits_with_0() {
 #[test]
 fn a_test_that_does_not_arrive_exits_with_1_and_says_why() {
     for (ending, problem) in [
-        (r#""status":500,"error":null"#, "the endpoint answered 500"),
-        (r#""status":null,"error":"cannot_connect""#, "the endpoint gave no answer: cannot connect"),
+        (r#""status":500,"error":null"#, "the endpoint responded with 500"),
+        (r#""status":null,"error":"cannot_connect""#, "the endpoint did not respond: cannot connect"),
     ] {
         let answer = format!(r#"{{"object":"webhook_test","delivered":false,{ending}}}"#);
         for form in ["--quiet", "--json"] {
@@ -210,7 +210,7 @@ fn resend_prints_the_new_deliveries_or_that_nobody_wants_them() {
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 2), "{}", ran.stdout);
     let ran = run(&FakeServer::new(vec![ok(&list_of(&[]))]), "events|resend|e");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
-    assert!(ran.stderr.starts_with("nothing to do: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("nothing was sent: "), "{}", ran.stderr);
 }
 
 #[test]

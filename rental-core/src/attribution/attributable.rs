@@ -4,6 +4,7 @@ use super::Occasion;
 use crate::{
     event::EventType,
     resources::{Resource, toll::Toll, violation::Violation},
+    spec::Attribution,
     value::{Date, Timestamp},
 };
 use uuid::Uuid;
@@ -43,7 +44,7 @@ impl Attributable for Toll {
 
     fn attach(&mut self, customer: Uuid, rental: Uuid) {
         (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
+        self.attribution = Some(Attribution::Automatic);
     }
 }
 
@@ -65,6 +66,6 @@ impl Attributable for Violation {
 
     fn attach(&mut self, customer: Uuid, rental: Uuid) {
         (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
+        self.attribution = Some(Attribution::Automatic);
     }
 }

@@ -26,10 +26,11 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
         delivery_location: None,
         final_price: Some(Money::default()),
         currency: Currency::parse("USD").unwrap(),
-        status: status.into(),
+        status: serde_json::from_value(status.into()).unwrap(),
         damage_at_return: false,
         activated_at: activated.map(at),
         completed_at: completed.map(at),
+        time_zone: Zone::NEW_YORK,
         created_at: Timestamp::default(),
         updated_at: Timestamp::default(),
     }
@@ -37,11 +38,11 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
 
 /// The rental that clearly had it, or `unclear`/`nobody`.
 fn judged(rentals: &[Rental], when: &str, occasion: Occasion) -> String {
-    let moment = match Date::parse(when) {
-        Some(day) => Moment::new(None, Some(day), Zone::NEW_YORK),
-        None => Moment::new(Some(at(when)), None, Zone::NEW_YORK),
+    let when = match Date::parse(when) {
+        Some(day) => When { at: None, on: Some(day) },
+        None => When { at: Some(at(when)), on: None },
     };
-    match decide(rentals, moment.unwrap(), occasion, Zone::NEW_YORK) {
+    match decide(rentals, when, occasion) {
         Verdict::Clear(candidate) => candidate.rental.as_u128().to_string(),
         Verdict::Unclear(..) => "unclear".into(),
         Verdict::Nobody(..) => "nobody".into(),
@@ -62,6 +63,18 @@ fn days_begin_and_end_where_the_organization_is() {
     check(&june, "2026-06-06T04:00:00Z", "nobody");
     check(&june, "2026-06-05", "1");
     check(&june, "2026-06-06", "nobody");
+}
+
+/// An organization that moves does not move the days of its earlier rentals.
+#[test]
+fn the_days_of_a_rental_are_those_of_its_own_zone() {
+    let mut june = [rental(1, "COMPLETED", ("2026-06-01", "2026-06-05"), None, None)];
+    june[0].time_zone = Zone::parse("America/Los_Angeles").unwrap();
+    check(&june, "2026-06-01T06:59:59Z", "nobody");
+    check(&june, "2026-06-01T07:00:00Z", "1");
+    check(&june, "2026-06-06T06:59:59Z", "1");
+    check(&june, "2026-06-06T07:00:00Z", "nobody");
+    check(&june, "2026-06-05", "1");
 }
 
 #[test]

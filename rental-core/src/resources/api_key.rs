@@ -4,8 +4,8 @@ use crate::{
     error::{Error, FieldCode},
     event::EventType,
     resources::{Create, Facts, Resource},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::Timestamp,
+    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
+    value::{Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("name", Kind::Text(255), "What it is for.", "\"Website\"").optional().fixed(),
         field(
             "scope",
-            Kind::Word(&["read", "read_write"]),
+            Kind::Word(Scope::WORDS),
             "`read` allows GET; `read_write` allows GET, POST and PATCH.",
             "\"read_write\"",
         )
@@ -45,17 +45,20 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    ranges: &[],
+    indexes: &[index(1, &["organization_id"])],
+    look_ups: &[],
     usual_changes: &[],
 };
 
-/// What a key may do (spec, Authentication 2).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// GET.
-    Read,
-    /// GET, POST and PATCH.
-    ReadWrite,
+words! {
+    /// What a key may do (spec, Authentication 2).
+    pub enum Scope {
+        /// GET.
+        Read = "read",
+        /// GET, POST and PATCH.
+        ReadWrite = "read_write",
+    }
 }
 
 /// An API key's record.
@@ -77,6 +80,17 @@ pub struct ApiKey {
 
 impl Resource for ApiKey {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "organization_id" => Some(IndexValue::Id(self.organization_id)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

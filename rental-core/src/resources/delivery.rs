@@ -2,12 +2,30 @@
 
 use crate::{
     resources::Resource,
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::Timestamp,
+    spec::{
+        CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object,
+    },
+    value::{Timestamp, words},
     webhook::attempt::{Ending, Next, Verdict},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+words! {
+    /// Whether a delivery has arrived.
+    pub enum DeliveryStatus {
+        /// Further attempts follow.
+        Pending = "pending",
+        /// An attempt succeeded.
+        Delivered = "delivered",
+        /// Given up.
+        Failed = "failed",
+    }
+}
+
+/// The deliveries of an event to an endpoint.
+const OF_ENDPOINT_AND_EVENT: IndexSpec = index(3, &["endpoint_id", "event_id"]);
 
 /// What a delivery is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -26,7 +44,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ),
         field("event_id", Kind::Reference("event"), "What is delivered.", "\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
         field("event_type", Kind::Text(255), "Its type.", "\"rental.created\""),
-        field("status", Kind::Word(&["pending", "delivered", "failed"]), "Whether it has arrived.", "\"delivered\""),
+        field("status", Kind::Word(DeliveryStatus::WORDS), "Whether it has arrived.", "\"delivered\""),
         field("attempts", Kind::Integer(0, u32::MAX as i64), "Attempts so far.", "1"),
         field("next_attempt_at", Kind::Time, "When it is tried next, while it is pending.", "null").or_null(),
         field("last_response_status", Kind::Integer(100, 999), "Status of the last answer, if there was one.", "200")
@@ -42,6 +60,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id")],
+    ranges: &[],
+    indexes: &[index(1, &["endpoint_id"]), index(2, &["event_id"]), OF_ENDPOINT_AND_EVENT],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -74,7 +95,7 @@ pub struct Delivery {
     pub endpoint_id: Uuid,
     pub event_id: Uuid,
     pub event_type: String,
-    pub status: String,
+    pub status: DeliveryStatus,
     pub attempts: u32,
     pub next_attempt_at: Option<Timestamp>,
     pub last_response_status: Option<u16>,
@@ -82,6 +103,12 @@ pub struct Delivery {
     pub log: Vec<Attempt>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Where the deliveries of an event to an endpoint are found.
+#[must_use]
+pub fn of_endpoint_and_event(endpoint: Uuid, event: Uuid) -> IndexPrefix {
+    IndexPrefix::new(OF_ENDPOINT_AND_EVENT.number).with(endpoint.as_bytes()).with(event.as_bytes())
 }
 
 impl Delivery {
@@ -94,7 +121,7 @@ impl Delivery {
             endpoint_id,
             event_id,
             event_type: event_type.into(),
-            status: "pending".into(),
+            status: DeliveryStatus::Pending,
             attempts: 0,
             next_attempt_at: Some(now),
             last_response_status: None,
@@ -107,7 +134,7 @@ impl Delivery {
 
     /// Ends it without another attempt.
     pub fn give_up(&mut self, reason: &str, now: Timestamp) {
-        self.status = "failed".into();
+        self.status = DeliveryStatus::Failed;
         (self.next_attempt_at, self.last_error) = (None, Some(reason.into()));
         self.touch(now);
     }
@@ -120,11 +147,11 @@ impl Delivery {
             Ending::Failed(failure) => (None, Some(failure.as_str().to_owned())),
         };
         let (status, next) = match verdict.next {
-            Next::Delivered => ("delivered", None),
-            Next::RetryAt(time) => ("pending", Some(time)),
-            Next::GivenUp => ("failed", None),
+            Next::Delivered => (DeliveryStatus::Delivered, None),
+            Next::RetryAt(time) => (DeliveryStatus::Pending, Some(time)),
+            Next::GivenUp => (DeliveryStatus::Failed, None),
         };
-        self.status = status.into();
+        self.status = status;
         self.next_attempt_at = next;
         if self.log.len() >= LOG {
             self.log.remove(0);
@@ -136,6 +163,18 @@ impl Delivery {
 
 impl Resource for Delivery {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "endpoint_id" => Some(IndexValue::Id(self.endpoint_id)),
+            "event_id" => Some(IndexValue::Id(self.event_id)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

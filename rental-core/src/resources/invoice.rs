@@ -4,15 +4,38 @@ use crate::{
     effects::Effects,
     error::{Error, FieldCode, FieldError, FieldErrors},
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::{Currency, Money, Timestamp},
+    resources::{
+        Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
+    },
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
+    },
+    value::{Currency, Money, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The states of an invoice: `open` becomes `paid` or `void`, and nothing else.
-pub const STATUSES: &[&str] = &["open", "paid", "void"];
+words! {
+    /// The states of an invoice: `open` becomes `paid` or `void`, and nothing else.
+    pub enum InvoiceStatus {
+        /// To be paid.
+        Open = "open",
+        /// Paid.
+        Paid = "paid",
+        /// Cancelled; it bills nothing any more.
+        Void = "void",
+    }
+}
+
+/// How an open invoice ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Settlement {
+    /// The customer paid it.
+    Paid,
+    /// It is cancelled.
+    Void,
+}
 
 /// An example of lines.
 const INVOICE_LINES: &str =
@@ -52,13 +75,21 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("lines", Kind::Lines, "What is billed.", INVOICE_LINES).required().fixed(),
         field("total", Kind::Money, "Invoice total: the sum of the lines.", "25"),
         CURRENCY,
-        field("status", Kind::Word(STATUSES), "Whether it is open, paid or void.", "\"open\""),
+        field("status", Kind::Word(InvoiceStatus::WORDS), "Whether it is open, paid or void.", "\"open\""),
         field("paid_at", Kind::Time, "When it was paid.", "null").or_null(),
         field("voided_at", Kind::Time, "When it was voided.", "null").or_null(),
         CREATED_AT,
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["status"]),
+        index(2, &["customer_id"]),
+        index(3, &["status", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -85,7 +116,7 @@ pub struct Invoice {
     pub lines: Vec<Line>,
     pub total: Option<Money>,
     pub currency: Currency,
-    pub status: Option<String>,
+    pub status: Option<InvoiceStatus>,
     pub paid_at: Option<Timestamp>,
     pub voided_at: Option<Timestamp>,
     pub created_at: Timestamp,
@@ -96,14 +127,27 @@ impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => self.status.map(|status| IndexValue::Text(status.as_str())),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     /// A toll or violation is billed once; a void invoice lets go of what it billed.
     fn effects(&self) -> Effects {
-        let bills = match self.status.as_deref() {
-            Some("void") => Vec::new(),
+        let bills = match self.status {
+            Some(InvoiceStatus::Void) => Vec::new(),
             _ => self.lines.iter().filter_map(|line| line.toll_id.or(line.violation_id)).collect(),
         };
         Effects { bills, ..Effects::default() }
@@ -124,7 +168,7 @@ impl Create for Invoice {
         errors.or(())?;
         self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
         self.invoice_number = Some(numbered(facts.number));
-        self.status = Some("open".into());
+        self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])
     }
 }
@@ -151,15 +195,17 @@ impl Portable for Invoice {
         if self.total.is_none() || self.total != self.sum() {
             return Err(Error::field("total", FieldCode::Invalid, "must be the sum of the lines"));
         }
-        match (self.status.as_deref(), self.paid_at, self.voided_at) {
-            (Some("open"), None, None) | (Some("paid"), Some(_), None) | (Some("void"), None, Some(_)) => {}
+        match (self.status, self.paid_at, self.voided_at) {
+            (Some(InvoiceStatus::Open), None, None)
+            | (Some(InvoiceStatus::Paid), Some(_), None)
+            | (Some(InvoiceStatus::Void), None, Some(_)) => {}
             _ => {
                 let rule = "must go with `paid_at` and `voided_at`: an open invoice has neither, another one its own";
                 return Err(Error::field("status", FieldCode::Invalid, rule));
             }
         }
         let mut errors = FieldErrors::from(self.billed_twice());
-        if self.status.as_deref() != Some("void") {
+        if self.status != Some(InvoiceStatus::Void) {
             for (at, line) in self.lines.iter().enumerate() {
                 errors.extend(line.unlike(at, self.customer_id, facts)?);
             }
@@ -249,18 +295,21 @@ impl Invoice {
         sources.iter().enumerate().filter(|(_, source)| twice(source)).map(wrong).collect()
     }
 
-    /// Settles an open invoice: `paid` or, with `void`, voided.
+    /// Ends an open invoice.
     ///
     /// # Errors
     /// [`Error::Conflict`] when it is not open.
-    pub fn settle(&mut self, void: bool, now: Timestamp) -> Result<EventType, Error> {
-        let status = self.status.as_deref().unwrap_or_default();
-        if status != "open" {
+    pub fn settle(&mut self, how: Settlement, now: Timestamp) -> Result<EventType, Error> {
+        let status = self.status.unwrap_or(InvoiceStatus::Open);
+        if status != InvoiceStatus::Open {
             return Err(Error::Conflict(format!("This invoice is {status}; only an open one can be paid or voided.")));
         }
-        let (word, event) = if void { ("void", EventType::InvoiceVoided) } else { ("paid", EventType::InvoicePaid) };
-        self.status = Some(word.into());
-        *(if void { &mut self.voided_at } else { &mut self.paid_at }) = Some(now);
+        let (status, time, event) = match how {
+            Settlement::Paid => (InvoiceStatus::Paid, &mut self.paid_at, EventType::InvoicePaid),
+            Settlement::Void => (InvoiceStatus::Void, &mut self.voided_at, EventType::InvoiceVoided),
+        };
+        *time = Some(now);
+        self.status = Some(status);
         self.touch(now);
         Ok(event)
     }

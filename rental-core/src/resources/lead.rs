@@ -5,11 +5,19 @@ use crate::{
     event::EventType,
     resources::{Create, Facts, Portable, Resource},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::Timestamp,
+    value::{Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
+
+words! {
+    /// Where a lead stands.
+    pub enum LeadStatus {
+        /// Nobody has dealt with it.
+        New = "NEW",
+    }
+}
 
 /// What a lead is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -37,11 +45,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .optional()
         .fixed(),
-        field("status", Kind::Word(&["NEW"]), "Where the lead stands.", "\"NEW\""),
+        field("status", Kind::Word(LeadStatus::WORDS), "Where the lead stands.", "\"NEW\""),
         CREATED_AT,
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: &[],
+    indexes: &[],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -54,13 +65,17 @@ pub struct Lead {
     pub source_channel: String,
     pub customer_id: Option<Uuid>,
     pub raw_data: Option<Box<RawValue>>,
-    pub status: Option<String>,
+    pub status: Option<LeadStatus>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
 impl Resource for Lead {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
@@ -71,7 +86,7 @@ impl Portable for Lead {}
 
 impl Create for Lead {
     fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.status = Some("NEW".into());
+        self.status = Some(LeadStatus::New);
         Ok(vec![EventType::LeadReceived])
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     event::EventType,
     resources::{Create, Facts, Resource, Update},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Timestamp, Zone},
+    value::{Currency, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,13 +24,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         id("\"0190d0f2-7c3a-7cc0-8000-000000000000\""),
         object("\"organization\""),
         field("name", Kind::Name(255), "Display name.", "\"Sunrise Rentals\"").required(),
-        field("plan", Kind::Word(&["free", "pro"]), "API access requires `pro`.", "\"pro\"").starts_as("\"pro\""),
+        field("plan", Kind::Word(Plan::WORDS), "API access requires `pro`.", "\"pro\"").starts_as("\"pro\""),
         field("default_currency", Kind::Currency, "ISO 4217 currency of new amounts.", "\"USD\"")
             .starts_as("\"USD\"")
             .fixed(),
         field(
             "booking_policy",
-            Kind::Word(&["exclusive", "open"]),
+            Kind::Word(BookingPolicy::WORDS),
             "`exclusive` refuses two rentals of one vehicle on one night; `open` records them.",
             "\"exclusive\"",
         )
@@ -46,27 +46,30 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: &[],
+    indexes: &[],
+    look_ups: &[],
     usual_changes: &["booking_policy"],
 };
 
-/// What an organization pays for (spec, Authentication 3).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Plan {
-    /// No API access.
-    Free,
-    /// API access.
-    Pro,
+words! {
+    /// What an organization pays for (spec, Authentication 3).
+    pub enum Plan {
+        /// No API access.
+        Free = "free",
+        /// API access.
+        Pro = "pro",
+    }
 }
 
-/// Whether two rentals may hold one vehicle on one night.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BookingPolicy {
-    /// The second one is refused.
-    Exclusive,
-    /// Both are recorded: for organizations that mirror bookings made elsewhere.
-    Open,
+words! {
+    /// Whether two rentals may hold one vehicle on one night.
+    pub enum BookingPolicy {
+        /// The second one is refused.
+        Exclusive = "exclusive",
+        /// Both are recorded: for organizations that mirror bookings made elsewhere.
+        Open = "open",
+    }
 }
 
 /// An organization.
@@ -108,6 +111,10 @@ impl Organization {
 
 impl Resource for Organization {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -2,19 +2,48 @@
 
 use crate::{
     body::Fields,
-    effects::{Effects, LookUp},
+    effects::Effects,
     error::{Error, FieldCode, FieldError},
     event::EventType,
     holds::Hold,
-    resources::{Create, Facts, Portable, Resource, Update, too_large, vehicle::Vehicle},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::{Currency, Date, Money, Timestamp},
+    resources::{Create, Facts, Portable, Resource, Update, later, too_large, vehicle::Vehicle},
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, look_up, object, ordered_index,
+    },
+    value::{Currency, Date, Money, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The five states of a rental (spec, Rental status).
-pub const STATUSES: &[&str] = &["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"];
+words! {
+    /// The states of a rental (spec, Rental status).
+    pub enum RentalStatus {
+        /// Requested; holds nothing.
+        New = "NEW",
+        /// Confirmed; holds the vehicle.
+        Approved = "APPROVED",
+        /// Handed over.
+        Active = "ACTIVE",
+        /// Given back.
+        Completed = "COMPLETED",
+        /// Did not take place.
+        Cancelled = "CANCELLED",
+    }
+}
+
+words! {
+    /// How the customer gets the vehicle.
+    pub enum PickupType {
+        /// At the fleet's place.
+        Pickup = "pickup",
+        /// At the address in `delivery_location`.
+        Delivery = "delivery",
+    }
+}
+
+/// The stays of a vehicle that may cover a day: by length class and first day, like holds.
+const STAY: LookUpSpec = look_up(128, "stay");
 
 /// What a rental is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -44,7 +73,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("end_date", Kind::Date, "Return date, on or after the pickup date.", "\"2026-06-05\"").optional(),
         field("rental_days", Kind::Integer(0, 3_652_058), "Number of nights; null while a date is missing.", "4")
             .or_null(),
-        field("pickup_type", Kind::Word(&["pickup", "delivery"]), "How the customer gets the vehicle.", "\"pickup\"")
+        field("pickup_type", Kind::Word(PickupType::WORDS), "How the customer gets the vehicle.", "\"pickup\"")
             .optional(),
         field(
             "delivery_location",
@@ -63,7 +92,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CURRENCY,
         field(
             "status",
-            Kind::Word(STATUSES),
+            Kind::Word(RentalStatus::WORDS),
             "Where the rental stands. APPROVED and ACTIVE hold the vehicle.",
             "\"NEW\"",
         )
@@ -85,10 +114,28 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "null",
         )
         .optional(),
+        field(
+            "time_zone",
+            Kind::TimeZone,
+            "Where its days begin and end: the organization's time zone when the rental was created.",
+            "\"America/New_York\"",
+        ),
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    filters: &[filter("status", "status"), filter("customer", "customer_id"), filter("vehicle", "vehicle_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["status"]),
+        index(2, &["customer_id"]),
+        index(3, &["status", "customer_id"]),
+        index(4, &["vehicle_id"]),
+        index(5, &["status", "vehicle_id"]),
+        index(6, &["customer_id", "vehicle_id"]),
+        index(7, &["status", "customer_id", "vehicle_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[STAY],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -104,14 +151,15 @@ pub struct Rental {
     pub start_date: Option<Date>,
     pub end_date: Option<Date>,
     pub rental_days: Option<u32>,
-    pub pickup_type: Option<String>,
+    pub pickup_type: Option<PickupType>,
     pub delivery_location: Option<String>,
     pub final_price: Option<Money>,
     pub currency: Currency,
-    pub status: String,
+    pub status: RentalStatus,
     pub damage_at_return: bool,
     pub activated_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
+    pub time_zone: Zone,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -131,11 +179,11 @@ impl Rental {
         if self.status == before.status {
             return;
         }
-        let (activated, completed) = match self.status.as_str() {
-            "ACTIVE" => (before.activated_at.or(Some(now)), None),
-            "COMPLETED" => (before.activated_at, Some(now)),
-            "CANCELLED" => (before.activated_at, before.completed_at),
-            _ => (None, None),
+        let (activated, completed) = match self.status {
+            RentalStatus::Active => (before.activated_at.or(Some(now)), None),
+            RentalStatus::Completed => (before.activated_at, Some(now)),
+            RentalStatus::Cancelled => (before.activated_at, before.completed_at),
+            RentalStatus::New | RentalStatus::Approved => (None, None),
         };
         if !sent.has("activated_at") {
             self.activated_at = activated;
@@ -158,28 +206,26 @@ impl Rental {
     /// Nothing for requests, cancelled rentals and such without dates.
     fn stay(&self) -> Option<(u32, Option<u32>)> {
         let (start, end) = (self.start_date?.day_number(), self.end_date.map(Date::day_number));
-        match self.status.as_str() {
-            "APPROVED" => Some((start, Some(end?))),
-            "ACTIVE" => Some((start, None)),
+        match self.status {
+            RentalStatus::Approved => Some((start, Some(end?))),
+            RentalStatus::Active => Some((start, None)),
             // A day more than in UTC: it may be a day later elsewhere.
-            "COMPLETED" => {
+            RentalStatus::Completed => {
                 let back = self.completed_at.map(|time| time.day_number() + 1);
                 Some((start, Some(end.max(back)?.max(start))))
             }
-            _ => None,
+            RentalStatus::New | RentalStatus::Cancelled => None,
         }
     }
 }
 
-/// Where the stays of a vehicle lie that may cover a day: by length class and first day, like holds.
-const STAY: u8 = 0;
 /// The class of stays that have no end yet.
 pub const OPEN: u8 = 31;
 
 /// The place of a stay of `vehicle` that begins on day `start`: class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
-pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> LookUp {
-    LookUp::new(STAY, vec![vehicle.as_bytes().to_vec(), vec![class], start.to_be_bytes().to_vec()])
+pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> IndexPrefix {
+    STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
 fn dates_out_of_order() -> Error {
@@ -194,19 +240,33 @@ fn dates_out_of_order() -> Error {
 impl Resource for Rental {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => Some(IndexValue::Text(self.status.as_str())),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id)),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {
-        let holding = matches!(self.status.as_str(), "APPROVED" | "ACTIVE");
+        let holding = matches!(self.status, RentalStatus::Approved | RentalStatus::Active);
         let dates = self.start_date.zip(self.end_date).filter(|_| holding);
         let hold = dates.map(|(start, end)| Hold::new(self.vehicle_id, self.id, start, end));
         let stay = self.stay().map(|(start, last)| {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        Effects { hold, look_ups: stay.into_iter().collect(), ..Effects::default() }
+        Effects { hold, entries: stay.into_iter().collect(), ..Effects::default() }
     }
 }
 
@@ -249,9 +309,9 @@ impl Update for Rental {
     /// `rental.updated` if it changed; COMPLETED and CANCELLED are announced each time a PATCH says so (spec, Rentals).
     fn events(&self, _: &Self, changed: bool, sent: &Fields) -> Vec<EventType> {
         let updated = changed.then_some(EventType::RentalUpdated);
-        let ended = match sent.get("status") {
-            Some("\"COMPLETED\"") => Some(EventType::RentalCompleted),
-            Some("\"CANCELLED\"") => Some(EventType::RentalCancelled),
+        let ended = match self.status {
+            RentalStatus::Completed if sent.has("status") => Some(EventType::RentalCompleted),
+            RentalStatus::Cancelled if sent.has("status") => Some(EventType::RentalCancelled),
             _ => None,
         };
         updated.into_iter().chain(ended).collect()

@@ -2,16 +2,24 @@
 
 use crate::{
     body::Fields,
-    effects::{Charge, Effects, LookUp},
+    effects::{Charge, Effects},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, attached, check_attribution, chosen, unattached},
-    spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
+    },
+    spec::{
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec,
+        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+    },
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
+
+/// Tolls by a hash of passage and amount.
+const PASSAGE: LookUpSpec = look_up(129, "passage");
 
 /// What a toll is. Over the API only `customer_id` changes (spec, Tolls); the rest comes with the import.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -57,6 +65,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["vehicle_id"]),
+        index(2, &["customer_id"]),
+        index(3, &["vehicle_id", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[UNATTACHED, PASSAGE],
     usual_changes: &["customer_id"],
 };
 
@@ -78,7 +94,7 @@ pub struct Toll {
     pub plate: Option<String>,
     pub plate_state: Option<String>,
     pub transponder_number: Option<String>,
-    pub attribution: Option<String>,
+    pub attribution: Option<Attribution>,
     pub rental_id: Option<Uuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -87,16 +103,26 @@ pub struct Toll {
 impl Resource for Toll {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
+            "customer_id" => self.customer_id.map(IndexValue::Id),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {
         Effects {
-            look_ups: unattached(self.customer_id, self.attribution.as_deref())
-                .into_iter()
-                .chain(self.passage())
-                .collect(),
+            entries: unattached(self.customer_id, self.attribution).into_iter().chain(self.passage()).collect(),
             identity: self.identity(),
             charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
             ..Effects::default()
@@ -112,9 +138,9 @@ impl Toll {
     }
 
     /// Where tolls of the same passage and amount are found, for credits that have numbers of their own.
-    pub(crate) fn passage(&self) -> Option<LookUp> {
+    pub(crate) fn passage(&self) -> Option<IndexPrefix> {
         let hash: [u8; 32] = Sha256::digest(self.content()?).into();
-        Some(LookUp::new(1, vec![hash[..16].to_vec()]))
+        Some(PASSAGE.of(&[&hash[..16]]))
     }
 
     /// Who passed where and when, for how much.
@@ -133,7 +159,7 @@ impl Toll {
 
 impl Portable for Toll {
     fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
-        check_attribution(self.customer_id, self.attribution.as_deref(), self.rental_id)
+        check_attribution(self.customer_id, self.attribution, self.rental_id)
     }
 }
 
@@ -149,7 +175,7 @@ impl Create for Toll {
 
 impl Update for Toll {
     fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
-        self.attribution = chosen(self.attribution.take(), before.customer_id, self.customer_id);
+        self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
         self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
         Ok(())
     }

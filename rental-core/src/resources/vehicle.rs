@@ -2,18 +2,37 @@
 
 use crate::{
     body::Fields,
-    effects::{Effects, LookUp},
+    effects::Effects,
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial},
+    resources::{Create, Facts, Portable, Resource, Update, later},
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        id, look_up, object, ordered_index,
+    },
+    value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The four states of a vehicle (spec, Vehicle status).
-pub const STATUSES: &[&str] = &["available", "rented", "maintenance", "unavailable"];
+words! {
+    /// The states of a vehicle (spec, Vehicle status).
+    pub enum VehicleStatus {
+        /// Can be rented out.
+        Available = "available",
+        /// With a customer.
+        Rented = "rented",
+        /// In the workshop.
+        Maintenance = "maintenance",
+        /// Out of service for another reason.
+        Unavailable = "unavailable",
+    }
+}
+
+/// Vehicles by the serial of their transponder.
+const TAG: LookUpSpec = look_up(128, "transponder");
+/// Vehicles by the number of their plate, of any state.
+const PLATE: LookUpSpec = look_up(129, "plate");
 
 /// What a vehicle is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -42,13 +61,16 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("daily_rate", Kind::Money, "Daily rental rate, in `currency`.", "89.5").optional(),
         field("deposit_amount", Kind::Money, "Security deposit, in `currency`.", "250").optional(),
         CURRENCY,
-        field("status", Kind::Word(STATUSES), "Whether it can be rented out.", "\"available\"")
+        field("status", Kind::Word(VehicleStatus::WORDS), "Whether it can be rented out.", "\"available\"")
             .starts_as("\"available\""),
         field("organization_id", Kind::Id, "Owning organization.", "\"0190d0f2-7c3a-7cc0-8000-000000000000\""),
         CREATED_AT,
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: BY_UPDATE,
+    indexes: &[ordered_index(16, "updated_at")],
+    look_ups: &[TAG, PLATE],
     usual_changes: &["daily_rate", "status"],
 };
 
@@ -70,7 +92,7 @@ pub struct Vehicle {
     pub daily_rate: Option<Money>,
     pub deposit_amount: Option<Money>,
     pub currency: Currency,
-    pub status: String,
+    pub status: VehicleStatus,
     pub organization_id: Uuid,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -78,29 +100,40 @@ pub struct Vehicle {
 
 /// Where vehicles lie whose tag may be the one with these digits: their serial is the same.
 #[must_use]
-pub fn tag_look_up(digits: &str) -> LookUp {
-    LookUp::new(0, vec![tag_serial(digits).as_bytes().to_vec()])
+pub fn tag_look_up(digits: &str) -> IndexPrefix {
+    TAG.of(&[tag_serial(digits).as_bytes()])
 }
 
 /// Where vehicles lie with a plate of this number, of any state.
 #[must_use]
-pub fn plate_look_up(plate: &Plate) -> LookUp {
-    LookUp::new(1, vec![plate.number.as_bytes().to_vec()])
+pub fn plate_look_up(plate: &Plate) -> IndexPrefix {
+    PLATE.of(&[plate.number.as_bytes()])
 }
 
 impl Resource for Vehicle {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
 
     /// Found by its transponder and by its plate, whatever their spelling.
     fn effects(&self) -> Effects {
         let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| plate_look_up(&plate));
-        Effects { look_ups: tag.into_iter().chain(plate).collect(), ..Effects::default() }
+        Effects { entries: tag.into_iter().chain(plate).collect(), ..Effects::default() }
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 }
 

@@ -5,11 +5,27 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
-    value::Timestamp,
+    spec::{
+        CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object,
+    },
+    value::{Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+words! {
+    /// Whether an endpoint gets events.
+    pub enum EndpointStatus {
+        /// Events are sent to it.
+        Enabled = "enabled",
+        /// Its deliveries wait.
+        Disabled = "disabled",
+    }
+}
+
+/// The endpoints of an organization.
+const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// What an endpoint is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -33,7 +49,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .optional(),
         field(
             "status",
-            Kind::Word(&["enabled", "disabled"]),
+            Kind::Word(EndpointStatus::WORDS),
             "A disabled endpoint gets nothing; its deliveries wait.",
             "\"enabled\"",
         ),
@@ -45,10 +61,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "Failed attempts since the last success; 20 disable it.",
             "0",
         ),
+        field("api_version", Kind::Text(255), "The version of the API when it was created.", "\"2026-05-05\""),
         CREATED_AT,
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    ranges: &[],
+    indexes: &[OF_ORGANIZATION],
+    look_ups: &[],
     usual_changes: &["events"],
 };
 
@@ -61,19 +81,26 @@ pub struct WebhookEndpoint {
     pub organization_id: Uuid,
     pub url: String,
     pub events: Option<Vec<String>>,
-    pub status: Option<String>,
+    pub status: Option<EndpointStatus>,
     pub disabled_reason: Option<String>,
     pub disabled_at: Option<Timestamp>,
     pub failures_in_a_row: Option<u32>,
+    pub api_version: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Where the endpoints of an organization are found, under [`SYSTEM`](super::organization::SYSTEM).
+#[must_use]
+pub fn of_organization(organization: Uuid) -> IndexPrefix {
+    IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
 }
 
 impl WebhookEndpoint {
     /// Whether it gets anything.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.status.as_deref() == Some("enabled")
+        self.status == Some(EndpointStatus::Enabled)
     }
 
     /// Whether it wants events of this type.
@@ -91,7 +118,7 @@ impl WebhookEndpoint {
     /// Lets it get events again, with a clean record.
     pub fn enable(&mut self, now: Timestamp) {
         if !self.is_enabled() || self.failures() > 0 {
-            self.status = Some("enabled".into());
+            self.status = Some(EndpointStatus::Enabled);
             (self.disabled_reason, self.disabled_at, self.failures_in_a_row) = (None, None, Some(0));
             self.touch(now);
         }
@@ -100,7 +127,7 @@ impl WebhookEndpoint {
     /// Stops it; the first reason stays.
     pub fn disable(&mut self, reason: &str, now: Timestamp) {
         if self.is_enabled() {
-            self.status = Some("disabled".into());
+            self.status = Some(EndpointStatus::Disabled);
             (self.disabled_reason, self.disabled_at) = (Some(reason.into()), Some(now));
             self.touch(now);
         }
@@ -110,6 +137,17 @@ impl WebhookEndpoint {
 impl Resource for WebhookEndpoint {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "organization_id" => Some(IndexValue::Id(self.organization_id)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
     }
@@ -117,7 +155,7 @@ impl Resource for WebhookEndpoint {
 
 impl Create for WebhookEndpoint {
     fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.status = Some("enabled".into());
+        self.status = Some(EndpointStatus::Enabled);
         self.failures_in_a_row = Some(0);
         Ok(Vec::new())
     }

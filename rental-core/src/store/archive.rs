@@ -159,7 +159,8 @@ impl<W: Write> Writer<W> {
     /// `out` takes no more, or the row is out of order or larger than any row may be.
     pub fn push(&mut self, record: &Record) -> io::Result<bool> {
         let Record { key, revision, value } = record;
-        let bad = |what| Err(io::Error::new(ErrorKind::InvalidInput, format!("{}: {what}", key.in_words())));
+        let bad =
+            |what| Err(io::Error::new(ErrorKind::InvalidInput, format!("row {}: {what}", hex::encode(key.as_bytes()))));
         if self.last.as_ref().is_some_and(|last| last >= key) {
             return bad("the row is out of order");
         }

@@ -6,21 +6,20 @@
 pub mod archive;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod key;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redb")]
 pub mod redb;
-mod words;
+mod span;
+pub(crate) mod versioned;
 
-pub use key::{Follow, Key, Order, Span};
+pub use crate::rows::key;
+pub use span::{Follow, Key, Order, Span, after};
+pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
 use bytes::Bytes;
 use std::{future::Future, pin::Pin};
-
-/// Version of what lies in a store: keys, values, indexes. Engines refuse a store with another one.
-pub const SCHEMA_VERSION: u64 = 2;
 
 /// How many times a record was written: 1 when it is new. An ETag is this number.
 pub type Revision = u64;
@@ -170,7 +169,7 @@ impl DamagedRow {
 
 impl std::fmt::Display for DamagedRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.key.in_words(), self.reason)
+        write!(f, "row {}: {}", hex::encode(self.key.as_bytes()), self.reason)
     }
 }
 

@@ -4,16 +4,20 @@
 
 mod date;
 mod decimal;
+mod id;
 mod money;
 mod plate;
 mod text;
 mod timestamp;
+mod words;
 mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
+pub use id::id;
 pub use money::{Currency, Money};
 pub use plate::{Plate, same_tag, tag_digits, tag_serial};
 pub use text::{email, language, phone, text};
 pub use timestamp::Timestamp;
+pub(crate) use words::words;
 pub use zone::{Instants, LocalTime, Zone};

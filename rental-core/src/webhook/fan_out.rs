@@ -2,13 +2,9 @@
 
 use crate::{
     edge::Edge,
+    effects,
     error::Error,
-    page,
-    resources::{
-        Resource,
-        delivery::{self, Delivery},
-        webhook_endpoint::WebhookEndpoint,
-    },
+    resources::{Resource, delivery::Delivery, webhook_endpoint::WebhookEndpoint},
     store::{Batch, Check, Prior, Record, Write, key},
 };
 use bytes::Bytes;
@@ -89,10 +85,7 @@ pub fn add(
     let made = Delivery::new(edge.new_id(), endpoint, event, edge.now());
     let value = serde_json::to_vec(&made).map_err(|error| Error::Internal(error.to_string()))?;
     batch.insert(key::record(organization, Delivery::SPEC, made.id), value.into());
-    let value_of = |field: &str| Some(if field == "endpoint_id" { endpoint } else { event.0 }.to_string());
-    page::index_entries(organization, &delivery::SPEC, made.id, value_of)
-        .into_iter()
-        .for_each(|entry| batch.mark(entry, Prior::New));
+    effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
     Ok(made)
 }

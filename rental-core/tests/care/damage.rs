@@ -6,6 +6,7 @@ use rental_core::{
     idempotency::{self, Ticket},
     integrity::{self, Report},
     resources::{rental, vehicle},
+    rows::{Row, damage_in_words, in_words},
     store::{
         Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, key,
         redb::{Closed, Found, Redb},
@@ -37,6 +38,14 @@ fn of_tag(rows: &[Record], tag: u8) -> impl Iterator<Item = &Record> {
     rows.iter().filter(move |row| row.key.as_bytes()[0] == tag)
 }
 
+/// The organization of the first rental.
+fn organization_of(rows: &[Record]) -> uuid::Uuid {
+    match Row::decode(&record_of(rows, rental::SPEC.tag).key) {
+        Some(Row::Record { organization, .. }) => organization,
+        other => panic!("no record: {other:?}"),
+    }
+}
+
 /// The rental whose index entry this is.
 fn record_at(entry: &Key) -> Key {
     let organization = uuid::Uuid::from_slice(&entry.as_bytes()[1..17]).unwrap();
@@ -57,7 +66,7 @@ fn a_rotten_row_is_told_to_who_reads_it_and_to_nobody_else() {
     tamper(&path, &rotten.key, |stored| stored[40] ^= 1);
     let store = Redb::open(&path, CACHE).unwrap();
     let Err(StoreError::Damaged(row)) = get(&store, &rotten.key) else { panic!("rot was served") };
-    let told = row.to_string();
+    let told = damage_in_words(&row);
     let id = rotten.key.id().unwrap().to_string();
     assert!(told.starts_with(&format!("rental {id} of organization ")), "{told}");
     assert!(told.contains(&hex::encode(rotten.key.as_bytes())), "{told}");
@@ -206,8 +215,8 @@ fn one_wrong(wrong: impl FnOnce(&Path, &[Record]) -> Key, words: &str) {
     fleet(&path, 12);
     let key = wrong(&path, &dump_file(&path));
     let report = report(&path).unwrap();
-    let told = report.listed.iter().find(|problem| problem.place == key.in_words());
-    let told = told.unwrap_or_else(|| panic!("{} is not listed: {:#?}", key.in_words(), report.listed));
+    let told = report.listed.iter().find(|problem| problem.place == in_words(&key));
+    let told = told.unwrap_or_else(|| panic!("{} is not listed: {:#?}", in_words(&key), report.listed));
     assert!(told.what.contains(words), "{told:?}");
     assert!(report.problems < 40, "{:#?}", report.listed);
 }
@@ -217,6 +226,58 @@ fn commit(path: &Path, writes: Vec<Write>) {
     let store = Redb::open(path, CACHE).unwrap();
     assert_eq!(wait(store.commit(Batch { checks: Vec::new(), writes })), Ok(Commit::Applied));
     store.close().unwrap();
+}
+
+#[test]
+fn the_check_knows_every_kind_of_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 12);
+    let rows = dump_file(&path);
+    let (organization, id) = (organization_of(&rows), uuid::Uuid::from_u128(9));
+    let state = |key: Key, value: &'static str| Write::Put(key, 1, value.into(), Prior::Any);
+    commit(
+        &path,
+        vec![
+            state(key::upgrade(), "{}"),
+            state(key::task(id), "{}"),
+            state(key::erased(organization, &rental::SPEC, id), ""),
+            state(key::beat(id), ""),
+            state(key::owner(id), "?"),
+            state(key::bell(id, id), ""),
+        ],
+    );
+    let report = report(&path).unwrap();
+    assert_eq!((report.rows, report.problems), (rows.len() as u64 + 6, 0), "{:#?}", report.listed);
+}
+
+#[test]
+fn rows_that_say_nothing_are_reported() {
+    let wrong: [(Key, &str, &str); 5] = [
+        (key::loading(), "", "a copy into this store was broken off"),
+        (key::upgrade(), "?", "it does not parse"),
+        (key::task(uuid::Uuid::from_u128(9)), "?", "it does not parse"),
+        (Key::from_bytes(b"!other"), "", "no program that knows this store makes such a row"),
+        (Key::from_bytes(b"k"), "", "no program that knows this store makes such a row"),
+    ];
+    for (key, value, words) in wrong {
+        let put = key.clone();
+        one_wrong(
+            |path, _| {
+                commit(path, vec![Write::Put(put, 1, value.into(), Prior::Any)]);
+                key
+            },
+            words,
+        );
+    }
+    one_wrong(
+        |path, _| {
+            let key = key::erased(uuid::Uuid::from_u128(77), &rental::SPEC, uuid::Uuid::from_u128(9));
+            commit(path, vec![Write::Put(key.clone(), 1, "".into(), Prior::Any)]);
+            key
+        },
+        "is not there",
+    );
 }
 
 #[test]

@@ -73,6 +73,12 @@ impl Cluster {
         format!("postgres://postgres@/{name}?host={}", self.directory.display())
     }
 
+    /// A program of PostgreSQL.
+    #[allow(dead_code, reason = "not every test program that uses this file runs one")]
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
     /// What a statement answers, tab-separated, without a heading.
     pub(crate) fn sql(&self, database: &str, statement: &str) -> String {
         let mut psql = Command::new(self.programs.join("psql"));

@@ -13,7 +13,7 @@ use rental_core::{
     error::Error,
     operation::{self, Create, Edge, Intent, Update},
     page,
-    resources::{Collection, api_key, organization::Organization},
+    resources::{Collection, api_key, invoice::Settlement, organization::Organization},
     spec::ResourceSpec,
     value::{Date, Timestamp},
 };
@@ -91,7 +91,8 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
     let bills = recorded(app, &organization, "invoice", bills).await?;
     for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
-        settle(app, &organization, text(bill, "id"), at % 20 == 1).await?;
+        let how = if at % 20 == 1 { Settlement::Void } else { Settlement::Paid };
+        settle(app, &organization, text(bill, "id"), how).await?;
     }
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
     recorded(app, &organization, "toll", tolls).await?;
@@ -193,8 +194,8 @@ async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<V
     perform(app, organization, &Update { collection, organization, id, body, expected: &|_| true }).await
 }
 
-async fn settle(app: &App, organization: &Organization, id: &str, void: bool) -> Result<Value, Error> {
-    perform(app, organization, &crate::invoices::Settle { organization, id, void }).await
+async fn settle(app: &App, organization: &Organization, id: &str, how: Settlement) -> Result<Value, Error> {
+    perform(app, organization, &crate::invoices::Settle { organization, id, how }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {

@@ -17,6 +17,7 @@ use rental_core::{
     error::{Error, FieldCode},
     operation::Edge,
     page,
+    rows::error_in_words,
     store::{
         SCHEMA_VERSION, Span,
         archive::{Summary, Writer},
@@ -107,7 +108,7 @@ pub(super) fn full_pace(query: &str) -> Result<bool, Error> {
 
 fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
     for row in moment.rows(&Span::everything()).map_err(io::Error::other)? {
-        let row = row.map_err(io::Error::other)?;
+        let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
         if !key::is_of_servers(&row.key) {
             writer.push(&row)?;
         }

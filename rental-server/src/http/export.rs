@@ -13,8 +13,9 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    imports::organization::{end_line, line, spans},
+    imports::organization::{end_line, first_line, line, spans},
     resources::organization::Organization,
+    rows::error_in_words,
 };
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
@@ -38,10 +39,12 @@ pub(crate) async fn start(app: &App, call: &Call, organization: &Organization) -
 }
 
 fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
-    let mut lines = 0;
+    out.write_all(first_line().as_bytes())?;
+    let mut lines = 1;
     for span in spans(organization) {
         for row in moment.rows(&span).map_err(io::Error::other)? {
-            out.write_all(&line(&row.map_err(io::Error::other)?.value))?;
+            let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
+            out.write_all(&line(&row.value))?;
             lines += 1;
         }
     }

@@ -26,6 +26,7 @@ use rental_core::{
     page::{self, ListQuery},
     resources::{
         Collection,
+        invoice::Settlement,
         organization::Organization,
         toll::{self, Toll},
         violation::Violation,
@@ -167,7 +168,7 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
             let settle = Settle {
                 organization: &organization,
                 id: found.id,
-                void: found.endpoint.action == Action::VoidInvoice,
+                how: if found.endpoint.action == Action::VoidInvoice { Settlement::Void } else { Settlement::Paid },
             };
             write(app, &organization, call, &bytes, &settle).await
         }

@@ -13,4 +13,5 @@ mod run_to_end;
 mod serve;
 pub(crate) mod server;
 mod traffic;
+pub(crate) mod upgrading;
 pub(crate) mod write;

@@ -43,6 +43,8 @@ pub(crate) enum Problem {
     },
     BodyTimeout,
     BodyBroken,
+    /// The store is being upgraded, before the server serves anything.
+    StoreUpgrading,
     /// An uploaded file is not what it claims.
     FileRefused(String),
 }
@@ -108,6 +110,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         "service_unavailable",
         "The server cannot serve now. Retry after `Retry-After` seconds, with the same idempotency key.",
     ),
+    (
+        503,
+        API,
+        "store_upgrading",
+        "The server upgrades its store. Retry after `Retry-After` seconds; `/readyz` tells how far the upgrade is.",
+    ),
 ];
 
 fn class(problem: &Problem) -> Class {
@@ -123,6 +131,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
 
@@ -172,6 +181,11 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::StoreUpgrading => {
+            "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
+             tells how far the upgrade is."
+                .into()
+        }
         Problem::FileRefused(why) => format!("This file was refused, and nothing of it recorded: {why}."),
         Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
     }

@@ -14,7 +14,7 @@ use crate::{
     routes::Place,
 };
 use bytes::Buf;
-use rental_core::error::Error;
+use rental_core::{error::Error, rows::damage_in_words};
 use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -136,7 +136,8 @@ pub(super) fn log_problem(problem: &Problem, call: &Call) {
             tracing::error!(request_id, %method, path, detail, "a request failed")
         }
         Problem::Core(Error::Damaged(row)) => {
-            tracing::error!(request_id, %method, path, %row, "a request failed: a row of the store is damaged")
+            let row = damage_in_words(row);
+            tracing::error!(request_id, %method, path, row, "a request failed: a row of the store is damaged")
         }
         Problem::Core(Error::Unavailable(detail)) => {
             tracing::warn!(request_id, %method, path, detail, "a request was turned away")

@@ -247,6 +247,7 @@ fn parameters(endpoint: &Endpoint, spec: &ResourceSpec) -> Value {
         Action::List => {
             list.extend(["Limit", "StartingAfter", "CreatedGte", "CreatedLt"].map(shared));
             list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
+            list.extend(spec.ranges.iter().flat_map(parts::range));
         }
         Action::TestEndpoint | Action::PrintInvoice => {}
         Action::Import => list.extend(files::import_parameters(spec)),

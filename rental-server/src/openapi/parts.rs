@@ -16,7 +16,8 @@ RFC 3339 in UTC, **dates** are `YYYY-MM-DD`, **ids** are opaque strings. Fields 
 object always has the same shape.
 
 **Lists** are newest first. Pass `next_cursor` as `starting_after` for the next page; a cursor stays valid whatever \
-happens to the objects.
+happens to the objects. With `updated[gte]` or `updated[lt]` a list is ordered by `updated_at`, rising: walk through it \
+to learn what changed.
 
 **Retries** are safe with an `Idempotency-Key` on POST and PATCH: the first answer is kept for 24 hours and given again \
 with `Idempotent-Replayed: true`.
@@ -40,7 +41,7 @@ pub(super) fn parameters() -> Value {
     let etag = json!({"type": "string"});
     json!({
         "Limit": query("limit", "Objects on a page.", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
-        "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string", "format": "uuid"})),
+        "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string"})),
         "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
         "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
         "IdempotencyKey": header("Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
@@ -64,6 +65,18 @@ pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     };
     let description = format!("Only those whose `{}` is exactly this.", filter.field);
     json!({"name": filter.param, "in": "query", "required": false, "description": description, "schema": schema})
+}
+
+/// The two bounds of a range that makes a list a sync list.
+pub(super) fn range(range: &FilterSpec) -> [Value; 2] {
+    [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+        let description = format!(
+            "Only those whose `{}` is {words}. The list is then ordered by that time, rising, has cursors of its own, and \
+             takes no other filter.",
+            range.field
+        );
+        json!({"name": format!("{}[{bound}]", range.param), "in": "query", "required": false, "description": description, "schema": {"type": "string", "format": "date-time"}})
+    })
 }
 
 pub(super) fn headers() -> Value {

@@ -13,12 +13,13 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
+    effects,
     error::{Error, FieldCode},
     event::{self, EVENT_TYPES},
     operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     page,
     resources::{
-        delivery::{self, Delivery},
+        delivery::{self, Delivery, DeliveryStatus},
         organization::{Organization, SYSTEM},
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -361,9 +362,7 @@ impl Intent for Delete<'_> {
         Box::pin(async move {
             let (record, endpoint) = endpoint(store, self.id).await?;
             let mut batch = Batch::default();
-            let value = |field: &str| (field == "organization_id").then(|| endpoint.organization_id.to_string());
-            let entries = page::index_entries(SYSTEM, &webhook_endpoint::SPEC, endpoint.id, value);
-            entries.into_iter().for_each(|entry| batch.delete(entry));
+            effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);
             batch.delete(key::secrets(endpoint.id));
@@ -487,12 +486,12 @@ impl Recover<'_> {
         if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
             return Ok(true);
         }
-        let values = [self.endpoint.id, event].map(|id| id.as_bytes().to_vec());
-        let prefix = key::index(self.endpoint.organization_id, &delivery::SPEC, 3, &values);
-        let span = Span::newest_first(&prefix).following(key::records(self.endpoint.organization_id, &delivery::SPEC));
+        let (organization, spec) = (self.endpoint.organization_id, &delivery::SPEC);
+        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event).prefix(organization, spec);
+        let span = Span::newest_first(&prefix).following(key::records(organization, spec));
         for record in all_sound(store.scan(&span, 100).await?)? {
             let delivery: Delivery = parse(&record.key, &record.value)?;
-            if delivery.status != "failed" {
+            if delivery.status != DeliveryStatus::Failed {
                 return Ok(true);
             }
         }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rental_core::{
     error::Error,
     resources::{
-        delivery::{self, Attempt, Delivery},
+        delivery::{self, Attempt, Delivery, DeliveryStatus},
         organization::SYSTEM,
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -412,7 +412,7 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     let pending: Delivery = parse(&record.key, &record.value)?;
     let event_key = key::record(row.organization, &rental_core::event::SPEC, pending.event_id);
     let event = hooks.store().get(std::slice::from_ref(&event_key)).await?.pop().flatten();
-    let (Some(event), "pending") = (event, pending.status.as_str()) else {
+    let (Some(event), DeliveryStatus::Pending) = (event, pending.status) else {
         return remove_row(hooks, target, row).await;
     };
     let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;

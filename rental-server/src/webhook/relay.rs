@@ -105,7 +105,7 @@ pub(super) async fn endpoints_of(
 /// The rows of an organization's endpoints.
 pub(super) async fn endpoint_rows(hooks: &Hooks, organization: Uuid) -> Result<Vec<Scanned>, Error> {
     let spec = &webhook_endpoint::SPEC;
-    let prefix = key::index(SYSTEM, spec, 1, &[organization.as_bytes().to_vec()]);
+    let prefix = webhook_endpoint::of_organization(organization).prefix(SYSTEM, spec);
     let span = Span::newest_first(&prefix).following(key::records(SYSTEM, spec));
     Ok(hooks.store().scan(&span, MOST_ENDPOINTS).await?)
 }

@@ -3,13 +3,13 @@
 use crate::app::App;
 use rental_core::{
     error::Error,
-    event, page,
+    event,
     resources::{
-        delivery::{self, Delivery},
+        delivery::{self, Delivery, DeliveryStatus},
         organization::{self, SYSTEM},
         parse,
     },
-    spec::ResourceSpec,
+    spec::{IndexValue, ResourceSpec},
     store::{Batch, Check, Order, Record, Span, key, key_of},
     value::Timestamp,
 };
@@ -59,14 +59,14 @@ async fn remove_old(app: &App, organization: Uuid, spec: &'static ResourceSpec, 
 
 /// A delivery that waits for a disabled endpoint stays until it is sent or its endpoint is deleted.
 fn is_finished(record: &Record) -> bool {
-    parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != "pending")
+    parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != DeliveryStatus::Pending)
 }
 
 fn remove(batch: &mut Batch, organization: Uuid, spec: &'static ResourceSpec, record: Record) -> Result<(), Error> {
     let object: Value = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     let id = record.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
-    let value = |field: &str| object[field].as_str().map(str::to_owned);
-    page::index_entries(organization, spec, id, value).into_iter().for_each(|entry| batch.delete(entry));
+    let value = |field: &str| IndexValue::parse(spec.field(field)?.kind, object[field].as_str()?);
+    spec.index_keys(organization, id, value).into_iter().for_each(|entry| batch.delete(entry));
     batch.checks.push(Check::At(record.key.clone(), record.revision));
     batch.delete(record.key);
     Ok(())

@@ -8,6 +8,7 @@ mod specification;
 mod uploads;
 
 use crate::support::{Connection, Server};
+use rental_core::rows::Tag;
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -16,7 +17,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -30,6 +31,7 @@ const DOCUMENTS: [&str; 14] = [
     "docs/postgresql.md",
     "docs/spec.md",
     "docs/decisions.md",
+    "rental-core/README.md",
     "rental-webhook-verify/README.md",
 ];
 
@@ -76,6 +78,23 @@ fn every_relative_link_leads_to_a_file_and_a_heading() {
 #[test]
 fn the_architecture_has_at_most_150_lines() {
     assert!(read("ARCHITECTURE.md").lines().count() <= 150);
+}
+
+#[test]
+fn the_architecture_names_every_kind_of_row() {
+    let text = read("ARCHITECTURE.md");
+    for tag in Tag::ALL {
+        // `IndexEntry` is written as two words.
+        let words = format!("{tag:?}").chars().fold(String::new(), |mut words, letter| {
+            if letter.is_uppercase() && !words.is_empty() {
+                words.push(' ');
+            }
+            words.extend(letter.to_lowercase());
+            words
+        });
+        let named = format!("`{}` {words}", char::from(*tag as u8));
+        assert!(text.contains(&named), "ARCHITECTURE.md lacks {named}");
+    }
 }
 
 #[test]

@@ -25,4 +25,6 @@ mod process;
 mod routes;
 mod status;
 mod tenants;
+mod upgrade;
+mod versions;
 mod webhooks;

@@ -63,7 +63,7 @@ impl Outcome {
 impl Forward {
     /// Makes a client for `url` that signs with `secret`; `brand` begins the names of the headers.
     pub(crate) fn new(url: Url, brand: &str, secret: String) -> Result<Self, Failure> {
-        let odd = |_| Failure::Unreadable("the server's webhook brand cannot begin a header".into());
+        let odd = |_| Failure::Unreadable("the server's webhook brand is not a valid prefix of a header".into());
         let name = |suffix: &str| HeaderName::try_from(format!("{brand}-{suffix}")).map_err(odd);
         // Fails when a provider is there already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -74,10 +74,10 @@ impl Forward {
         }
         let client = client.build().map_err(|error| Failure::Unreachable {
             problem: format!("cannot set up TLS: {}", cause(&error)),
-            hint: "install the certificates of this system (package ca-certificates)",
+            hint: "install the root certificates of this system (package ca-certificates)",
         })?;
         let user_agent = HeaderValue::try_from(format!("{brand}-Webhooks/1.0"))
-            .map_err(|_| Failure::Unreadable("the server's webhook brand cannot stand in a header".into()))?;
+            .map_err(|_| Failure::Unreadable("the server's webhook brand is not valid in a header".into()))?;
         let (signature, event_id, event_type) = (name("Signature")?, name("Event-Id")?, name("Event-Type")?);
         Ok(Self { client, url, secret, user_agent, signature, event_id, event_type })
     }
@@ -99,10 +99,10 @@ impl Forward {
         let (status, problem, excerpt) = match sent {
             Ok(response) => match (response.status().as_u16(), excerpt(response)) {
                 (status, Ok(excerpt)) => (Some(status), None, excerpt),
-                (_, Err(error)) => (None, Some(format!("the answer broke off: {error}")), String::new()),
+                (_, Err(error)) => (None, Some(format!("the response broke off: {error}")), String::new()),
             },
             Err(error) if error.is_timeout() => {
-                (None, Some(format!("no answer within {} s", TIMEOUT.as_secs())), String::new())
+                (None, Some(format!("no response within {} s", TIMEOUT.as_secs())), String::new())
             }
             Err(error) => (None, Some(cause(&error)), String::new()),
         };
@@ -127,12 +127,12 @@ pub(crate) fn signing_secret() -> Result<String, Failure> {
     if let Some(path) = environment::set(SECRET_VARIABLE).map(PathBuf::from) {
         let secret = private_file::read(&path).map_err(|error| unreadable(&path, error))?;
         return match secret.trim() {
-            "" => Err(Failure::Usage(format!("{}, which {SECRET_VARIABLE} names, is empty", path.display()))),
+            "" => Err(Failure::Usage(format!("{} (from {SECRET_VARIABLE}) is empty", path.display()))),
             secret => Ok(secret.to_owned()),
         };
     }
     let Some(directory) = user_directory("XDG_STATE_HOME", ".local/state") else {
-        let problem = format!("there is no place to keep a signing secret; set {SECRET_VARIABLE} to a file, or HOME");
+        let problem = format!("there is no directory for a signing secret; set HOME, or {SECRET_VARIABLE} to a file");
         return Err(Failure::Usage(problem));
     };
     let path = directory.join("rental/webhook-secret");

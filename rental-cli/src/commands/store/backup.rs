@@ -25,18 +25,18 @@ pub(super) fn command() -> Command {
         .value_name("FILE")
         .required(true)
         .value_parser(clap::value_parser!(PathBuf))
-        .help("Where the backup goes; it has this name only once it is whole and on disk");
+        .help("File to write; it gets this name once the backup is complete and durable");
     let pace = Arg::new("pace")
         .long("pace")
         .value_name("PACE")
         .value_parser(["gentle", "full"])
         .default_value("gentle")
-        .help("`full` is done sooner, at the cost of requests meanwhile");
+        .help("`full` is faster, but slows down requests during the backup");
     Command::new("backup")
         .about("Back up the store of a running server")
         .arg(to)
         .arg(pace)
-        .arg(force("Replace a file of that name"))
+        .arg(force("Replace an existing file"))
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -48,7 +48,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let query = vec![("pace".to_owned(), text(matches, "pace").to_owned())];
     let answer = session.api.stream(&Request::get(Access::Operator, &["backup"]).with_query(query))?;
     let partial = Partial::beside(to)?;
-    let copy = partial.file.try_clone().map_err(|error| cannot_write(&partial.at, error))?;
+    let copy = partial.file().try_clone().map_err(|error| cannot_write(&partial.at, error))?;
     let mut tee = Tee { from: BufReader::new(answer), to: BufWriter::new(copy), failed: None };
     let received = receive(&mut tee);
     let Tee { to: out, failed, .. } = tee;
@@ -67,14 +67,14 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 fn receive(tee: &mut Tee<impl Read>) -> Result<(Summary, String), Failure> {
     let broken = |error: ArchiveError| match error {
         ArchiveError::Io(_) | ArchiveError::Truncated { .. } => Failure::Unreachable {
-            problem: format!("the backup did not arrive whole ({error})"),
-            hint: "try again; if it happens again, the server's log says why",
+            problem: format!("the backup is incomplete ({error}); nothing was kept"),
+            hint: "try again; if it fails again, see the server's log",
         },
-        ArchiveError::NotAnArchive => Failure::Unreadable("the answer is no backup".into()),
+        ArchiveError::NotAnArchive => Failure::Unreadable("the response is not a backup".into()),
         other => Failure::Unsuccessful {
             kind: "backup",
             problem: other.to_string(),
-            hint: "try again; nothing was kept of this one",
+            hint: "try again; nothing of this backup was kept",
         },
     };
     let mut archive = Reader::open(tee).map_err(broken)?;

@@ -16,9 +16,9 @@ pub(super) fn command() -> Command {
         Arg::new(id).long(id).value_name("URL").required(true).value_parser(Place::parse).help(help)
     };
     Command::new("copy")
-        .about("Copy a whole store to another engine, and read it back; no server may run on either")
-        .arg(place("from", "The store to copy, redb:PATH or postgres://USER@HOST:PORT/DATABASE"))
-        .arg(place("to", "Where to; nothing may be there yet"))
+        .about("Copy a store to another engine and verify the copy; all servers of both must be stopped")
+        .arg(place("from", "Store to copy, redb:PATH or postgres://USER@HOST:PORT/DATABASE"))
+        .arg(place("to", "Store to create; it must not exist yet"))
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -27,12 +27,12 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     if from.is(&to) {
         return Err(Failure::Usage("--from and --to name the same store".into()));
     }
-    let (reader, writer) = io::pipe().map_err(|error| Failure::Io { doing: "begin to copy".into(), error })?;
+    let (reader, writer) = io::pipe().map_err(|error| Failure::Io { doing: "start the copy".into(), error })?;
     let source = from.clone();
     let sending = thread::spawn(move || source.write(BufWriter::new(writer)));
     let received = receive(&to, BufReader::new(reader), &from);
     // Why nothing came is told by whoever sent.
-    let sent = sending.join().map_err(|_| Failure::Unreadable("reading the store panicked: it is damaged".into()))?;
+    let sent = sending.join().map_err(|_| Failure::Unreadable("the store is corrupted: reading it failed".into()))?;
     let (sent, received) = match (sent, received) {
         (Ok(sent), received) => (sent, received?),
         (Err(Failure::Io { error, .. }), Err(failure)) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -44,7 +44,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         "object": "store_copy", "from": from.to_string(), "to": to.to_string(), "rows": sent.rows,
         "bytes": sent.raw_bytes, "sha256": received.sha256,
     }))?;
-    session.out.note("keep the admin token and the master key: they are files of the server, and not in the store");
+    session.out.note("a store does not contain the admin token and the master key: keep the server's files");
     Ok(())
 }
 

@@ -4,15 +4,27 @@ use crate::failure::Failure;
 use rental_core::store::{StoreError, archive::ArchiveError, redb::IN_USE};
 use std::path::Path;
 
+/// The words by which a refusal names the command that helps.
+const UPGRADE: &str = "rental-cli store upgrade";
+
+/// Whether a store has to be upgraded before it can be used.
+pub(super) fn is_older(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(text) if text.contains(UPGRADE))
+}
+
 /// For a store that cannot be opened or read.
 pub(super) fn failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
         StoreError::Corrupt(_) | StoreError::Damaged(_) => {
-            ("damaged", "`rental-cli store check` says what; restore a backup with `rental-cli store restore`")
+            ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
         }
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
             ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
         }
+        error if is_older(error) => (
+            "version",
+            "back up the data file or the database first; then `rental-cli store upgrade URL` takes it to the present version",
+        ),
         _ => ("store", "check the path, its permissions and the disk"),
     };
     let problem = match error {
@@ -30,7 +42,7 @@ pub(super) fn unfit(file: &Path, error: ArchiveError) -> Failure {
         other => Failure::Unsuccessful {
             kind: "backup",
             problem: format!("{}: {other}", file.display()),
-            hint: "use another backup; nothing was made of this one",
+            hint: "use another backup; no store was created",
         },
     }
 }

@@ -1,6 +1,9 @@
 //! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
 
-use super::failures::{failure, unfit};
+use super::{
+    failures::{failure, is_older, unfit},
+    upgrading,
+};
 use crate::{
     config::{environment, private_file},
     edge,
@@ -8,7 +11,7 @@ use crate::{
     output::progress::Progress,
 };
 use rental_core::store::{
-    SCHEMA_VERSION, Span, StoreError,
+    OLDEST_VERSION, SCHEMA_VERSION, Span, StoreError,
     archive::{Reader, Summary, Writer},
     key,
     postgres::{Address, LoadError, Postgres, Settings},
@@ -49,10 +52,10 @@ impl Place {
         match url.split_once(':') {
             Some(("redb", path)) if !path.is_empty() => Ok(Self::File(PathBuf::from(path))),
             Some(("postgres" | "postgresql", _)) => {
-                let address = Address::parse(url).map_err(|why| format!("is no URL of a database: {why}"))?;
+                let address = Address::parse(url).map_err(|why| format!("is not a valid database URL: {why}"))?;
                 Ok(Self::Database(Box::new(address)))
             }
-            _ => Err("is no store: use redb:PATH or postgres://USER@HOST:PORT/DATABASE".into()),
+            _ => Err("is not a store; use redb:PATH or postgres://USER@HOST:PORT/DATABASE".into()),
         }
     }
 
@@ -106,13 +109,15 @@ impl Place {
         let mut progress = Progress::count(None, "rows written and read back");
         match self {
             Self::File(path) => {
-                let made = redb::restore(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows));
+                let mut upgrade = |path: &Path| upgrading::file(path, CACHE_BYTES);
+                let made =
+                    redb::restore_and_upgrade(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows), &mut upgrade);
                 made.map(|made| made.archive).map_err(|error| match error {
                     RestoreError::Archive(error) => unfit(file, error),
                     RestoreError::Version(version) => other_version(file, version),
                     RestoreError::Exists => Failure::InTheWay {
-                        problem: format!("{} is there already", path.display()),
-                        hint: "this makes a new store; choose another path, or move that file away",
+                        problem: format!("{} exists; nothing was written", path.display()),
+                        hint: "choose another path, or move the file away",
                     },
                     RestoreError::Store(error) => failure(error),
                 })
@@ -121,14 +126,14 @@ impl Place {
                 let runtime = runtime()?;
                 runtime.block_on(async {
                     let store = connect(address).await?;
-                    let made = store.load(archive, &mut |rows| progress.at(rows)).await;
+                    let made = store.load(archive, &mut |rows| progress.at(rows), upgrading::database).await;
                     store.close().await;
                     made.map_err(|error| match error {
                         LoadError::Archive(error) => unfit(file, error),
                         LoadError::Version(version) => other_version(file, version),
                         LoadError::NotEmpty => Failure::InTheWay {
-                            problem: format!("there are rows in {address} already"),
-                            hint: "this makes a new store; choose an empty database, or drop its schema `rental`",
+                            problem: format!("{address} already contains rows; nothing was written"),
+                            hint: "choose an empty database, or drop the schema `rental`",
                         },
                         LoadError::Store(error) => database(error),
                     })
@@ -142,19 +147,30 @@ fn other_version(file: &Path, version: u64) -> Failure {
     Failure::Unsuccessful {
         kind: "version",
         problem: format!(
-            "{} holds a store of schema version {version}, this program knows {SCHEMA_VERSION}",
+            "{} has schema version {version}, but this rental-cli supports versions {OLDEST_VERSION} to {SCHEMA_VERSION}; nothing was written",
             file.display()
         ),
-        hint: "use the version of rental-cli that belongs to the server that wrote it",
+        hint: "use the rental-cli of the server that wrote it",
     }
 }
 
-fn runtime() -> Result<Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     let made = Builder::new_current_thread().enable_all().build();
-    made.map_err(|error| Failure::Io { doing: "begin to speak with the database".into(), error })
+    made.map_err(|error| Failure::Io { doing: "connect to the database".into(), error })
 }
 
 async fn connect(address: &Address) -> Result<Postgres, Failure> {
+    let (address, roots, settings) = settings_of(address)?;
+    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+}
+
+/// Connects to a database whose store may be of an older version.
+pub(super) async fn connect_any_version(address: &Address) -> Result<Postgres, Failure> {
+    let (address, roots, settings) = settings_of(address)?;
+    Postgres::open_any_version(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+}
+
+fn settings_of(address: &Address) -> Result<(Address, Option<String>, Settings), Failure> {
     // Fails when a provider is there already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut address = address.clone();
@@ -165,8 +181,7 @@ async fn connect(address: &Address) -> Result<Postgres, Failure> {
     }
     let roots = address.root_certificate().map(private_file::read);
     let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
-    let settings = Settings { writer: edge::server_id(), patience: PATIENCE };
-    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
+    Ok((address, roots, Settings { writer: edge::server_id(), patience: PATIENCE }))
 }
 
 /// From where libpq takes it: a variable, or a file.
@@ -180,10 +195,13 @@ fn password(address: &Address) -> Result<Option<String>, Failure> {
     Ok(address.password_in(&text))
 }
 
-fn database(error: StoreError) -> Failure {
+pub(super) fn database(error: StoreError) -> Failure {
+    if is_older(&error) {
+        return failure(error);
+    }
     let problem = match error {
         StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
-        StoreError::Damaged(row) => row.to_string(),
+        StoreError::Damaged(row) => rental_core::rows::damage_in_words(&row),
         other => other.to_string(),
     };
     Failure::Unsuccessful {

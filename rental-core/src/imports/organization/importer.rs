@@ -1,7 +1,7 @@
 //! Records the lines of an export as objects of an organization: each once and unchanged, in chunks of one transaction.
 
 use super::{
-    ORDER,
+    Inspection, file,
     object::{self, ParsedLine},
     overlay::Overlay,
 };
@@ -13,8 +13,10 @@ use crate::{
     resources::{
         Facts, invoice,
         organization::{self, Organization, SYSTEM},
+        registry::PORTERS,
     },
-    store::{Batch, Commit, Key, Span, Store, Write, key, key_of, memory::Memory},
+    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key, key_of, memory::Memory},
+    upgrade::Members,
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -39,6 +41,8 @@ pub struct Importer<'a> {
     edge: &'a dyn Edge,
     organization: &'a Organization,
     source: Uuid,
+    /// The schema version of the lines, and the organization that they come from.
+    version: (u64, Members),
     /// The outcomes of the lines so far.
     pub counts: Counts,
     ready: Vec<(u64, ParsedLine)>,
@@ -81,6 +85,7 @@ impl<'a> Importer<'a> {
             edge,
             organization,
             source,
+            version: (SCHEMA_VERSION, Members::default()),
             counts: Counts::default(),
             ready: Vec::with_capacity(CHUNK),
             waiting: BTreeMap::new(),
@@ -89,11 +94,19 @@ impl<'a> Importer<'a> {
         })
     }
 
+    /// Upgrades each line from the schema version of its file.
+    #[must_use]
+    pub fn of_version(self, file: &Inspection) -> Self {
+        Self { version: (file.schema_version, file.organization.clone()), ..self }
+    }
+
     /// Records the next line, or keeps it for its chunk.
     ///
     /// # Errors
     /// The store cannot serve. The chunks before this one are recorded.
     pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
+        let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
+        let line = lifted.as_deref().map_or(line, str::as_bytes);
         match object::parse(line, self.source, self.organization, self.edge.now()) {
             Err(why) => self.counts.add(row, RowOutcome::Invalid(why)),
             Ok(line) => match line.number.filter(|number| *number > self.next) {
@@ -176,8 +189,8 @@ impl<'a> Importer<'a> {
         batch: &mut Batch,
     ) -> Result<RowOutcome, Error> {
         let ParsedLine { resource, id, fields, object, .. } = line;
-        let places: Vec<Key> = ORDER.iter().map(|spec| key::record(self.organization.id, spec, *id)).collect();
-        for (spec, known) in ORDER.iter().zip(draft.get(&places).await?) {
+        let places: Vec<Key> = PORTERS.iter().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
+        for (spec, known) in PORTERS.iter().map(|known| known.spec).zip(draft.get(&places).await?) {
             match known {
                 None => {}
                 Some(known) if spec.tag == resource.spec.tag && known.value == *object => {
@@ -199,10 +212,9 @@ impl<'a> Importer<'a> {
             };
             let facts =
                 Facts { now: self.edge.now(), organization: self.organization, references: &references, number };
-            let outcome = (resource.accept)(object.clone(), &facts)?;
+            let outcome = (resource.arrive)(object.clone(), &facts)?;
             let place = key::record(self.organization.id, resource.spec, *id);
             added.insert(place.clone(), object.clone().into());
-            let place = (place, None);
             operation::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
         };
         match prepared.await {

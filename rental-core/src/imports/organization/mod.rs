@@ -1,7 +1,8 @@
 //! The export of an organization as lines of JSON, and the import of such lines.
 //!
-//! The first line is the organization. The objects follow, each one after the objects that it names. The last line has
-//! the number of lines before it, so that a truncated file is noticed. An imported object keeps its id and its times. Its
+//! The first line has the schema version (an export of version 2 has no such line). The organization follows, then its
+//! objects, each one after the objects that it names. The last line has the number of lines before it, so that a truncated
+//! file is noticed. Objects of an older version are upgraded ([`crate::upgrade`]) before they are checked. An imported object keeps its id and its times. Its
 //! revision starts at 1, and it fires no event, because it is not new. Its derived rows (holds, identities, billing
 //! markers, look-ups) are made again from its fields.
 
@@ -15,20 +16,16 @@ pub use importer::{CHUNK, Importer};
 
 use crate::{
     resources::{
-        customer, invoice, lead,
         organization::{self, SYSTEM},
-        rental, toll, vehicle, violation,
+        registry::PORTERS,
     },
-    spec::ResourceSpec,
-    store::{Key, Order, Span, key},
+    store::{Key, Order, SCHEMA_VERSION, Span, key},
 };
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// The resources in the order of a file. An object names objects of earlier resources only.
-pub const ORDER: [&ResourceSpec; 7] =
-    [&vehicle::SPEC, &customer::SPEC, &rental::SPEC, &toll::SPEC, &violation::SPEC, &invoice::SPEC, &lead::SPEC];
-
+/// The `object` of the first line.
+pub const BEGIN: &str = "export";
 /// The `object` of the last line.
 pub const END: &str = "export_end";
 
@@ -37,7 +34,7 @@ pub const END: &str = "export_end";
 pub fn spans(organization: Uuid) -> Vec<Span> {
     let all = |prefix: Key| Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(key::record(SYSTEM, &organization::SPEC, organization));
-    std::iter::once(own).chain(ORDER.iter().map(|spec| all(key::records(organization, spec)))).collect()
+    std::iter::once(own).chain(PORTERS.iter().map(|porter| all(key::records(organization, porter.spec)))).collect()
 }
 
 /// The line of a record: the bytes of a GET. A line break can only be between the tokens of a client's own JSON, where it
@@ -47,6 +44,12 @@ pub fn line(value: &Bytes) -> Vec<u8> {
     let mut line: Vec<u8> = value.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
     line.push(b'\n');
     line
+}
+
+/// The first line of an export.
+#[must_use]
+pub fn first_line() -> String {
+    format!("{{\"object\":\"{BEGIN}\",\"schema_version\":{SCHEMA_VERSION}}}\n")
 }
 
 /// The last line of a file with this many lines before it.

@@ -5,9 +5,10 @@ use crate::{
     error::Error,
     operation, page,
     resources::{
-        Facts, Outcome, Portable, customer::Customer, invoice::Invoice, lead::Lead, organization::Organization,
-        rental::Rental, toll::Toll, vehicle::Vehicle, violation::Violation,
+        organization::Organization,
+        registry::{PORTERS, Porter},
     },
+    rows,
     spec::ResourceSpec,
     value::{Currency, Timestamp},
 };
@@ -18,24 +19,9 @@ use uuid::Uuid;
 /// How far the clock of the exporting server may be ahead of this server's.
 const AHEAD_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-/// How the lines of one resource are read.
-pub(super) struct LineRules {
-    pub(super) spec: &'static ResourceSpec,
-    pub(super) counter: Option<&'static str>,
-    shape: fn(&str, Uuid) -> Result<Vec<u8>, Error>,
-    pub(super) accept: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
-}
-
-const fn of<T: Portable>() -> LineRules {
-    LineRules { spec: T::SPEC, counter: T::COUNTER, shape: shape::<T>, accept: accept::<T> }
-}
-
-static RESOURCES: [LineRules; 7] =
-    [of::<Vehicle>(), of::<Customer>(), of::<Rental>(), of::<Toll>(), of::<Violation>(), of::<Invoice>(), of::<Lead>()];
-
 /// A line that passed every check that needs no store.
 pub(super) struct ParsedLine {
-    pub(super) resource: &'static LineRules,
+    pub(super) resource: &'static Porter,
     pub(super) id: Uuid,
     pub(super) fields: Fields,
     /// The bytes that a GET will return.
@@ -66,8 +52,8 @@ struct Named<'a> {
 pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Timestamp) -> Result<ParsedLine, String> {
     let named: Named<'_> =
         serde_json::from_slice(line).map_err(|error| format!("It is no JSON object with an `object`: {error}."))?;
-    let resource = RESOURCES.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
-        let known: Vec<&str> = RESOURCES.iter().map(|resource| resource.spec.object).collect();
+    let resource = PORTERS.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
+        let known: Vec<&str> = PORTERS.iter().map(|resource| resource.spec.object).collect();
         format!("`object` is {:?}, but must be one of {}.", shorten(&named.object), known.join(", "))
     })?;
     let fields = Fields::parse(line, resource.spec, Verb::Whole, target.default_currency.digits()).map_err(sentence)?;
@@ -117,21 +103,7 @@ pub(super) fn sentence(error: Error) -> String {
         | Error::Conflict(why)
         | Error::VehicleUnavailable { message: why, .. }
         | Error::Internal(why) => why,
-        Error::Damaged(row) => row.to_string(),
+        Error::Damaged(row) => rows::damage_in_words(&row),
         other => format!("{other:?}"),
     }
-}
-
-fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Error> {
-    let unlike = |error: serde_json::Error| Error::Malformed(format!("It is no {}: {error}.", T::SPEC.object));
-    let mut object: T = serde_json::from_str(assembled).map_err(unlike)?;
-    object.adopt(organization);
-    serde_json::to_vec(&object).map_err(unlike)
-}
-
-fn accept<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
-    let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
-    object.arrive(facts)?;
-    let effects = object.effects();
-    Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

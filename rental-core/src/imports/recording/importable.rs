@@ -2,9 +2,9 @@
 
 use crate::{
     attribution::Attributable,
-    effects::LookUp,
     imports::{RowOutcome, statements::StatementRow},
     resources::organization::Organization,
+    spec::IndexPrefix,
     value::{Money, Timestamp},
 };
 use uuid::Uuid;
@@ -41,7 +41,7 @@ pub trait Importable: Attributable {
     }
 
     /// The look-up of objects that a credit with an identity of its own may belong to.
-    fn credit_look_up(&self) -> Option<LookUp> {
+    fn credit_look_up(&self) -> Option<IndexPrefix> {
         None
     }
 

@@ -2,9 +2,9 @@
 
 use super::importable::{Importable, NewObject};
 use crate::{
-    effects::LookUp,
     imports::{RowOutcome, statements::TollRow},
     resources::toll::{self, Toll},
+    spec::IndexPrefix,
     value::Money,
 };
 use uuid::Uuid;
@@ -56,7 +56,7 @@ impl Importable for Toll {
         row.credit
     }
 
-    fn credit_look_up(&self) -> Option<LookUp> {
+    fn credit_look_up(&self) -> Option<IndexPrefix> {
         self.passage()
     }
 

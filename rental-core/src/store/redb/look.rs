@@ -5,7 +5,7 @@
 //! on behind them.
 
 use super::{ROWS, Rows, file, row, unavailable};
-use crate::store::{DamagedRow, Key, Record, StoreError, key};
+use crate::store::{DamagedRow, Key, Record, StoreError, after};
 use redb::{
     BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
 };
@@ -26,13 +26,12 @@ use std::{
 const MOST_READS: u64 = 4096;
 /// Most damaged places after which reading goes on.
 const MOST_GAPS: usize = 10_000;
-/// What every key begins with.
-const TAGS: &[u8] = b"acdhimnoqrsx";
 
 /// A file that no program has open.
 pub struct Closed {
     path: PathBuf,
     cache_bytes: usize,
+    versions: file::Versions,
     open: Mutex<Option<(Database, Arc<Rows>)>>,
     pages: Result<(), String>,
     budget: Arc<AtomicU64>,
@@ -56,8 +55,13 @@ impl Closed {
     /// # Errors
     /// The file is not there, open in another process, of another version, or nothing in it can be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        Self::of(path, cache_bytes, file::Versions::Present)
+    }
+
+    pub(super) fn of(path: &Path, cache_bytes: usize, versions: file::Versions) -> Result<Self, StoreError> {
         let budget = Arc::new(AtomicU64::new(u64::MAX));
-        let mut closed = Self { path: path.to_owned(), cache_bytes, open: Mutex::new(None), pages: Ok(()), budget };
+        let mut closed =
+            Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), budget };
         match closed.database(true) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
             Err(StoreError::Corrupt(detail)) => {
@@ -179,7 +183,7 @@ impl Closed {
             let mut builder = Builder::new();
             builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(check);
             let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
-            file::recognize(&db, path)?;
+            file::recognize(&db, path, self.versions)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
             Ok((db, Arc::new(rows)))
         });
@@ -189,16 +193,31 @@ impl Closed {
 }
 
 /// Where to go on: behind all keys that begin like the last one, of which more bytes are cut off each time; in the end
-/// with the next kind of row.
+/// with each later first byte, as every kind of row has its own.
 fn behind(last: Option<&[u8]>, cut: usize) -> Option<Vec<u8>> {
     let last = last.unwrap_or(&[]);
     match last.len().checked_sub(cut) {
-        Some(kept) if kept > 0 => Some(key::after(&Key::from_bytes(&last[..kept])).as_bytes().to_vec()),
+        Some(kept) if kept > 0 => Some(after(&Key::from_bytes(&last[..kept])).as_bytes().to_vec()),
         _ => {
             let tried = cut.saturating_sub(last.len());
-            let later = TAGS.iter().filter(|tag| last.first().is_none_or(|first| *tag > first));
-            later.copied().nth(tried).map(|tag| vec![tag])
+            let first = last.first().map_or(0, |first| usize::from(*first) + 1);
+            u8::try_from(first + tried).ok().map(|first| vec![first])
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_a_gap_every_later_kind_of_row_is_tried() {
+        let tried = |last: Option<&[u8]>| -> Vec<Vec<u8>> { (1..).map_while(|cut| behind(last, cut)).collect() };
+        let all: Vec<Vec<u8>> = (0..=u8::MAX).map(|first| vec![first]).collect();
+        assert_eq!(tried(None), all[1..]);
+        // First behind what begins like the last row, then each kind that comes later.
+        assert_eq!(tried(Some(b"ab")), [vec![vec![b'b']], all[usize::from(b'b')..].to_vec()].concat());
+        assert!(tried(Some(b"r")).contains(&vec![b'w']), "rows of servers lie behind the records");
     }
 }
 

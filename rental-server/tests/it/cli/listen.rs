@@ -272,7 +272,7 @@ fn a_restart_of_the_server_loses_nothing_and_shows_nothing_twice() {
     drop(server);
     let server = Server::start_in(directory.path(), &[]);
     way.lead_to(&server);
-    listening.wait_for_note("connected again");
+    listening.wait_for_note("reconnected");
     let organization = Organization { server: &server, id, read: String::new(), write };
     let after = organization.customer(json!({}));
     let shown: Vec<String> = listening.next(2).iter().map(|line| columns(line)[3].to_owned()).collect();
@@ -343,7 +343,7 @@ fn a_failed_forward_is_shown_with_its_reason_and_not_tried_again() {
     assert_eq!((receiver.count(), elsewhere.count()), (2, 0), "no retry, no redirect");
     drop(receiver);
     organization.customer(json!({}));
-    assert!(listening.next(2)[1].contains("<-- [no answer] POST "), "the stream goes on");
+    assert!(listening.next(2)[1].contains("<-- [no response] POST "), "the stream goes on");
     listening.interrupt();
     assert_eq!(listening.exit_code(), Some(0));
     assert_eq!(listening.wait_for_note("3 events"), "3 events, 0 forwarded, 3 failed");

@@ -42,6 +42,21 @@ fn customer_of(organization: &Organization, rental: &str) -> Value {
     organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].clone()
 }
 
+/// In New York the rental was over by then; in Los Angeles, where the organization is by now, it would not have been.
+#[test]
+fn a_rental_is_judged_by_the_zone_in_which_it_was_made() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "MOVED"}));
+    stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let zone = json!({"time_zone": "America/Los_Angeles"});
+    let place = format!("/admin/v1/organizations/{}", organization.id);
+    organization.server.admin("PATCH", &place, &zone).ok();
+    tolls(&organization, "MOVED", &["2026-06-06T05:00:00Z", "2026-06-06T03:00:00Z"]);
+    let shown = suggested(&organization, "tolls");
+    let verdicts: Vec<&str> = shown.iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["clear", "nobody"], "newest row first: the last row of the file is the earlier passage");
+}
+
 #[test]
 fn what_one_rental_answers_for_is_attached_with_an_event_and_the_rest_is_listed() {
     let organization = Server::shared().organization();

@@ -1,0 +1,254 @@
+//! The list of resources. Each stands here once, with all that the rest of the program needs of it: its description and
+//! tag, the tables in which it is offered, how it moves with its organization, and how a stored object is read again.
+
+use super::{
+    Collection, Facts, Outcome, Portable, Resource, api_key::ApiKey, audit_entry::AuditEntry, customer::Customer,
+    delivery::Delivery, invoice::Invoice, lead::Lead, of, organization::Organization, parse, rental::Rental,
+    toll::Toll, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
+};
+use crate::{
+    effects::{self, Effects},
+    error::Error,
+    event,
+    spec::{IndexValue, ResourceSpec},
+    store::Key,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+/// One resource.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The description.
+    pub spec: &'static ResourceSpec,
+    /// What holders of API keys can do with it.
+    pub public: Option<Collection>,
+    /// What operators can do with it, under `/admin/v1`.
+    pub operator: Option<Collection>,
+    /// How operators record it for an organization.
+    pub recorded: Option<Collection>,
+    /// How operators see it, though it belongs to an organization and holders of its keys do not.
+    pub observed: Option<Collection>,
+    /// How it moves with its organization.
+    pub porter: Option<Porter>,
+    /// Reads a stored object and says which rows go with it.
+    pub effects: fn(&Key, &[u8]) -> Result<Effects, Error>,
+    /// Reads an object and prints it as this version does.
+    pub reprint: fn(&Key, &[u8]) -> Result<Vec<u8>, Error>,
+}
+
+/// How the objects of a resource are taken out of an export.
+#[derive(Clone, Copy)]
+pub struct Porter {
+    /// The description.
+    pub(crate) spec: &'static ResourceSpec,
+    /// The counter that numbers the objects.
+    pub(crate) counter: Option<&'static str>,
+    /// Its place in an export, from 1: what an object names comes before it.
+    place: usize,
+    /// The object in JSON, as one of this organization.
+    pub(crate) shape: fn(&str, Uuid) -> Result<Vec<u8>, Error>,
+    /// Decides whether the object can be what the rules of its resource have led to.
+    pub(crate) arrive: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
+}
+
+/// Every resource, in the order of the documentation. The order carries no meaning in the store: tags do.
+pub const RESOURCES: [Entry; 13] = [
+    portable::<Vehicle>(1).public(of::<Vehicle>().list().get().create().update().done()),
+    portable::<Customer>(2).public(of::<Customer>().list().get().create().update().done()),
+    portable::<Rental>(3).public(of::<Rental>().list().get().create().update().done()),
+    // Created by the operator, so there is no public POST.
+    portable::<Invoice>(6).public(of::<Invoice>().list().get().done()).recorded(of::<Invoice>().create().done()),
+    portable::<Toll>(4).public(of::<Toll>().list().get().update().done()).recorded(of::<Toll>().create().done()),
+    portable::<Violation>(5)
+        .public(of::<Violation>().list().get().update().done())
+        .recorded(of::<Violation>().create().done()),
+    portable::<Lead>(7).public(of::<Lead>().create().done()),
+    entry::<Organization>().operator(of::<Organization>().list().get().create().update().done()),
+    // Keys are changed by actions, so there is no update.
+    entry::<ApiKey>().operator(of::<ApiKey>().list().get().create().done()),
+    entry::<WebhookEndpoint>().operator(of::<WebhookEndpoint>().list().get().create().update().done()),
+    EVENT,
+    entry::<Delivery>().observed(of::<Delivery>().list().get().done()),
+    entry::<AuditEntry>().operator(of::<AuditEntry>().list().get().done()),
+];
+
+/// Events are written with the change that they tell of, byte for byte as they are sent: there is no struct to parse.
+const EVENT: Entry = Entry {
+    spec: &event::SPEC,
+    public: None,
+    operator: None,
+    recorded: None,
+    observed: Some(Collection { spec: &event::SPEC, counter: None, list: true, get: true, create: None, update: None }),
+    porter: None,
+    effects: |key, json| {
+        let event: Typed = serde_json::from_slice(json).map_err(|error| Error::damaged(key, &error))?;
+        let entries = event::SPEC.index_prefixes(|_| Some(IndexValue::Text(&event.r#type)));
+        Ok(Effects { entries, ..Effects::default() })
+    },
+    reprint: |_, json| Ok(json.to_vec()),
+};
+
+/// The type of an event.
+#[derive(Deserialize)]
+struct Typed {
+    r#type: String,
+}
+
+/// Makes a table of the entries that have this member: its length, and the members.
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident, $length:ident, $member:ident) => {
+        const $length: usize = {
+            let (mut at, mut count) = (0, 0);
+            while at < RESOURCES.len() {
+                count += RESOURCES[at].$member.is_some() as usize;
+                at += 1;
+            }
+            count
+        };
+
+        $(#[$doc])*
+        pub const $name: [Collection; $length] = {
+            let mut found = [NOTHING; $length];
+            let (mut at, mut count) = (0, 0);
+            while at < RESOURCES.len() {
+                if let Some(collection) = RESOURCES[at].$member {
+                    found[count] = collection;
+                    count += 1;
+                }
+                at += 1;
+            }
+            found
+        };
+    };
+}
+
+/// Fills a table before its entries are known.
+const NOTHING: Collection =
+    Collection { spec: &event::SPEC, counter: None, list: false, get: false, create: None, update: None };
+
+table! {
+    /// The public API at a glance (spec, Endpoints).
+    API, PUBLIC, public
+}
+table! {
+    /// The operator's own resources.
+    OPERATOR, OPERATORS, operator
+}
+table! {
+    /// What operators record for an organization.
+    RECORDED, RECORDS, recorded
+}
+table! {
+    /// What belongs to an organization and only operators see.
+    OBSERVED, OBSERVATIONS, observed
+}
+
+const PORTABLE: usize = {
+    let (mut at, mut count) = (0, 0);
+    while at < RESOURCES.len() {
+        count += RESOURCES[at].porter.is_some() as usize;
+        at += 1;
+    }
+    count
+};
+
+/// How objects move, in the order of an export. Two resources at one place, or a place without one, do not compile.
+pub static PORTERS: [Porter; PORTABLE] = {
+    let mut found: [Option<Porter>; PORTABLE] = [None; PORTABLE];
+    let mut at = 0;
+    while at < RESOURCES.len() {
+        if let Some(porter) = RESOURCES[at].porter {
+            assert!(found[porter.place - 1].is_none(), "two resources have one place in an export");
+            found[porter.place - 1] = Some(porter);
+        }
+        at += 1;
+    }
+    let Some(first) = found[0] else { panic!("an export begins with no resource") };
+    let mut porters = [first; PORTABLE];
+    let mut at = 0;
+    while at < PORTABLE {
+        let Some(porter) = found[at] else { panic!("a place in an export has no resource") };
+        porters[at] = porter;
+        at += 1;
+    }
+    porters
+};
+
+static ALL: [Entry; 13] = RESOURCES;
+
+/// Every resource.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter()
+}
+
+/// The resource with this tag in keys.
+#[must_use]
+pub fn of_tag(tag: u8) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.spec.tag == tag)
+}
+
+const fn entry<T: Resource>() -> Entry {
+    Entry {
+        spec: T::SPEC,
+        public: None,
+        operator: None,
+        recorded: None,
+        observed: None,
+        porter: None,
+        effects: effects_of::<T>,
+        reprint: reprint::<T>,
+    }
+}
+
+const fn portable<T: Portable>(place: usize) -> Entry {
+    let mut entry = entry::<T>();
+    let (shape, arrive) = (shape::<T>, arrive::<T>);
+    entry.porter = Some(Porter { spec: T::SPEC, counter: T::COUNTER, place, shape, arrive });
+    entry
+}
+
+impl Entry {
+    const fn public(mut self, collection: Collection) -> Self {
+        self.public = Some(collection);
+        self
+    }
+
+    const fn operator(mut self, collection: Collection) -> Self {
+        self.operator = Some(collection);
+        self
+    }
+
+    const fn recorded(mut self, collection: Collection) -> Self {
+        self.recorded = Some(collection);
+        self
+    }
+
+    const fn observed(mut self, collection: Collection) -> Self {
+        self.observed = Some(collection);
+        self
+    }
+}
+
+fn effects_of<T: Resource>(key: &Key, json: &[u8]) -> Result<Effects, Error> {
+    parse::<T>(key, json).map(|object| effects::of(&object))
+}
+
+fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
+    let object: T = parse(key, json)?;
+    serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))
+}
+
+fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Error> {
+    let unlike = |error: serde_json::Error| Error::Malformed(format!("It is no {}: {error}.", T::SPEC.object));
+    let mut object: T = serde_json::from_str(assembled).map_err(unlike)?;
+    object.adopt(organization);
+    serde_json::to_vec(&object).map_err(unlike)
+}
+
+fn arrive<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
+    object.arrive(facts)?;
+    let effects = effects::of(&object);
+    Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
+}

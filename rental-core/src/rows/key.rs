@@ -1,0 +1,344 @@
+//! Makes keys: one function for each kind of row and each range that is read. The layout is that of [`Row`].
+//!
+//! Ids are UUIDv7, so the end of a record's or an index entry's key is also its place in time: newest first is the
+//! reverse of byte order, and a cursor is an id.
+
+use super::{Class, Row, Tag};
+pub use crate::store::after;
+use crate::{
+    spec::ResourceSpec,
+    store::{Key, Order, Span},
+};
+use uuid::Uuid;
+
+#[inline]
+fn key(tag: Tag, parts: &[&[u8]]) -> Key {
+    let mut bytes = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    bytes.push(tag as u8);
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    Key::from(bytes)
+}
+
+/// A record of `spec` in `organization`.
+#[must_use]
+pub fn record(organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+    record_of(organization, spec.tag, id)
+}
+
+/// A record of the resource with this tag.
+#[inline]
+pub(super) fn record_of(organization: Uuid, resource: u8, id: Uuid) -> Key {
+    key(Tag::Record, &[organization.as_bytes(), &[resource], id.as_bytes()])
+}
+
+/// All records of `spec` in `organization`.
+#[must_use]
+pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
+    key(Tag::Record, &[organization.as_bytes(), &[spec.tag]])
+}
+
+/// All index entries that begin with the number of their index and its values ([`crate::spec::IndexPrefix`]).
+#[must_use]
+pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
+    key(Tag::IndexEntry, &[organization.as_bytes(), &[spec.tag], number_and_values])
+}
+
+/// An index entry whose values have their lengths before them already.
+pub(super) fn entry_of(organization: Uuid, (resource, index): (u8, u8), values: &[u8], id: Uuid) -> Key {
+    key(Tag::IndexEntry, &[organization.as_bytes(), &[resource, index], values, id.as_bytes()])
+}
+
+/// `prefix` continued by an id: one entry of an index.
+#[must_use]
+pub fn entry(prefix: &Key, id: Uuid) -> Key {
+    prefix.followed_by(id.as_bytes())
+}
+
+/// Where the hash of an API key leads to its record. Only half of the hash is looked up; the whole is compared after.
+#[must_use]
+pub fn access(sha256: &[u8; 32]) -> Key {
+    key(Tag::Access, &[&sha256[..16]])
+}
+
+pub(super) fn access_of(selector: [u8; 16]) -> Key {
+    key(Tag::Access, &[&selector])
+}
+
+/// The calendar of a vehicle: its revision changes with every hold.
+#[must_use]
+pub fn calendar(organization: Uuid, vehicle: Uuid) -> Key {
+    key(Tag::Calendar, &[organization.as_bytes(), vehicle.as_bytes()])
+}
+
+/// One hold of a vehicle.
+#[must_use]
+pub fn hold(organization: Uuid, vehicle: Uuid, class: u8, start: u32, rental: Uuid) -> Key {
+    key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes(), rental.as_bytes()])
+}
+
+/// Where the holds of one length class begin that start on `start` or later.
+#[must_use]
+pub fn holds_from(organization: Uuid, vehicle: Uuid, class: u8, start: u32) -> Key {
+    key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes()])
+}
+
+/// The start day and the rental in the key of a hold.
+#[must_use]
+pub fn hold_parts(key: &Key) -> Option<(u32, Uuid)> {
+    match Row::decode(key)? {
+        Row::Hold { start, rental, .. } => Some((start, rental)),
+        _ => None,
+    }
+}
+
+/// An idempotency record.
+#[must_use]
+pub fn memo(organization: Uuid, name: &str) -> Key {
+    key(Tag::Memo, &[organization.as_bytes(), name.as_bytes()])
+}
+
+/// The entry that says when an idempotency record may go.
+#[must_use]
+pub fn memo_expiry(millis: u64, organization: Uuid, name: &str) -> Key {
+    key(Tag::MemoExpiry, &[&millis.to_be_bytes(), organization.as_bytes(), name.as_bytes()])
+}
+
+/// All expiries up to `millis`, first to last.
+#[must_use]
+pub fn memo_expiries_until(millis: u64) -> Span {
+    let at = |millis: &[u8]| key(Tag::MemoExpiry, &[millis]);
+    Span { from: at(&[]), to: at(&millis.to_be_bytes()), order: Order::Ascending, follow: None }
+}
+
+/// The idempotency record that an expiry entry speaks of.
+#[must_use]
+pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
+    match Row::decode(expiry)? {
+        Row::MemoExpiry { organization, name, .. } => Some(memo(organization, name)),
+        _ => None,
+    }
+}
+
+/// The outbox row of an event.
+#[must_use]
+pub fn outbox(event: Uuid) -> Key {
+    key(Tag::Outbox, &[event.as_bytes()])
+}
+
+/// All outbox rows, oldest first.
+#[must_use]
+pub fn outbox_rows() -> Span {
+    Span::under(key(Tag::Outbox, &[]))
+}
+
+/// Whether an organization ever had a webhook endpoint: without one, its events need no outbox row.
+#[must_use]
+pub fn subscribed(organization: Uuid) -> Key {
+    key(Tag::Subscribed, &[organization.as_bytes()])
+}
+
+/// When a delivery of an endpoint is due; `class` puts first attempts before retries.
+#[must_use]
+pub fn due(endpoint: Uuid, class: u8, millis: u64, delivery: Uuid) -> Key {
+    key(Tag::Due, &[endpoint.as_bytes(), &[class], &millis.to_be_bytes(), delivery.as_bytes()])
+}
+
+/// The due rows of one class of an endpoint, earliest first.
+#[must_use]
+pub fn due_rows(endpoint: Uuid, class: u8) -> Span {
+    Span::under(key(Tag::Due, &[endpoint.as_bytes(), &[class]]))
+}
+
+/// All due rows of an endpoint.
+#[must_use]
+pub fn all_due_rows(endpoint: Uuid) -> Span {
+    Span::under(key(Tag::Due, &[endpoint.as_bytes()]))
+}
+
+/// The due rows of all endpoints, endpoint by endpoint.
+#[must_use]
+pub fn due_rows_of_all() -> Span {
+    Span::under(key(Tag::Due, &[]))
+}
+
+/// The endpoint in the key of a due row.
+#[must_use]
+pub fn due_endpoint(key: &Key) -> Option<Uuid> {
+    match Row::decode(key)? {
+        Row::Due { endpoint, .. } => Some(endpoint),
+        _ => None,
+    }
+}
+
+/// The milliseconds in the key of a due row.
+#[must_use]
+pub fn due_millis(key: &Key) -> Option<u64> {
+    match Row::decode(key)? {
+        Row::Due { millis, .. } => Some(millis),
+        _ => None,
+    }
+}
+
+/// The sealed secrets of an endpoint.
+#[must_use]
+pub fn secrets(endpoint: Uuid) -> Key {
+    key(Tag::Secrets, &[endpoint.as_bytes()])
+}
+
+/// A named counter of an organization.
+#[must_use]
+pub fn counter(organization: Uuid, name: &str) -> Key {
+    key(Tag::Counter, &[organization.as_bytes(), name.as_bytes()])
+}
+
+/// The beat of a server that shares the store with others.
+#[must_use]
+pub fn beat(server: Uuid) -> Key {
+    key(Tag::Beat, &[server.as_bytes()])
+}
+
+/// The beats of all servers.
+#[must_use]
+pub fn beats() -> Span {
+    Span::under(key(Tag::Beat, &[]))
+}
+
+/// Who sends for an endpoint.
+#[must_use]
+pub fn owner(endpoint: Uuid) -> Key {
+    key(Tag::Owner, &[endpoint.as_bytes()])
+}
+
+/// Who sends for all endpoints.
+#[must_use]
+pub fn owners() -> Span {
+    Span::under(key(Tag::Owner, &[]))
+}
+
+/// Tells a server that something new is due for an endpoint of its.
+#[must_use]
+pub fn bell(server: Uuid, endpoint: Uuid) -> Key {
+    key(Tag::Bell, &[server.as_bytes(), endpoint.as_bytes()])
+}
+
+/// The bells of a server.
+#[must_use]
+pub fn bells(server: Uuid) -> Span {
+    Span::under(key(Tag::Bell, &[server.as_bytes()]))
+}
+
+/// The mark of a store into which another one is being copied.
+#[must_use]
+pub fn loading() -> Key {
+    key(Tag::Marker, &[])
+}
+
+/// Where the upgrade of the store stands.
+#[must_use]
+pub fn upgrade() -> Key {
+    key(Tag::Marker, &[UPGRADE])
+}
+
+/// What follows the tag in the key of [`upgrade`].
+pub(super) const UPGRADE: &[u8] = b"upgrade";
+
+/// A long task that goes on after a restart.
+#[must_use]
+pub fn task(id: Uuid) -> Key {
+    key(Tag::Task, &[id.as_bytes()])
+}
+
+/// All long tasks.
+#[must_use]
+pub fn tasks() -> Span {
+    Span::under(key(Tag::Task, &[]))
+}
+
+/// The mark of an object that was deleted or erased.
+#[must_use]
+pub fn erased(organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+    erased_of(organization, spec.tag, id)
+}
+
+pub(super) fn erased_of(organization: Uuid, resource: u8, id: Uuid) -> Key {
+    key(Tag::Erased, &[organization.as_bytes(), &[resource], id.as_bytes()])
+}
+
+/// Whether a row belongs to running servers and means nothing in a copy of the store.
+#[must_use]
+pub fn is_of_servers(key: &Key) -> bool {
+    Row::decode(key).is_some_and(|row| row.class() == Class::Server)
+}
+
+/// Where half the hash of what there can be only one of leads to the object that it is.
+#[must_use]
+pub fn identity(organization: Uuid, spec: &ResourceSpec, sha256: &[u8; 32]) -> Key {
+    key(Tag::Identity, &[organization.as_bytes(), &[spec.tag], &sha256[..16]])
+}
+
+pub(super) fn identity_of(organization: Uuid, resource: u8, hash: [u8; 16]) -> Key {
+    key(Tag::Identity, &[organization.as_bytes(), &[resource], &hash])
+}
+
+/// The mark of a toll or violation that an invoice bills.
+#[must_use]
+pub fn billed(organization: Uuid, source: Uuid) -> Key {
+    key(Tag::Billed, &[organization.as_bytes(), source.as_bytes()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        resources::{rental, vehicle},
+        spec::IndexPrefix,
+        store::Follow,
+    };
+    use proptest::prelude::*;
+
+    fn uuid(n: u128) -> Uuid {
+        Uuid::from_u128(n)
+    }
+
+    #[test]
+    fn an_index_entry_points_at_its_record() {
+        let prefix = IndexPrefix::new(3).with(b"NEW").with(uuid(9).as_bytes()).prefix(uuid(7), &rental::SPEC);
+        let entry = entry(&prefix, uuid(42));
+        let follow = Follow { prefix: records(uuid(7), &rental::SPEC) };
+        assert_eq!(follow.target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
+        assert_eq!(follow.target(&[7; 15]), None, "too short for an id");
+    }
+
+    #[test]
+    fn a_span_of_one_organization_never_reaches_the_next() {
+        for n in [0, 255, u128::MAX - 1, u128::MAX] {
+            let span = Span::newest_first(&records(uuid(n), &vehicle::SPEC));
+            let inside = record(uuid(n), &vehicle::SPEC, uuid(u128::MAX));
+            assert!(span.from <= inside && inside < span.to);
+            let next = record(uuid(n.wrapping_add(1)), &vehicle::SPEC, uuid(0));
+            assert!(next < span.from || next >= span.to);
+        }
+    }
+
+    #[test]
+    fn values_of_an_index_cannot_run_into_each_other() {
+        let one = IndexPrefix::new(3).with(b"AB").with(b"C").prefix(uuid(1), &rental::SPEC);
+        let other = IndexPrefix::new(3).with(b"A").with(b"BC").prefix(uuid(1), &rental::SPEC);
+        assert!(!one.as_bytes().starts_with(other.as_bytes()) && !other.as_bytes().starts_with(one.as_bytes()));
+    }
+
+    proptest! {
+        #[test]
+        fn byte_order_of_records_is_id_order(org: u128, a: u128, b: u128) {
+            let (left, right) = (record(uuid(org), &vehicle::SPEC, uuid(a)), record(uuid(org), &vehicle::SPEC, uuid(b)));
+            prop_assert_eq!(left.cmp(&right), a.cmp(&b));
+            prop_assert_eq!(left.id(), Some(uuid(a)));
+        }
+
+        #[test]
+        fn a_hold_keeps_its_start_and_rental(class: u8, start: u32, rental: u128) {
+            let key = hold(uuid(1), uuid(2), class, start, uuid(rental));
+            prop_assert_eq!(hold_parts(&key), Some((start, uuid(rental))));
+        }
+    }
+}

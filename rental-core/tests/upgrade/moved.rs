@@ -1,0 +1,136 @@
+//! Backups and exports of older versions come in as what the present program would have made of them.
+
+use crate::stores::{CACHE, everything, fixture, upgrade, wait};
+use rental_core::{
+    edge::Edge,
+    imports::organization::{self as transfer, Importer, Lines},
+    resources::organization::Organization,
+    store::{
+        SCHEMA_VERSION, Store, StoreError, Versioned,
+        archive::Reader,
+        memory::Memory,
+        redb::{self, Redb, RestoreError},
+    },
+    upgrade::state,
+    value::Timestamp,
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use uuid::Uuid;
+
+fn upgraded(path: &Path) -> Result<(), StoreError> {
+    let store = Redb::open_any_version(path, CACHE)?;
+    wait(upgrade(&store));
+    store.close()
+}
+
+#[test]
+fn a_backup_of_an_older_version_is_restored_as_the_present_one() {
+    let backup = fixture("v2", "store.backup");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rental.redb");
+    let mut archive = Reader::open(backup.as_slice()).unwrap();
+    assert_eq!(archive.header().schema_version, 2);
+    let refused = redb::restore(&path, CACHE, &mut archive, &mut |_| {});
+    assert!(matches!(refused, Err(RestoreError::Version(2))) && !path.exists());
+    let mut archive = Reader::open(backup.as_slice()).unwrap();
+    let mut broken = |_: &Path| Err(StoreError::Unavailable("no upgrade".into()));
+    assert!(redb::restore_and_upgrade(&path, CACHE, &mut archive, &mut |_| {}, &mut broken).is_err());
+    assert!(!path.exists(), "nothing lies there until it is upgraded");
+    let mut archive = Reader::open(backup.as_slice()).unwrap();
+    let made = redb::restore_and_upgrade(&path, CACHE, &mut archive, &mut |_| {}, &mut upgraded).unwrap();
+    let store = Redb::open(&path, CACHE).expect("it is of the present version");
+    assert_eq!(wait(store.version()), Ok(SCHEMA_VERSION));
+    // The same as the rows of the backup, upgraded in memory.
+    let model = Memory::of_version(2);
+    let mut archive = Reader::open(backup.as_slice()).unwrap();
+    let mut rows = crate::stores::Rows::new();
+    while let Some(frame) = archive.next_frame().unwrap() {
+        rows.extend(frame.into_iter().map(|record| (record.key, (record.revision, record.value))));
+    }
+    assert_eq!(made.archive.rows, rows.len() as u64);
+    wait(crate::stores::fill(&model, &rows));
+    wait(upgrade(&model));
+    crate::stores::same(&wait(everything(&store)), &wait(everything(&model)), "restored");
+    assert!(matches!(wait(state(&store)), Ok(rental_core::upgrade::State::Current)));
+}
+
+/// Ids count from the year 2030 on: those of the export are older.
+struct Later(AtomicU64);
+
+impl Edge for Later {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_900_000_000_000)
+    }
+
+    fn new_id(&self) -> Uuid {
+        let count = u128::from(self.0.fetch_add(1, Ordering::Relaxed));
+        Uuid::from_u128((u128::from(self.now().millis()) << 80) | (0x7 << 76) | (0x2 << 62) | count)
+    }
+}
+
+type Objects = BTreeMap<String, Map<String, Value>>;
+
+/// Imports a file into a new organization; gives its objects by id.
+fn imported(file: &[u8]) -> Objects {
+    let edge = Later(AtomicU64::new(0));
+    let mut target = Organization::system();
+    target.id = Uuid::from_u128(9);
+    let store = Arc::new(Memory::default());
+    let found = transfer::inspect(file, &target).expect("it is whole");
+    let importer = wait(Importer::new(Arc::clone(&store) as Arc<dyn Store>, None, &edge, &target, found.source));
+    let mut importer = importer.unwrap().of_version(&found);
+    for line in Lines::new(file).skip(found.head).take(usize::try_from(found.objects).unwrap()) {
+        let (row, line) = line.unwrap();
+        wait(importer.line(row, &line)).unwrap();
+    }
+    wait(importer.finish()).unwrap();
+    assert_eq!((importer.counts.created, importer.counts.invalid), (found.objects, 0), "{:?}", importer.counts);
+    let all = wait(everything(store.as_ref()));
+    let records = all.iter().filter(|(key, _)| key.as_bytes().first() == Some(&b'r'));
+    let object = |value: &[u8]| -> Map<String, Value> { serde_json::from_slice(value).unwrap() };
+    records.map(|(_, row)| object(&row.1)).map(|object| (object["id"].as_str().unwrap().to_owned(), object)).collect()
+}
+
+#[test]
+fn an_export_of_version_2_is_imported_whole() {
+    let file = fixture("v2", "export.jsonl");
+    let text = String::from_utf8(file.clone()).unwrap();
+    assert!(text.starts_with("{\"id\":"), "a file of version 2 has no first line of its own");
+    let objects = imported(&file);
+    let rental = objects.values().find(|object| object["object"] == "rental").unwrap();
+    assert_eq!(rental["time_zone"], "America/New_York");
+    for line in text.lines().skip(1).filter(|line| !line.contains("\"export_end\"")) {
+        let before: Map<String, Value> = serde_json::from_str(line).unwrap();
+        let now = &objects[before["id"].as_str().unwrap()];
+        for (name, member) in before.iter().filter(|(name, _)| *name != "organization_id") {
+            assert_eq!(&now[name], member, "{name} of {line}");
+        }
+    }
+}
+
+/// An older program of version 2 left members out.
+#[test]
+fn objects_without_later_members_are_lifted_before_they_are_read() {
+    let text = String::from_utf8(fixture("v2", "export.jsonl")).unwrap();
+    let without = |line: &str| match line {
+        vehicle if vehicle.contains("\"object\":\"vehicle\"") => vehicle.replace("\"plate_state\":null,", ""),
+        other => other.replace("\"occurred_on\":null,", "").replace("\"issued_on\":null,\"issued_at\":null,", ""),
+    };
+    let mut older: String = text.lines().map(without).collect::<Vec<_>>().join("\n");
+    older.push('\n');
+    assert!(older.len() < text.len() - 100, "members were left out");
+    assert_eq!(imported(older.as_bytes()), imported(text.as_bytes()));
+}
+
+#[test]
+fn an_export_tells_its_version() {
+    assert_eq!(transfer::first_line(), format!("{{\"object\":\"export\",\"schema_version\":{SCHEMA_VERSION}}}\n"));
+}
