@@ -1,4 +1,4 @@
-//! `import`, of statements, lists and exports: the file goes out as it is, and the server says what came of its rows.
+//! `import` of toll statements, violation lists and exports. The server parses the file and reports the result of each row.
 
 use crate::{
     client::{
@@ -19,16 +19,16 @@ use rental_core::{
 };
 use std::path::{Path, PathBuf};
 
-/// Rows that cannot be used and are shown one by one.
+/// Maximum number of invalid rows shown.
 const MOST_SHOWN: usize = 20;
 
-/// What the help of every import ends with.
+/// End of the help of every import.
 pub(super) const EXIT: &str = "\
 Invalid rows are skipped and counted as `invalid`; all other rows are imported, and the exit code is 0.
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
-/// `import` of a resource whose objects come in files of others.
+/// Builds `import` of tolls or violations.
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let tolls = spec.object == "toll";
     let (about, formats) = match tolls {
@@ -82,15 +82,15 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     send(&[spec.plural, "import"], query, media, matches, session)
 }
 
-/// The text of a mapping without its white space: it travels in the query.
+/// Reads a mapping and removes its white space, because it is sent in the query.
 fn mapping(path: &Path) -> Result<String, Failure> {
     let text =
         private_file::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
-    // What is no JSON the server explains.
+    // Invalid JSON is sent unchanged: the server explains the error.
     Ok(serde_json::from_str::<serde_json::Value>(&text).map_or(text, |value| value.to_string()))
 }
 
-/// Uploads the file of a command line to the import at `words` below the organization, and shows what came of it.
+/// Uploads the file to the import at `words` below the organization, and prints the summary.
 pub(super) fn send(
     words: &[&str],
     mut query: Vec<(String, String)>,
@@ -103,8 +103,9 @@ pub(super) fn send(
     }
     let id = session.organization(matches)?;
     let source = Source::of(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
-    // Before a large file goes out: a server may close the connection while it is sent, and its answer be lost.
-    session.ask(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
+    // Detects a wrong secret or organization before a large upload: during one, the connection may close before the error
+    // response is read.
+    session.send(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
     let path = [&[organization::SPEC.plural, id], words].concat();
     let request = Request::post(Access::Operator, &path, None).with_query(query);
     let json = upload::send(&session.api, &request, &source, media)?;

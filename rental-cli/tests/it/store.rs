@@ -163,7 +163,11 @@ fn a_backup_is_received_checked_and_restored() {
     assert_eq!((&told["object"], &told["rows"]), (&"backup".into(), &3000.into()));
     let refused = server.run(&["store", "backup", "--to", file_name]);
     assert_eq!(refused.code, Some(6));
-    assert!(refused.stderr.contains("exists; nothing was written\nhint: choose another name, or use --force to replace the file"));
+    assert!(
+        refused
+            .stderr
+            .contains("exists; nothing was written\nhint: choose another name, or use --force to replace the file")
+    );
     assert_eq!(server.run(&["store", "backup", "--to", file_name, "--force", "--pace", "full"]).code, Some(0));
     let made = run(&["store", "restore", file_name, "--to", &url(&to), "--json"]);
     assert_eq!(made.code, Some(0), "{made:?}");

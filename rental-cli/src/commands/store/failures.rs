@@ -1,11 +1,11 @@
-//! What can go wrong with a store or a backup, and what may help.
+//! Failures of stores and backups, with the next step.
 
 use crate::failure::Failure;
 use rental_core::store::{StoreError, archive::ArchiveError, redb::IN_USE};
 use std::path::Path;
 
-/// For a store that cannot be opened or read.
-pub(super) fn failure(error: StoreError) -> Failure {
+/// Failure of a store that cannot be opened or read.
+pub(super) fn store_failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
         StoreError::Corrupt(_) => {
             ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
@@ -22,8 +22,8 @@ pub(super) fn failure(error: StoreError) -> Failure {
     Failure::Unsuccessful { kind, problem, hint }
 }
 
-/// For a backup that cannot be used.
-pub(super) fn unfit(file: &Path, error: ArchiveError) -> Failure {
+/// Failure of a backup that cannot be read.
+pub(super) fn unusable_backup(file: &Path, error: ArchiveError) -> Failure {
     match error {
         ArchiveError::Io(error) => Failure::Io { doing: format!("read {}", file.display()), error },
         other => Failure::Unsuccessful {

@@ -1,6 +1,6 @@
-//! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
+//! Location of a store: a file or a database. Reads a store into an archive, and creates one from an archive.
 
-use super::failures::{failure, unfit};
+use super::failures::{store_failure, unusable_backup};
 use crate::{
     config::{environment, private_file},
     edge,
@@ -21,12 +21,12 @@ use std::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// Memory for pages while a store is open here.
+/// Cache of an open store.
 pub(super) const CACHE_BYTES: usize = 256 << 20;
-/// The longest single wait for a database.
+/// Time-out of each database operation.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a URL of a store names.
+/// Location of a store.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// `redb:PATH`.
@@ -56,12 +56,12 @@ impl Place {
         }
     }
 
-    /// Whether two URLs name the same store, as far as they tell.
+    /// Whether both URLs are the same.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }
 
-    /// Writes every row of the store that means something elsewhere.
+    /// Writes all rows to an archive, except the rows of running servers.
     pub(super) fn write(&self, out: impl Write) -> Result<Summary, Failure> {
         let by = concat!("rental-cli ", env!("CARGO_PKG_VERSION"));
         let broken = |error: io::Error| Failure::Io { doing: format!("read {self}"), error };
@@ -72,22 +72,22 @@ impl Place {
                     let error = io::Error::from(io::ErrorKind::NotFound);
                     return Err(Failure::Io { doing: format!("read {}", path.display()), error });
                 }
-                let store = Redb::open(path, CACHE_BYTES).map_err(failure)?;
-                for row in store.snapshot().rows().map_err(failure)? {
-                    let row = row.map_err(failure)?;
+                let store = Redb::open(path, CACHE_BYTES).map_err(store_failure)?;
+                for row in store.snapshot().rows().map_err(store_failure)? {
+                    let row = row.map_err(store_failure)?;
                     if !key::is_of_servers(&row.key) {
                         writer.push(&row).map_err(broken)?;
                     }
                 }
-                store.close().map_err(failure)?;
+                store.close().map_err(store_failure)?;
             }
             Self::Database(address) => {
                 let runtime = runtime()?;
                 runtime.block_on(async {
-                    let mut snapshot = connect(address).await?.snapshot().await.map_err(failure)?;
+                    let mut snapshot = connect(address).await?.snapshot().await.map_err(store_failure)?;
                     snapshot.seek(&Span::everything());
                     loop {
-                        let page = snapshot.next().await.map_err(failure)?;
+                        let page = snapshot.next().await.map_err(store_failure)?;
                         if page.is_empty() {
                             return Ok::<(), Failure>(());
                         }
@@ -101,20 +101,20 @@ impl Place {
         writer.finish().map(|(_, summary)| summary).map_err(broken)
     }
 
-    /// Makes the store from an archive; `file` is where that is, for messages. Everything is read back before it counts.
+    /// Creates the store from an archive and verifies it by reading it back. `file` is the archive's name in messages.
     pub(super) fn read(&self, archive: &mut Reader<impl Read>, file: &Path) -> Result<Summary, Failure> {
         let mut progress = Progress::count(None, "rows written and read back");
         match self {
             Self::File(path) => {
                 let made = redb::restore(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows));
                 made.map(|made| made.archive).map_err(|error| match error {
-                    RestoreError::Archive(error) => unfit(file, error),
+                    RestoreError::Archive(error) => unusable_backup(file, error),
                     RestoreError::Version(version) => other_version(file, version),
-                    RestoreError::Exists => Failure::InTheWay {
+                    RestoreError::Exists => Failure::AlreadyExists {
                         problem: format!("{} exists; nothing was written", path.display()),
                         hint: "choose another path, or move the file away",
                     },
-                    RestoreError::Store(error) => failure(error),
+                    RestoreError::Store(error) => store_failure(error),
                 })
             }
             Self::Database(address) => {
@@ -124,9 +124,9 @@ impl Place {
                     let made = store.load(archive, &mut |rows| progress.at(rows)).await;
                     store.close().await;
                     made.map_err(|error| match error {
-                        LoadError::Archive(error) => unfit(file, error),
+                        LoadError::Archive(error) => unusable_backup(file, error),
                         LoadError::Version(version) => other_version(file, version),
-                        LoadError::NotEmpty => Failure::InTheWay {
+                        LoadError::NotEmpty => Failure::AlreadyExists {
                             problem: format!("{address} already contains rows; nothing was written"),
                             hint: "choose an empty database, or drop the schema `rental`",
                         },
@@ -155,7 +155,7 @@ fn runtime() -> Result<Runtime, Failure> {
 }
 
 async fn connect(address: &Address) -> Result<Postgres, Failure> {
-    // Fails when a provider is there already, which serves as well.
+    // Fails if a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut address = address.clone();
     if address.lacks_password()
@@ -169,12 +169,12 @@ async fn connect(address: &Address) -> Result<Postgres, Failure> {
     Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
 }
 
-/// From where libpq takes it: a variable, or a file.
+/// Returns the password from `PGPASSWORD` or `PGPASSFILE`, as libpq does.
 fn password(address: &Address) -> Result<Option<String>, Failure> {
-    if let Some(password) = environment::set("PGPASSWORD") {
+    if let Some(password) = environment::variable("PGPASSWORD") {
         return Ok(password.into_string().ok());
     }
-    let Some(path) = environment::set("PGPASSFILE") else { return Ok(None) };
+    let Some(path) = environment::variable("PGPASSFILE") else { return Ok(None) };
     let read = private_file::read(Path::new(&path));
     let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
     Ok(address.password_in(&text))
