@@ -4,7 +4,7 @@ use crate::Pieces;
 use rental_core::{
     holds::{self, Hold},
     resources::organization::BookingPolicy,
-    store::{Batch, Commit, Store, memory::Memory},
+    store::{Batch, Commit, Prior, Store, memory::Memory},
     value::Date,
 };
 use std::{
@@ -33,7 +33,14 @@ pub fn check(data: &[u8]) {
         let refused = policy == BookingPolicy::Exclusive && before != after && after.is_some_and(clash);
         let hold = |(vehicle, start, end): (u8, u32, u32)| hold(vehicle, rental, start, end);
         let mut batch = Batch::default();
-        let decided = now(holds::change(&store, Uuid::nil(), policy, before.map(hold), after.map(hold), &mut batch));
+        let decided = now(holds::change(
+            &store,
+            Uuid::nil(),
+            policy,
+            before.map(hold),
+            (after.map(hold), Prior::Any),
+            &mut batch,
+        ));
         assert_eq!(decided.is_err(), refused, "{after:?} of {rental} beside {model:?}");
         if decided.is_ok() {
             assert_eq!(now(store.commit(batch)), Ok(Commit::Applied));

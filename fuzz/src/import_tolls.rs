@@ -1,6 +1,6 @@
 //! Statements of toll agencies: any bytes, read in any format, at once and in pieces.
 
-use rental_core::import::{Failed, Mapping, Row, Settings, TOLL_FORMATS, TollRow, tolls};
+use rental_core::imports::statements::{Failed, Mapping, Reader, Row, Settings, TOLLS, TollRow};
 use std::io::Read;
 
 /// A mapping that uses every member.
@@ -12,12 +12,12 @@ const MAPPING: &str = r#"{"agency": {"column": "agency"}, "time_zone": "America/
 pub fn check(data: &[u8]) {
     let Some((first, file)) = data.split_first() else { return };
     let mapping = Mapping::parse(MAPPING).expect("it is a mapping");
-    let which = usize::from(*first) % (TOLL_FORMATS.len() + 1);
-    let format = TOLL_FORMATS.get(which).map(|(name, _)| *name);
+    let which = usize::from(*first) % (TOLLS.formats.len() + 1);
+    let format = TOLLS.formats.get(which).map(|(name, _)| *name);
     let mapping = format.is_none().then_some(&mapping);
     let settings = Settings { digits: u32::from(*first) % 5, zone: None };
-    let whole = all(tolls(file, format, mapping, &settings));
-    let pieces = all(tolls(Pieces(file, usize::from(*first)), format, mapping, &settings));
+    let whole = all(Reader::<_, TollRow>::open(file, format, mapping, &settings));
+    let pieces = all(Reader::<_, TollRow>::open(Pieces(file, usize::from(*first)), format, mapping, &settings));
     assert_eq!(whole, pieces, "read at once and in pieces");
     let Ok(rows) = whole else { return };
     let mut before = 1;

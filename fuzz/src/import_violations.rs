@@ -1,15 +1,15 @@
 //! Lists of violations, CSV and JSON: any bytes, read in any format, at once and in pieces.
 
 use crate::import_tolls::{Pieces, all};
-use rental_core::import::{Row, Settings, VIOLATION_FORMATS, ViolationRow, violations};
+use rental_core::imports::statements::{Reader, Row, Settings, VIOLATIONS, ViolationRow};
 
 /// The first byte chooses the format and how much is read at once; the rest is the file.
 pub fn check(data: &[u8]) {
     let Some((first, file)) = data.split_first() else { return };
-    let (format, _) = VIOLATION_FORMATS[usize::from(*first) % VIOLATION_FORMATS.len()];
+    let (format, _) = VIOLATIONS.formats[usize::from(*first) % VIOLATIONS.formats.len()];
     let settings = Settings { digits: u32::from(*first) % 5, zone: None };
-    let whole = all(violations(file, Some(format), &settings));
-    let pieces = all(violations(Pieces(file, usize::from(*first)), Some(format), &settings));
+    let whole = all(Reader::<_, ViolationRow>::open(file, Some(format), None, &settings));
+    let pieces = all(Reader::<_, ViolationRow>::open(Pieces(file, usize::from(*first)), Some(format), None, &settings));
     assert_eq!(whole, pieces, "read at once and in pieces");
     let Ok(rows) = whole else { return };
     let mut before = 0;

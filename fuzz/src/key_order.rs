@@ -2,8 +2,8 @@
 
 use crate::{Pieces, specs};
 use rental_core::{
-    spec::ResourceSpec,
-    store::{Key, key},
+    spec::{IndexPrefix, ResourceSpec},
+    store::{Follow, Key, key},
 };
 use uuid::Uuid;
 
@@ -69,10 +69,14 @@ fn expiries(a: &Place, b: &Place, tail: &[u8]) {
 }
 
 fn indexes(a: &Place, b: &Place) {
-    let mask = |at: &Place| (1u8 << at.values.len()) - 1;
-    let prefix = |at: &Place| key::index(at.organization, at.spec, mask(at), &at.values);
+    let number = |at: &Place| (1u8 << at.values.len()) - 1;
+    let prefix = |at: &Place| {
+        let with = |prefix: IndexPrefix, value: &Vec<u8>| prefix.with(value);
+        at.values.iter().fold(IndexPrefix::new(number(at)), with).prefix(at.organization, at.spec)
+    };
     let entry = key::entry(&prefix(a), a.id);
-    assert_eq!(Key::target(entry.as_bytes()), Some(key::record(a.organization, a.spec, a.id)));
+    let follow = Follow { prefix: key::records(a.organization, a.spec) };
+    assert_eq!(follow.target(entry.as_bytes()), Some(key::record(a.organization, a.spec, a.id)));
     assert_eq!(entry.id(), Some(a.id));
     let same = (a.organization, a.spec.tag, &a.values) == (b.organization, b.spec.tag, &b.values);
     let (left, right) = (prefix(a), prefix(b));

@@ -4,7 +4,7 @@
 //! cargo run --release --locked -p rental-core --example checksum_cost
 //! ```
 
-use rental_core::store::{Batch, Key, Store, Write, redb::Redb};
+use rental_core::store::{Batch, Key, Prior, Store, Write, redb::Redb};
 use std::{
     hint::black_box,
     time::{Duration, Instant},
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = Redb::open(&directory.path().join("cost.redb"), 1 << 30)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let value = vec![b'x'; 600];
-    let writes = (0..RECORDS).map(|n| Write::Put(key(n), 1, value.clone().into())).collect();
+    let writes = (0..RECORDS).map(|n| Write::Put(key(n), 1, value.clone().into(), Prior::Any)).collect();
     runtime.block_on(store.commit(Batch { checks: Vec::new(), writes }))?;
     let keys: Vec<[Key; 1]> = (0..RECORDS).map(|n| [key(n)]).collect();
     let each = |took: Duration| took.as_nanos() as u64 / GETS;

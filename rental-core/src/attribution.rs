@@ -3,6 +3,10 @@
 //! Only what follows from what is recorded is clear; everything else is shown with its reason and left to a person. A
 //! recorded fact that speaks against a rental rules it out, whatever speaks for it.
 
+mod attributable;
+
+pub use attributable::Attributable;
+
 use crate::{
     error::Error,
     resources::{
@@ -10,7 +14,8 @@ use crate::{
         rental::{self, OPEN, Rental},
         vehicle::{self, Vehicle},
     },
-    store::{Order, Span, Store},
+    spec::IndexPrefix,
+    store::{Follow, Order, Span, Store, all_sound, key},
     value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
 };
 use uuid::Uuid;
@@ -41,7 +46,7 @@ pub async fn vehicle_of(
 ) -> Result<Whose, Error> {
     let by_tag = match tag.and_then(tag_digits) {
         Some(digits) => {
-            let found = vehicles(store, &vehicle::tag_look_up(&digits).prefix(organization, &vehicle::SPEC)).await?;
+            let found = vehicles(store, &vehicle::tag_look_up(&digits).span(organization, &vehicle::SPEC)).await?;
             let has_it = |vehicle: &Vehicle| {
                 vehicle.transponder_number.as_deref().and_then(tag_digits).is_some_and(|own| same_tag(&own, &digits))
             };
@@ -51,7 +56,7 @@ pub async fn vehicle_of(
     };
     let by_plate = match plate.and_then(|plate| Plate::parse(plate, state)) {
         Some(plate) => {
-            let found = vehicles(store, &vehicle::plate_look_up(&plate).prefix(organization, &vehicle::SPEC)).await?;
+            let found = vehicles(store, &vehicle::plate_look_up(&plate).span(organization, &vehicle::SPEC)).await?;
             of_state(&found, plate.state.as_deref())
         }
         None => Vec::new(),
@@ -59,8 +64,8 @@ pub async fn vehicle_of(
     Ok(agreed(&by_tag, &by_plate))
 }
 
-async fn vehicles(store: &dyn Store, prefix: &crate::store::Key) -> Result<Vec<Vehicle>, Error> {
-    let found = store.scan(&Span::newest_first(prefix), MOST_VEHICLES).await?;
+async fn vehicles(store: &dyn Store, span: &Span) -> Result<Vec<Vehicle>, Error> {
+    let found = all_sound(store.scan(span, MOST_VEHICLES).await?)?;
     found.iter().map(|record| parse(&record.key, &record.value)).collect()
 }
 
@@ -178,7 +183,7 @@ pub async fn rentals_around(
     for mut span in spans_around(organization, vehicle, day.day_number()) {
         // An open booking policy allows any number of them: those past a hundred change nothing, it is unclear by then.
         while rentals.len() < 100 {
-            let found = store.scan(&span, STEP).await?;
+            let found = all_sound(store.scan(&span, STEP).await?)?;
             for record in &found {
                 rentals.push(parse::<Rental>(&record.key, &record.value)?);
             }
@@ -192,9 +197,8 @@ pub async fn rentals_around(
 /// Where to go on behind a rental that was read through its look-up.
 fn entry_of(organization: Uuid, rental: &Rental, span: &Span) -> crate::store::Key {
     use crate::resources::Resource;
-    let entries = rental.effects().look_ups;
-    let place =
-        |one: &crate::effects::LookUp| crate::store::key::entry(&one.prefix(organization, &rental::SPEC), rental.id);
+    let entries = rental.effects().entries;
+    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id);
     // A rental that was changed since has its entry elsewhere: then this class ends here.
     entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }
@@ -205,7 +209,8 @@ fn spans_around(organization: Uuid, vehicle: Uuid, day: u32) -> Vec<Span> {
     let of_class = |class: u8| {
         let earliest = if class == OPEN { 0 } else { day.saturating_sub((2 << class) - 1) };
         let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
-        Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow: true }
+        let follow = Some(Follow { prefix: key::records(organization, &rental::SPEC) });
+        Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow }
     };
     (0..22).chain([OPEN]).map(of_class).collect()
 }

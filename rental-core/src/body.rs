@@ -3,10 +3,11 @@
 //! Numbers are judged by their text, so money is exact; `raw_data` is kept byte for byte. Nothing here reads a store:
 //! whether a referenced object exists is asked later.
 
+mod duplicates;
 mod lines;
 
 use crate::{
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     event::EVENT_TYPES,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
     value::{self, Currency, Date, Decimal, Money, Timestamp},
@@ -27,11 +28,6 @@ pub enum Verb {
     Whole,
 }
 
-/// Most bad fields that are listed: an answer stays smaller than the request that it refuses.
-const MOST_ERRORS: usize = 50;
-/// Most keys deep that `raw_data` may nest.
-const MOST_DEPTH: usize = 128;
-
 /// The checked fields of one body: canonical JSON text for each field that was sent.
 #[derive(Debug)]
 pub struct Fields {
@@ -48,34 +44,40 @@ impl Fields {
     /// [`Error::Malformed`] when it is not one JSON object, [`Error::Invalid`] with every bad field otherwise.
     pub fn parse(body: &[u8], spec: &'static ResourceSpec, verb: Verb, digits: u32) -> Result<Self, Error> {
         let sent = if body.is_empty() { Members::default() } else { members(body)? };
-        let mut errors: Vec<FieldError> = Vec::new();
+        let mut errors = FieldErrors::default();
         let mut values = vec![None; spec.fields.len()];
-        let mut seen = HashSet::new();
+        let mut given = vec![false; spec.fields.len()];
+        let mut named = vec![false; spec.fields.len()]; // by an error
+        let mut unknown_names = HashSet::new();
         for (name, raw) in sent.0 {
-            if errors.len() >= MOST_ERRORS {
-                break;
-            }
-            if !seen.insert(name.clone()) {
-                errors.push(FieldError::new(&shorten(&name), FieldCode::Duplicate, "is sent more than once"));
-                continue;
-            }
             let place = spec.fields.iter().position(|field| field.name == name);
+            let is_new = match place {
+                Some(at) => !std::mem::replace(&mut given[at], true),
+                None => unknown_names.insert(name.clone()),
+            };
             let taken = |field: &FieldSpec| presence(field, verb) != Presence::Never;
             match place.map(|at| (at, &spec.fields[at])) {
+                known if !is_new => {
+                    known.into_iter().for_each(|(at, _)| named[at] = true);
+                    errors.add(|| duplicate(&name));
+                }
                 Some((at, field)) if taken(field) => match check(field, verb, raw, digits) {
                     Ok(value) => values[at] = value,
-                    Err(mistakes) => errors.extend(mistakes),
+                    Err(mistakes) => {
+                        named[at] = mistakes.iter().any(|mistake| mistake.param == field.name);
+                        errors.extend(mistakes);
+                    }
                 },
-                known => errors.push(unknown(&name, known.map(|(_, field)| field), spec, verb)),
+                known => errors.add(|| unknown(&name, known.map(|(_, field)| field), spec, verb)),
             }
         }
         for (at, field) in spec.fields.iter().enumerate() {
             let required = presence(field, verb) == Presence::Required;
-            if required && values[at].is_none() && !errors.iter().any(|error| error.param == field.name) {
-                errors.push(FieldError::new(field.name, FieldCode::Missing, "is required"));
+            if required && values[at].is_none() && !named[at] {
+                errors.add(|| FieldError::new(field.name, FieldCode::Missing, "is required"));
             }
         }
-        if errors.is_empty() { Ok(Self { spec, values }) } else { Err(Error::Invalid(errors)) }
+        errors.or(Self { spec, values })
     }
 
     /// The canonical JSON text of a field that was sent.
@@ -137,6 +139,10 @@ fn presence(field: &FieldSpec, verb: Verb) -> Presence {
         Verb::Update => field.update,
         Verb::Whole => Presence::Required,
     }
+}
+
+fn duplicate(name: &str) -> FieldError {
+    FieldError::new(&shorten(name), FieldCode::Duplicate, "is sent more than once")
 }
 
 fn unknown(name: &str, known: Option<&FieldSpec>, spec: &ResourceSpec, verb: Verb) -> FieldError {
@@ -314,44 +320,11 @@ fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<Fiel
     if text.len() > max {
         return refuse(&format!("must be at most {max} bytes of JSON"));
     }
-    let mut duplicates = Vec::new();
-    if let Err(rule) = walk(name, raw, 0, &mut duplicates) {
-        return refuse(&rule);
+    match duplicates::find(name, text) {
+        Err(rule) => refuse(&rule),
+        Ok(paths) if paths.is_empty() => Ok(text.to_owned()),
+        Ok(paths) => Err(paths.iter().map(|path| duplicate(path)).collect()),
     }
-    if duplicates.is_empty() {
-        return Ok(text.to_owned());
-    }
-    Err(duplicates
-        .iter()
-        .map(|path| FieldError::new(&shorten(path), FieldCode::Duplicate, "is sent more than once"))
-        .collect())
-}
-
-/// Goes through objects and lists and notes the path of every duplicate key. Plain values are not read: whatever JSON
-/// allows is kept as it was received, also numbers that no float holds.
-fn walk(path: &str, raw: &RawValue, depth: usize, duplicates: &mut Vec<String>) -> Result<(), String> {
-    let unreadable = |error: &dyn fmt::Display| format!("cannot be kept: {error}");
-    let text = raw.get();
-    if depth > MOST_DEPTH {
-        return Err(format!("must be nested at most {MOST_DEPTH} levels deep"));
-    }
-    if text.starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
-        return items.into_iter().try_for_each(|item| walk(path, item, depth + 1, duplicates));
-    }
-    if !text.starts_with('{') {
-        return Ok(());
-    }
-    let members: Members<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
-    let mut seen = HashSet::new();
-    for (name, raw) in members.0 {
-        let path = format!("{path}.{name}");
-        walk(&path, raw, depth + 1, duplicates)?;
-        if !seen.insert(name) && duplicates.len() < MOST_ERRORS {
-            duplicates.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -361,7 +334,9 @@ mod tests {
 
     fn errors(body: &str, spec: &'static ResourceSpec, verb: Verb) -> Vec<(String, &'static str)> {
         match Fields::parse(body.as_bytes(), spec, verb, 2) {
-            Err(Error::Invalid(errors)) => errors.into_iter().map(|error| (error.param, error.code.as_str())).collect(),
+            Err(Error::Invalid(errors)) => {
+                errors.listed().iter().map(|error| (error.param.clone(), error.code.as_str())).collect()
+            }
             other => panic!("expected bad fields, got {other:?}"),
         }
     }
@@ -388,7 +363,7 @@ mod tests {
         else {
             panic!("expected an unknown field")
         };
-        assert!(errors[0].message.contains("did you mean `daily_rate`"), "{}", errors[0].message);
+        assert!(errors.listed()[0].message.contains("did you mean `daily_rate`"), "{}", errors.listed()[0].message);
     }
 
     #[test]
@@ -485,7 +460,7 @@ mod tests {
             let Err(Error::Invalid(errors)) = Fields::parse(body.as_bytes(), &vehicle::SPEC, Verb::Create, 2) else {
                 panic!("{body}")
             };
-            assert!(errors[0].message.contains(words), "{body}: {}", errors[0].message);
+            assert!(errors.listed()[0].message.contains(words), "{body}: {}", errors.listed()[0].message);
         }
     }
 }

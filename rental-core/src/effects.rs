@@ -6,38 +6,14 @@
 use crate::{
     error::Error,
     holds::{self, Hold},
-    resources::organization::Organization,
-    spec::ResourceSpec,
-    store::{Batch, Check, Key, Store, key},
+    resources::{Resource, organization::Organization},
+    spec::{IndexPrefix, ResourceSpec},
+    store::{Batch, Check, Key, Prior, Store, key},
     value::Money,
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
-
-/// A way to find an object by something that is no filter of its list: an index entry of its own.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LookUp {
-    /// Which one of the resource; together with the values it makes the prefix of the entry. From 128.
-    pub kind: u8,
-    /// What is looked up.
-    pub values: Vec<Vec<u8>>,
-}
-
-impl LookUp {
-    /// A look-up of the `number`th kind of its resource.
-    #[must_use]
-    pub fn new(number: u8, values: Vec<Vec<u8>>) -> Self {
-        // Filters have the masks 1 to 7, so nothing meets.
-        Self { kind: 128 | number, values }
-    }
-
-    /// The prefix of its entries; a scan over it yields the objects.
-    #[must_use]
-    pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
-        key::index(organization, spec, self.kind, &self.values)
-    }
-}
 
 /// Who pays for something and how much: fixed while an invoice bills it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -53,14 +29,26 @@ pub struct Charge {
 pub struct Effects {
     /// The nights for which it holds a vehicle.
     pub hold: Option<Hold>,
-    /// How else it is found.
-    pub look_ups: Vec<LookUp>,
+    /// Where it stands in indexes and look-ups.
+    pub entries: Vec<IndexPrefix>,
     /// What there can be only one of, in words; looked at when the object is made.
     pub identity: Option<String>,
     /// The tolls and violations that it bills.
     pub bills: Vec<Uuid>,
     /// What an invoice can bill of it.
     pub charge: Option<Charge>,
+}
+
+/// Everything that an object means beside itself: what its resource says, and its entries in the indexes of its filters.
+pub fn of<T: Resource>(object: &T) -> Effects {
+    let mut effects = object.effects();
+    effects.entries.extend(T::SPEC.index_prefixes(|field| object.index_value(field)));
+    effects
+}
+
+/// The keys of the index entries that serve the filters of an object's list.
+pub fn index_keys<T: Resource>(organization: Uuid, object: &T) -> Vec<Key> {
+    T::SPEC.index_keys(organization, object.id(), |field| object.index_value(field))
 }
 
 /// The key under which the one object with this identity is known.
@@ -85,12 +73,12 @@ pub(crate) async fn change(
 ) -> Result<(), Error> {
     let is_new = before.is_none();
     let before = before.unwrap_or_default();
-    let entries = |effects: &Effects| -> Vec<Key> {
-        effects.look_ups.iter().map(|one| key::entry(&one.prefix(organization.id, spec), id)).collect()
-    };
-    let (old, new) = (entries(&before), entries(&after));
-    old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
-    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
+    let prior = if is_new { Prior::New } else { Prior::Any };
+    let entry = |prefix: &IndexPrefix| prefix.entry(organization.id, spec, id);
+    let gone = before.entries.iter().filter(|prefix| !after.entries.contains(prefix));
+    gone.for_each(|prefix| batch.delete(entry(prefix)));
+    let new = after.entries.iter().filter(|prefix| !before.entries.contains(prefix));
+    new.for_each(|prefix| batch.mark(entry(prefix), prior));
     if is_new && let Some(identity) = &after.identity {
         let value = claim_value(id, after.charge.and_then(|charge| charge.amount));
         claim(store, identity_key(organization.id, spec, identity), value, batch, |other| {
@@ -117,7 +105,7 @@ pub(crate) async fn change(
         }
         batch.checks.push(Check::Absent(billed));
     }
-    holds::change(store, organization.id, organization.booking_policy, before.hold, after.hold, batch).await
+    holds::change(store, organization.id, organization.booking_policy, before.hold, (after.hold, prior), batch).await
 }
 
 /// Takes a key that only one object can have.

@@ -1,9 +1,11 @@
 //! What can go wrong, said so that the caller knows what to do next. No HTTP in it.
 //!
-//! Text in these values may be shown to a caller, except the detail of [`Error::Internal`] and [`Error::Unavailable`],
-//! which is for the log alone.
+//! Text in these values may be shown to a caller, except the detail of [`Error::Internal`], [`Error::Damaged`] and
+//! [`Error::Unavailable`], which is for the log alone.
 
-use crate::store::{Key, StoreError};
+mod display;
+
+use crate::store::{DamagedRow, Key, StoreError};
 use uuid::Uuid;
 
 /// One thing wrong with one field of a body or one parameter of a query.
@@ -55,6 +57,73 @@ impl FieldError {
     }
 }
 
+/// The bad fields or parameters of one request: at most [`FieldErrors::MOST`] in full, and how many more there were.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct FieldErrors {
+    listed: Vec<FieldError>,
+    unlisted: usize,
+}
+
+impl FieldErrors {
+    /// Most errors that a response lists (`docs/api.md`, "Errors").
+    pub const MOST: usize = 50;
+
+    /// Adds the error that `make` builds. `make` is called only when the error will be listed, so a request with
+    /// thousands of mistakes costs no more than one with fifty.
+    pub fn add(&mut self, make: impl FnOnce() -> FieldError) {
+        if self.listed.len() < Self::MOST {
+            self.listed.push(make());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Adds one error.
+    pub fn push(&mut self, error: FieldError) {
+        self.add(|| error);
+    }
+
+    /// The errors to list, in the order of the request.
+    #[must_use]
+    pub fn listed(&self) -> &[FieldError] {
+        &self.listed
+    }
+
+    /// How many errors there were beyond those listed.
+    #[must_use]
+    pub fn unlisted(&self) -> usize {
+        self.unlisted
+    }
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// `value` when nothing is wrong.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with these errors otherwise.
+    pub fn or<T>(self, value: T) -> Result<T, Error> {
+        if self.is_empty() { Ok(value) } else { Err(Error::Invalid(self)) }
+    }
+}
+
+impl Extend<FieldError> for FieldErrors {
+    fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
+        errors.into_iter().for_each(|error| self.push(error));
+    }
+}
+
+impl From<Vec<FieldError>> for FieldErrors {
+    fn from(errors: Vec<FieldError>) -> Self {
+        let mut all = Self::default();
+        all.extend(errors);
+        all
+    }
+}
+
 /// Why a presented key is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyProblem {
@@ -84,8 +153,8 @@ pub enum Error {
     },
     /// The body is not JSON, or not an object; the text says where.
     Malformed(String),
-    /// At least one field or parameter is wrong; all of them are listed.
-    Invalid(Vec<FieldError>),
+    /// At least one field or parameter is wrong.
+    Invalid(FieldErrors),
     /// Another rental of the same organization holds the vehicle on one of these nights.
     VehicleUnavailable {
         /// The rental that holds it.
@@ -103,6 +172,9 @@ pub enum Error {
     IdempotencyInUse,
     /// Not now: overloaded or the store cannot serve. The detail is for the log.
     Unavailable(String),
+    /// A row of the store is damaged. For a caller it is the same as [`Error::Internal`]; work in the background skips the
+    /// row and goes on.
+    Damaged(Box<DamagedRow>),
     /// A bug or damaged data. The detail is for the log.
     Internal(String),
 }
@@ -111,13 +183,19 @@ impl Error {
     /// One wrong field.
     #[must_use]
     pub fn field(param: &str, code: FieldCode, rule: &str) -> Self {
-        Self::Invalid(vec![FieldError::new(param, code, rule)])
+        Self::Invalid(vec![FieldError::new(param, code, rule)].into())
     }
 
     /// For a record that does not parse: the store holds something that this program did not write.
     #[must_use]
     pub fn damaged(key: &Key, error: &serde_json::Error) -> Self {
-        Self::Internal(format!("record {} does not parse: {error}", hex::encode(key.as_bytes())))
+        Self::damaged_row(key, format!("it does not parse: {error}"))
+    }
+
+    /// For a row that holds something else than what this program writes there.
+    #[must_use]
+    pub fn damaged_row(key: &Key, reason: impl Into<String>) -> Self {
+        Self::Damaged(DamagedRow::new(key.clone(), reason))
     }
 
     /// Whether an idempotency record may keep this answer (`docs/decisions.md`, "Keys, plans, idempotency").
@@ -136,6 +214,7 @@ impl Error {
             | Self::IdempotencyReused
             | Self::IdempotencyInUse
             | Self::Unavailable(_)
+            | Self::Damaged(_)
             | Self::Internal(_) => false,
         }
     }
@@ -147,6 +226,7 @@ impl From<StoreError> for Error {
             StoreError::Busy | StoreError::Unavailable(_) | StoreError::Unknown(_) => {
                 Self::Unavailable(error.to_string())
             }
+            StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::Corrupt(_) => Self::Internal(error.to_string()),
         }
     }

@@ -1,7 +1,8 @@
 //! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
 
 use crate::{
-    spec::{Kind, ResourceSpec, field, filter, id, object},
+    spec::{IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    store::Key,
     value::Timestamp,
 };
 use bytes::Bytes;
@@ -83,6 +84,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
     ],
     filters: &[filter("type", "type")],
+    ranges: &[],
+    indexes: &[index(1, &["type"])],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -92,6 +96,12 @@ impl EventType {
     pub fn as_str(self) -> &'static str {
         EVENT_TYPES.iter().find(|row| row.0 == self).map_or("", |row| row.1)
     }
+}
+
+/// The keys of the index entries of an event of this type.
+#[must_use]
+pub fn index_keys(organization: Uuid, id: Uuid, kind: &str) -> Vec<Key> {
+    SPEC.index_keys(organization, id, |_| Some(IndexValue::Text(kind)))
 }
 
 /// The body of an event: fixed when the change commits, the same bytes in every attempt (spec, Delivery 3).

@@ -8,7 +8,7 @@
 use crate::{
     error::Error,
     resources::organization::BookingPolicy,
-    store::{Batch, Key, Order, Record, Span, Store, Write, key},
+    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound, key},
     value::Date,
 };
 use bytes::Bytes;
@@ -40,6 +40,11 @@ impl Hold {
         key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
     }
 
+    /// What lies at its key: the end day.
+    pub(crate) fn value(self) -> Bytes {
+        Bytes::copy_from_slice(&self.end.to_be_bytes())
+    }
+
     pub(crate) fn vehicle(self) -> Uuid {
         self.vehicle
     }
@@ -53,7 +58,8 @@ impl Hold {
     }
 }
 
-/// Adds to `batch` what turns `before` into `after`, with the checks that make it safe.
+/// Adds to `batch` what turns `before` into `after`, with the checks that make it safe. With `after` comes whether the rental
+/// is new, so that none of its rows can exist.
 ///
 /// # Errors
 /// [`Error::VehicleUnavailable`] when another rental holds the vehicle on one of the nights and the policy is exclusive.
@@ -62,7 +68,7 @@ pub async fn change(
     organization: Uuid,
     policy: BookingPolicy,
     before: Option<Hold>,
-    after: Option<Hold>,
+    (after, prior): (Option<Hold>, Prior),
     batch: &mut Batch,
 ) -> Result<(), Error> {
     if before == after {
@@ -85,13 +91,13 @@ pub async fn change(
         Some(record) => batch.replace(calendar_key, record.revision, classes),
         None => batch.insert(calendar_key, classes),
     }
-    batch.writes.push(Write::Put(wanted.key(organization), 0, Bytes::copy_from_slice(&wanted.end.to_be_bytes())));
+    batch.put(wanted.key(organization), wanted.value(), prior);
     Ok(())
 }
 
 fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
     let bytes = calendar.value.as_ref().try_into();
-    bytes.map(u32::from_be_bytes).map_err(|_| Error::Internal("a calendar record has the wrong size".into()))
+    bytes.map(u32::from_be_bytes).map_err(|_| Error::damaged_row(&calendar.key, "it has the wrong size"))
 }
 
 /// How many holds are read at a time.
@@ -109,8 +115,8 @@ async fn first_conflict(
         let from = key::holds_from(organization, wanted.vehicle, class, earliest);
         let mut to = key::holds_from(organization, wanted.vehicle, class, wanted.end);
         loop {
-            let span = Span { from: from.clone(), to, order: Order::Descending, follow: false };
-            let found = store.scan(&span, STEP).await?;
+            let span = Span { from: from.clone(), to, order: Order::Descending, follow: None };
+            let found = all_sound(store.scan(&span, STEP).await?)?;
             for record in &found {
                 let hold = read(wanted.vehicle, record)?;
                 if hold.rental != wanted.rental && hold.overlaps(wanted.start, wanted.end) {
@@ -128,7 +134,7 @@ async fn first_conflict(
 
 fn read(vehicle: Uuid, record: &Record) -> Result<Hold, Error> {
     let parts = key::hold_parts(&record.key).zip(record.value.as_ref().try_into().ok());
-    let ((start, rental), end) = parts.ok_or_else(|| Error::Internal("a hold has the wrong size".into()))?;
+    let ((start, rental), end) = parts.ok_or_else(|| Error::damaged_row(&record.key, "it has the wrong size"))?;
     Ok(Hold { vehicle, rental, start, end: u32::from_be_bytes(end) })
 }
 
@@ -169,7 +175,7 @@ mod tests {
 
     fn take(store: &Memory, policy: BookingPolicy, before: Option<Hold>, after: Option<Hold>) -> Result<Commit, Error> {
         let mut batch = Batch::default();
-        now(change(store, Uuid::nil(), policy, before, after, &mut batch))?;
+        now(change(store, Uuid::nil(), policy, before, (after, Prior::Any), &mut batch))?;
         Ok(now(store.commit(batch))?)
     }
 
@@ -195,8 +201,15 @@ mod tests {
         let store = Memory::default();
         let (mut first, mut second) = (Batch::default(), Batch::default());
         for (batch, rental) in [(&mut first, 1), (&mut second, 2)] {
-            now(change(&store, Uuid::nil(), BookingPolicy::Exclusive, None, Some(hold(rental, 100, 3)), batch))
-                .unwrap();
+            now(change(
+                &store,
+                Uuid::nil(),
+                BookingPolicy::Exclusive,
+                None,
+                (Some(hold(rental, 100, 3)), Prior::Any),
+                batch,
+            ))
+            .unwrap();
         }
         assert_eq!(now(store.commit(first)), Ok(Commit::Applied));
         assert!(matches!(now(store.commit(second)), Ok(Commit::Stale(_))));

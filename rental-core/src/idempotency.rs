@@ -3,7 +3,7 @@
 
 use crate::{
     error::Error,
-    store::{Batch, Key, Record, Revision, Store, key},
+    store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Span, Store, get_each, key, key_of},
     value::Timestamp,
 };
 use bytes::Bytes;
@@ -108,35 +108,67 @@ pub fn remember(
     let memo = Memo { fingerprint: ticket.fingerprint.clone(), status, revision, kept_at: now, body };
     let value = serde_json::to_vec(&memo).map_err(|error| not_json(&error))?.into();
     let place = key::memo(organization, &ticket.name);
+    let prior = if outdated.is_some() { Prior::Any } else { Prior::New };
     match outdated {
         Some(record) => batch.replace(place, record.revision, value),
         None => batch.insert(place, value),
     }
-    batch.mark(key::memo_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &ticket.name));
+    batch.mark(key::memo_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &ticket.name), prior);
     Ok(())
 }
 
-/// A batch that removes records kept for more than 24 h, at most `most` of them; `None` when there is none.
+/// One step of a sweep.
+#[derive(Debug)]
+pub struct Sweep {
+    /// Removes what has expired; commit it before the next step.
+    pub batch: Batch,
+    /// Rows that are damaged. They and the rows that lead to them stay.
+    pub damaged: Vec<Box<DamagedRow>>,
+    /// Where the next step begins.
+    pub behind: Key,
+}
+
+/// Looks at the expiry entries of `span`, at most `most`, and removes the records that were kept for more than 24 h. `None`
+/// when the span is empty: the sweep is done. Begin with [`key::memo_expiries_until`] and go on from [`Sweep::behind`].
 ///
 /// # Errors
 /// The store cannot serve.
-pub async fn sweep(store: &dyn Store, now: Timestamp, most: usize) -> Result<Option<Batch>, Error> {
-    let expired = store.scan(&key::memo_expiries_until(now.millis()), most).await?;
-    if expired.is_empty() {
-        return Ok(None);
-    }
-    let memos: Vec<Key> = expired.iter().filter_map(|expiry| key::memo_of_expiry(&expiry.key)).collect();
-    let mut batch = Batch::default();
-    for record in store.get(&memos).await?.into_iter().flatten() {
-        let memo: Memo = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-        // The key may have been used again since: only what is outdated goes, and only as it was read.
-        if memo.kept_at.plus_millis(KEPT_MILLIS) <= now {
-            batch.checks.push(crate::store::Check::At(record.key.clone(), record.revision));
-            batch.delete(record.key);
+pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) -> Result<Option<Sweep>, Error> {
+    let found = store.scan(span, most).await?;
+    let Some(behind) = found.last().map(|row| key::after(key_of(row))) else { return Ok(None) };
+    let (mut expired, mut damaged) = (Vec::with_capacity(found.len()), Vec::new());
+    for row in found {
+        match row {
+            Ok(record) => expired.push(record.key),
+            Err(row) => damaged.push(row),
         }
     }
-    expired.into_iter().for_each(|expiry| batch.delete(expiry.key));
-    Ok(Some(batch))
+    let memos: Vec<Key> = expired.iter().filter_map(key::memo_of_expiry).collect();
+    let mut batch = Batch::default();
+    for (expiry, memo) in expired.into_iter().zip(get_each(store, &memos).await?) {
+        let outdated = memo.and_then(|record| match record {
+            Some(record) if is_outdated(&record, now)? => Ok(Some(record)),
+            _ => Ok(None),
+        });
+        match outdated {
+            Ok(record) => {
+                // The key may have been used again since: only what is outdated goes, and only as it was read.
+                if let Some(record) = record {
+                    batch.checks.push(Check::At(record.key.clone(), record.revision));
+                    batch.delete(record.key);
+                }
+                batch.delete(expiry);
+            }
+            Err(row) => damaged.push(row),
+        }
+    }
+    Ok(Some(Sweep { batch, damaged, behind }))
+}
+
+fn is_outdated(record: &Record, now: Timestamp) -> Result<bool, Box<DamagedRow>> {
+    let memo: Result<Memo, _> = serde_json::from_slice(&record.value);
+    let memo = memo.map_err(|error| DamagedRow::new(record.key.clone(), format!("it does not parse: {error}")))?;
+    Ok(memo.expires_at() <= now)
 }
 
 #[cfg(test)]

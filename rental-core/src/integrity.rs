@@ -9,7 +9,6 @@ use crate::{
     error::Error,
     event,
     idempotency::Memo,
-    operation,
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
@@ -26,8 +25,8 @@ use crate::{
         violation::Violation,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    spec::ResourceSpec,
-    store::{Key, Record, StoreError, key},
+    spec::{IndexValue, ResourceSpec},
+    store::{DamagedRow, Key, Record, StoreError, key},
     webhook::{fan_out, secret::Sealed},
 };
 use serde::{Deserialize, Serialize};
@@ -79,13 +78,13 @@ pub fn expected_keys(
     id: Uuid,
     json: &[u8],
 ) -> Result<Vec<Key>, Error> {
-    let mut keys = operation::entries(organization, spec, id, json)?;
     let place = key::record(organization, spec, id);
+    let mut keys = Vec::new();
     let effects = effects_of(spec, &place, json)?;
     if let Some(hold) = effects.hold {
         keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle())]);
     }
-    keys.extend(effects.look_ups.iter().map(|look_up| key::entry(&look_up.prefix(organization, spec), id)));
+    keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
     keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
     if spec.tag == webhook_endpoint::SPEC.tag {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
@@ -94,11 +93,17 @@ pub fn expected_keys(
     Ok(keys)
 }
 
+/// The type of an event.
+#[derive(Deserialize)]
+struct Typed {
+    r#type: String,
+}
+
 /// What a record means beside itself; on the way it is parsed as what it should be. Its identity was claimed when it was
 /// made and may differ by now: amounts are corrected.
-fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
+pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
     fn of<T: Resource>(place: &Key, json: &[u8]) -> Result<Effects, Error> {
-        parse::<T>(place, json).map(|object| object.effects())
+        parse::<T>(place, json).map(|object| effects::of(&object))
     }
     match spec.object {
         "vehicle" => of::<Vehicle>(place, json),
@@ -114,7 +119,11 @@ fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, 
         "delivery" => of::<Delivery>(place, json),
         "audit_entry" => of::<AuditEntry>(place, json),
         // Events have no struct: they are kept as they are sent.
-        "event" => Ok(Effects::default()),
+        "event" => {
+            let event: Typed = serde_json::from_slice(json).map_err(|error| Error::damaged(place, &error))?;
+            let entries = event::SPEC.index_prefixes(|_| Some(IndexValue::Text(&event.r#type)));
+            Ok(Effects { entries, ..Effects::default() })
+        }
         other => Err(Error::Internal(format!("no audit knows a {other}"))),
     }
 }
@@ -149,7 +158,7 @@ pub fn of_file(closed: &Closed, progress: &mut dyn FnMut(u64)) -> Report {
     closed.walk(&mut |found| {
         match found {
             Found::Row(record) => audit.row(&record),
-            Found::Damaged(key, error) => audit.damaged(&key, &error),
+            Found::Damaged(row) => audit.damaged(&row),
             Found::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
         }
         if audit.report.rows.is_multiple_of(10_000) {
@@ -201,14 +210,9 @@ impl<'g> Audit<'g> {
     }
 
     /// Notes a row that cannot be read.
-    pub fn damaged(&mut self, key: &Key, error: &StoreError) {
+    pub fn damaged(&mut self, row: &DamagedRow) {
         self.gaps = true;
-        let what = match error {
-            // The engine's sentence begins with the place.
-            StoreError::Corrupt(text) => text.strip_prefix(&format!("{}: ", key.in_words())).unwrap_or(text).to_owned(),
-            other => other.to_string(),
-        };
-        self.report.add(key.in_words(), what);
+        self.report.add(row.key.in_words(), row.reason.clone());
     }
 
     /// Notes that rows are missing behind a key, or from the beginning.
@@ -312,8 +316,8 @@ impl<'g> Audit<'g> {
 
     fn index_entry(&self, entry: &Record) -> Verdict {
         marker(entry)?;
-        let target = Key::target(entry.key.as_bytes()).ok_or("it points nowhere")?;
-        let (organization, spec, id) = record_parts(&target).ok_or("it points at no record of a known resource")?;
+        let (organization, spec, id) = entry_parts(&entry.key).ok_or("it points at no record of a known resource")?;
+        let target = key::record(organization, spec, id);
         let record = self.find(&target)?.ok_or("its record is not there")?;
         let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
         if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
@@ -420,6 +424,14 @@ fn record_parts(key: &Key) -> Option<(Uuid, &'static ResourceSpec, Uuid)> {
     (key::record(organization, spec, id) == *key).then_some((organization, spec, id))
 }
 
+/// Organization, resource and id of the record that an index entry leads to.
+fn entry_parts(key: &Key) -> Option<(Uuid, &'static ResourceSpec, Uuid)> {
+    let bytes = key.as_bytes();
+    let spec = resources::specs().find(|spec| Some(&spec.tag) == bytes.get(17))?;
+    let (organization, _) = ids(key, [1, 18])?;
+    Some((organization, spec, key.id()?))
+}
+
 /// The two ids at these places.
 fn ids(key: &Key, places: [usize; 2]) -> Option<(Uuid, Uuid)> {
     let at = |place: usize| Uuid::from_slice(key.as_bytes().get(place..place + 16)?).ok();
@@ -429,6 +441,7 @@ fn ids(key: &Key, places: [usize; 2]) -> Option<(Uuid, Uuid)> {
 fn detail(error: Error) -> String {
     match error {
         Error::Internal(detail) => detail,
+        Error::Damaged(row) => row.to_string(),
         other => format!("{other:?}"),
     }
 }

@@ -1,14 +1,46 @@
-//! The rental platform without its edges.
+//! A vehicle rental platform as a library: open a store, create organizations, and work with typed objects.
 //!
-//! In reading order: [`value`] (values that exist are valid), [`spec`] (what a resource is, as data), [`resources`]
-//! (the structs and their rules), [`body`] and [`page`] (what requests say), [`store`] (ordered keys and batches),
-//! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (what an object means beside itself),
-//! [`holds`] (no vehicle is booked twice), [`idempotency`], [`event`], [`access`],
-//! [`attribution`] (who had the car), [`webhook`] (what deliveries look like and what follows an attempt), [`import`] (files of
-//! other systems as checked rows), [`intake`] (these rows as objects), [`transfer`] (all objects of an organization as lines,
-//! and back).
+//! ```
+//! use rental_core::{Platform, resources::{customer::Customer, rental::Rental, vehicle::Vehicle}};
+//! use serde_json::json;
 //!
-//! Absent on purpose: HTTP, clocks, randomness, the environment, any runtime. `redb` appears in `store/redb.rs` and `store/redb/` only.
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), rental_core::error::Error> {
+//! let fleet = Platform::in_memory().create_organization(json!({"name": "Sunrise Rentals"})).await?;
+//! let tesla = fleet.create::<Vehicle>(json!({"name": "White Tesla", "daily_rate": 89.5})).await?;
+//! let ada = fleet.create::<Customer>(json!({"full_name": "Ada Lovelace"})).await?;
+//! let dates = json!({"vehicle_id": tesla.id, "customer_id": ada.id, "start_date": "2027-06-01", "end_date": "2027-06-05"});
+//! let rental = fleet.create::<Rental>(dates).idempotency_key("booking-1042").await?;
+//! assert_eq!(rental.final_price.map(|price| price.to_string()), Some("358".to_owned()));
+//!
+//! fleet.update::<Rental>(rental.id, json!({"status": "ACTIVE"})).await?;
+//! let active = fleet.list::<Rental>().filter("status", "ACTIVE").await?;
+//! assert_eq!(active.objects[0].customer_id, ada.id);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # For programs that link this crate
+//!
+//! 1. [`Platform`]: open a store, create an organization.
+//! 2. [`platform::Fleet`]: one organization; create, get, list, update and export its objects. [`platform`] also has the
+//!    options of writes and lists, events and API keys.
+//! 3. [`resources`]: the structs of the objects, each with a `SPEC` that documents its fields and filters.
+//! 4. [`value`]: money, dates, times and other values that are valid because they exist.
+//! 5. [`error`]: every way in which a call can fail.
+//!
+//! # For readers of the code
+//!
+//! In reading order: [`value`], [`spec`] (what a resource is, as data), [`resources`] (the structs and their rules),
+//! [`body`] and [`page`] (request bodies and list queries become checked values), [`store`] (ordered keys and batches),
+//! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (rows derived from an object), [`holds`] (no
+//! vehicle is booked twice), [`idempotency`], [`event`], [`access`] (API keys, scopes, plans), [`attribution`] (who had the
+//! car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems
+//! as objects), [`transfer`] (all objects of an organization as lines, and back), and
+//! [`platform`] on top.
+//!
+//! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
+//! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
 
 pub mod access;
@@ -20,15 +52,23 @@ pub mod error;
 pub mod event;
 pub mod holds;
 pub mod idempotency;
-pub mod import;
-pub mod intake;
+pub mod imports;
 pub mod integrity;
 pub mod operation;
 pub mod page;
+pub mod platform;
 pub mod resources;
 pub mod spec;
 pub mod store;
 pub mod transfer;
+pub mod upgrade;
 pub mod value;
 pub mod views;
 pub mod webhook;
+
+pub use platform::Platform;
+
+/// Runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,7 +8,7 @@ pub use crate::edge::Edge;
 use crate::{
     body::{Fields, Verb},
     effects,
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     event::{self, EventType},
     idempotency::{self, Known, Memo, Ticket},
     page::{self, ListQuery},
@@ -18,7 +18,7 @@ use crate::{
         parse, spec_of,
     },
     spec::{FieldSpec, Kind, ResourceSpec},
-    store::{Batch, Check, Commit, Key, Record, Revision, Span, Store, Write, key},
+    store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key, key_of},
     value::Timestamp,
     webhook::fan_out,
 };
@@ -148,12 +148,14 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
     let mut span = Span::newest_first(&prefix);
     loop {
         let page = store.scan(&span, 100).await?;
-        let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(row.key.id()?, spec, id))).collect();
+        // The key of a damaged organization still tells its id: only who asks for an object of it is answered an error.
+        let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(key_of(row).id()?, spec, id))).collect();
         if let Some(at) = store.get(&keys).await?.iter().position(Option::is_some) {
-            return parse(&page[at].key, &page[at].value);
+            let owner = page.into_iter().nth(at).ok_or(missing)?.map_err(Error::Damaged)?;
+            return parse(&owner.key, &owner.value);
         }
         match page.last() {
-            Some(last) => span.to = last.key.clone(),
+            Some(last) => span.to = key_of(last).clone(),
             None => return Err(missing),
         }
     }
@@ -170,10 +172,10 @@ pub async fn list(
     query: &ListQuery,
 ) -> Result<Bytes, Error> {
     let records = match query.span(organization, spec) {
-        Some(span) => store.scan(&span, query.limit + 1).await?,
+        Some(span) => all_sound(store.scan(&span, query.limit + 1).await?)?,
         None => Vec::new(),
     };
-    Ok(page::envelope(&records, query.limit))
+    page::envelope(&records, spec, query)
 }
 
 /// A POST: a new object of `collection`.
@@ -210,7 +212,7 @@ impl Intent for Create<'_> {
             let outcome = rule(&assembled, &facts)?;
             let place = key::record(organization.id, spec, id);
             batch.insert(place.clone(), outcome.object.clone().into());
-            finish(store, edge, organization, spec, (place, None), outcome, batch).await.map(|(batch, body)| Prepared {
+            finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {
                 batch,
                 body,
                 revision: 1,
@@ -268,11 +270,16 @@ pub async fn edit<T: Resource>(
     rule: impl FnOnce(&mut T) -> Result<Vec<EventType>, Error>,
 ) -> Result<Prepared, Error> {
     let mut object: T = parse(&before.key, &before.value)?;
-    let effects_before = Some(object.effects());
+    let effects_before = Some(effects::of(&object));
     let events = rule(&mut object)?;
     let bytes = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
-    let outcome =
-        Outcome { changed: bytes != before.value, object: bytes, events, effects_before, effects: object.effects() };
+    let outcome = Outcome {
+        changed: bytes != before.value,
+        object: bytes,
+        events,
+        effects_before,
+        effects: effects::of(&object),
+    };
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
 
@@ -291,9 +298,14 @@ pub async fn insert<T: Resource>(
     let bytes = serde_json::to_vec(object).map_err(|error| Error::Internal(error.to_string()))?;
     let place = key::record(organization.id, T::SPEC, id);
     batch.insert(place.clone(), bytes.clone().into());
-    let outcome =
-        Outcome { changed: true, object: bytes, events: Vec::new(), effects_before: None, effects: object.effects() };
-    finish(store, edge, organization, T::SPEC, (place, None), outcome, batch).await.map(|(batch, _)| batch)
+    let outcome = Outcome {
+        changed: true,
+        object: bytes,
+        events: Vec::new(),
+        effects_before: None,
+        effects: effects::of(object),
+    };
+    finish(store, edge, organization, T::SPEC, place, outcome, batch).await.map(|(batch, _)| batch)
 }
 
 /// Turns the decision about an object that exists into a batch: nothing changed and nothing to tell means nothing to write.
@@ -316,8 +328,7 @@ pub async fn replace(
     if outcome.changed {
         batch.replace(before.key.clone(), before.revision, outcome.object.clone().into());
     }
-    let (batch, body) =
-        finish(store, edge, organization, spec, (before.key.clone(), Some(before.value)), outcome, batch).await?;
+    let (batch, body) = finish(store, edge, organization, spec, before.key, outcome, batch).await?;
     Ok(Prepared { batch, body, revision })
 }
 
@@ -327,13 +338,12 @@ pub(crate) async fn finish(
     edge: &dyn Edge,
     organization: &Organization,
     spec: &'static ResourceSpec,
-    (place, before): (Key, Option<Bytes>),
+    place: Key,
     outcome: Outcome,
     mut batch: Batch,
 ) -> Result<(Batch, Bytes), Error> {
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let object = Bytes::from(outcome.object);
-    index(&mut batch, organization.id, spec, id, before.as_deref(), &object)?;
     effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
     if !outcome.events.is_empty() {
         let subscribed = is_subscribed(store, organization.id, &mut batch).await?;
@@ -360,42 +370,10 @@ async fn is_subscribed(store: &dyn Store, organization: Uuid, batch: &mut Batch)
 fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType, data: &Bytes, subscribed: bool) {
     let id = edge.new_id();
     batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
-    let by_type = page::index_entries(organization, &event::SPEC, id, |_| Some(kind.as_str().to_owned()));
-    by_type.into_iter().for_each(|entry| batch.mark(entry));
+    event::index_keys(organization, id, kind.as_str()).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     if subscribed {
-        batch.writes.push(Write::Put(key::outbox(id), 0, fan_out::outbox_value(organization, kind.as_str())));
+        batch.put(key::outbox(id), fan_out::outbox_value(organization, kind.as_str()), Prior::New);
     }
-}
-
-/// Index entries that go and come with the new state.
-fn index(
-    batch: &mut Batch,
-    organization: Uuid,
-    spec: &'static ResourceSpec,
-    id: Uuid,
-    before: Option<&[u8]>,
-    after: &[u8],
-) -> Result<(), Error> {
-    if spec.filters.is_empty() {
-        return Ok(());
-    }
-    let old = before.map_or(Ok(Vec::new()), |object| entries(organization, spec, id, object))?;
-    let new = entries(organization, spec, id, after)?;
-    old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
-    new.iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry.clone()));
-    Ok(())
-}
-
-/// The index entries that an object should have.
-pub(crate) fn entries(
-    organization: Uuid,
-    spec: &'static ResourceSpec,
-    id: Uuid,
-    object: &[u8],
-) -> Result<Vec<Key>, Error> {
-    let members: HashMap<&str, &RawValue> = serde_json::from_slice(object)
-        .map_err(|error| Error::Internal(format!("a {} does not parse: {error}", spec.object)))?;
-    Ok(page::index_entries(organization, spec, id, |field| serde_json::from_str(members.get(field)?.get()).ok()))
 }
 
 /// The objects that the body names, each a check of the commit; all that do not exist are reported at once.
@@ -406,12 +384,12 @@ pub(crate) async fn references(
     batch: &mut Batch,
 ) -> Result<HashMap<String, Record>, Error> {
     let mut named = Vec::new();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for (field, object, id) in sent.references() {
         let spec = spec_of(object).ok_or_else(|| Error::Internal(format!("no resource is called {object}")))?;
         match page::id(&id) {
             Some(id) => named.push((field, object, key::record(organization, spec, id))),
-            None => errors.push(missing(&field, object)),
+            None => errors.add(|| missing(&field, object)),
         }
     }
     let keys: Vec<Key> = named.iter().map(|(.., key)| key.clone()).collect();
@@ -425,11 +403,11 @@ pub(crate) async fn references(
                     batch.checks.push(if billed { Check::At(key, record.revision) } else { Check::Present(key) });
                     found.insert(field, record);
                 }
-                None => errors.push(missing(&field, object)),
+                None => errors.add(|| missing(&field, object)),
             }
         }
     }
-    if errors.is_empty() { Ok(found) } else { Err(Error::Invalid(errors)) }
+    errors.or(found)
 }
 
 fn missing(field: &str, object: &str) -> FieldError {

@@ -3,6 +3,12 @@
 //! A [`ResourceSpec`] feeds the checks of bodies and queries, the indexes behind filters, the OpenAPI document and the
 //! flags and columns of the command line. The struct of a resource stays hand-written; a test fails when the two drift.
 
+mod description;
+mod index;
+
+pub use description::describe;
+pub use index::{IndexPrefix, IndexSpec, IndexValue, LookUpSpec, index, look_up, ordered_index};
+
 /// One resource: its names, fields in the order of a response, and the filters of its list.
 #[derive(Debug)]
 pub struct ResourceSpec {
@@ -16,8 +22,15 @@ pub struct ResourceSpec {
     pub doc: &'static str,
     /// Every field of a response, in order.
     pub fields: &'static [FieldSpec],
-    /// Query parameters of the list beside `limit`, `starting_after` and the `created` range; at most 3.
+    /// Query parameters of the list beside `limit`, `starting_after` and the `created` range.
     pub filters: &'static [FilterSpec],
+    /// Time fields by ranges of which the list is taken, each alone: `updated[gte]`, `updated[lt]`. It is then ordered by
+    /// that time, rising.
+    pub ranges: &'static [FilterSpec],
+    /// The indexes behind the filters. A combination of filters without an index is refused.
+    pub indexes: &'static [IndexSpec],
+    /// How else objects are found.
+    pub look_ups: &'static [LookUpSpec],
     /// The fields that a PATCH usually changes: the example of documents.
     pub usual_changes: &'static [&'static str],
 }
@@ -123,6 +136,9 @@ pub struct FilterSpec {
 pub const fn filter(param: &'static str, field: &'static str) -> FilterSpec {
     FilterSpec { param, field }
 }
+
+/// The one range of lists that are taken again and again: by `updated_at`.
+pub const BY_UPDATE: &[FilterSpec] = &[filter("updated", "updated_at")];
 
 /// A field that only the server sets.
 #[must_use]

@@ -11,7 +11,10 @@ mod toll_formats;
 #[path = "imports/violations.rs"]
 mod violation_formats;
 
-use rental_core::import::{Failed, Mapping, Row, Settings, TollRow, ViolationRow, tolls, violations};
+use rental_core::imports::statements::{
+    Failed, Mapping, Reader, Row, Settings, TOLLS, TollRow, VIOLATIONS, ViolationRow,
+};
+use std::io::Read;
 
 pub(crate) const SETTINGS: Settings = Settings { digits: 2, zone: None };
 
@@ -20,6 +23,27 @@ pub(crate) const SETTINGS: Settings = Settings { digits: 2, zone: None };
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/imports").join(name);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Names and descriptions of the formats.
+pub(crate) const TOLL_FORMATS: &[(&str, &str)] = TOLLS.formats;
+pub(crate) const VIOLATION_FORMATS: &[(&str, &str)] = VIOLATIONS.formats;
+
+pub(crate) fn tolls<R: Read>(
+    file: R,
+    format: Option<&str>,
+    mapping: Option<&Mapping>,
+    settings: &Settings,
+) -> Result<Reader<R, TollRow>, Failed> {
+    Reader::open(file, format, mapping, settings)
+}
+
+pub(crate) fn violations<R: Read>(
+    file: R,
+    format: Option<&str>,
+    settings: &Settings,
+) -> Result<Reader<R, ViolationRow>, Failed> {
+    Reader::open(file, format, None, settings)
 }
 
 /// Every row of a statement, or why there is none.

@@ -7,6 +7,7 @@ mod postgres {
     pub(crate) mod cluster;
     mod engine;
     mod faults;
+    mod library;
     mod opening;
     mod servers;
 }

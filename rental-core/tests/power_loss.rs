@@ -13,7 +13,7 @@ mod disk;
 
 use disk::{Dice, Disk, Entry, Fault, Kept, apply, crash};
 use rental_core::store::{
-    Batch, Commit, Key, Order, Span, Store, StoreError, Write,
+    Batch, Commit, Key, Order, Prior, Span, Store, StoreError, Write, all_sound,
     redb::{Redb, SCHEMA_VERSION},
 };
 use std::{
@@ -49,13 +49,13 @@ impl Plan {
                 let length = if dice.roll(6) == 0 { dice.roll(40_000) } else { dice.roll(600) };
                 match dice.roll(4) {
                     0 => batch.delete(key),
-                    _ => batch.writes.push(Write::Put(key, n, vec![n as u8; length].into())),
+                    _ => batch.writes.push(Write::Put(key, n, vec![n as u8; length].into(), Prior::Any)),
                 }
             }
             let mut rows = plan.states[plan.states.len() - 1].clone();
             for write in &batch.writes {
                 match write {
-                    Write::Put(key, revision, value) => {
+                    Write::Put(key, revision, value, _) => {
                         drop(rows.insert(key.as_bytes().to_vec(), (*revision, value.to_vec())))
                     }
                     Write::Delete(key) => drop(rows.remove(key.as_bytes())),
@@ -75,8 +75,9 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 
 fn rows(store: &Redb) -> Rows {
     let span =
-        Span { from: Key::from_bytes(COUNTER), to: Key::from_bytes(b"{"), order: Order::Ascending, follow: false };
-    let found = wait(store.scan(&span, 10_000)).expect("a healthy store answers");
+        Span { from: Key::from_bytes(COUNTER), to: Key::from_bytes(b"{"), order: Order::Ascending, follow: None };
+    let found =
+        all_sound(wait(store.scan(&span, 10_000)).expect("a healthy store answers")).expect("no row is damaged");
     found.into_iter().map(|record| (record.key.as_bytes().to_vec(), (record.revision, record.value.to_vec()))).collect()
 }
 
@@ -278,13 +279,13 @@ fn a_failed_read_stops_the_store_too() {
     let mut batch = Batch::default();
     for n in 0..60 {
         // More than the page cache holds.
-        batch.writes.push(Write::Put(Key::from_bytes(&[b'z', n]), 1, vec![n; 100_000].into()));
+        batch.writes.push(Write::Put(Key::from_bytes(&[b'z', n]), 1, vec![n; 100_000].into(), Prior::Any));
     }
     assert_eq!(wait(store.commit(batch)), Ok(Commit::Applied));
     std::thread::sleep(Duration::from_millis(400));
     disk.with(|state| state.fail_at = Some((state.operations + 1, Fault::Io)));
     let span =
-        Span { from: Key::from_bytes(COUNTER), to: Key::from_bytes(b"{"), order: Order::Ascending, follow: false };
+        Span { from: Key::from_bytes(COUNTER), to: Key::from_bytes(b"{"), order: Order::Ascending, follow: None };
     assert!(wait(store.scan(&span, 10_000)).is_err(), "the disk failed");
     assert!(wait(store.ready()).is_err(), "reads fail, and the store is still ready");
     assert!(!wait(store.failed()).is_empty());

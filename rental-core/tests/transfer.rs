@@ -9,7 +9,7 @@ use rental_core::{
         self, Collection,
         organization::{self, Organization, SYSTEM},
     },
-    store::{Batch, Check, Key, Order, Record, Span, Store, key, memory::Memory},
+    store::{Batch, Check, Key, Order, Record, Span, Store, all_sound, key, memory::Memory},
     transfer::{self, Arrivals},
     value::Timestamp,
 };
@@ -63,19 +63,18 @@ fn store_with(organization: &Organization) -> Arc<Memory> {
 }
 
 fn every_row(store: &dyn Store) -> Vec<Record> {
-    let all = Span {
-        from: Key::from_bytes(&[]),
-        to: Key::from_bytes(&[u8::MAX; 64]),
-        order: Order::Ascending,
-        follow: false,
-    };
-    now(store.scan(&all, usize::MAX)).expect("rows")
+    let all =
+        Span { from: Key::from_bytes(&[]), to: Key::from_bytes(&[u8::MAX; 64]), order: Order::Ascending, follow: None };
+    all_sound(now(store.scan(&all, usize::MAX)).expect("rows")).expect("sound rows")
 }
 
 fn lines_of(store: &dyn Store, organization: &Organization) -> Vec<String> {
     let spans = transfer::spans(organization.id);
     let rows = spans.iter().flat_map(|span| now(store.scan(span, usize::MAX)).expect("rows"));
-    rows.map(|row| String::from_utf8(transfer::line(&row.value)).expect("text").trim_end().to_owned()).collect()
+    rows.map(|row| {
+        String::from_utf8(transfer::line(&row.expect("a sound row").value)).expect("text").trim_end().to_owned()
+    })
+    .collect()
 }
 
 const INVOICES: Collection = resources::of::<resources::invoice::Invoice>().create().done();
@@ -137,7 +136,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// Imports lines into a new store; gives it and how many became objects.
-fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::intake::Counts) {
+fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::imports::Counts) {
     let (target, edge) = (organization(9), Fixed::default());
     let store = store_with(&target);
     let source = Uuid::from_u128(7);
@@ -181,7 +180,11 @@ fn two_imports_at_the_same_moment_make_each_object_once() {
         fn get<'a>(&'a self, keys: &'a [Key]) -> rental_core::store::Answer<'a, Vec<Option<Record>>> {
             self.0.get(keys)
         }
-        fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> rental_core::store::Answer<'a, Vec<Record>> {
+        fn scan<'a>(
+            &'a self,
+            span: &'a Span,
+            limit: usize,
+        ) -> rental_core::store::Answer<'a, Vec<rental_core::store::Scanned>> {
             self.0.scan(span, limit)
         }
         /// Another import commits first.

@@ -63,7 +63,7 @@ impl App {
             gate: Gate::new(store.is_shared()),
             store,
             store_path,
-            metrics: Metrics::new(&routes, &hooks.metrics),
+            metrics: Metrics::new(&routes, &hooks.metrics, &hooks.damaged),
             hooks,
             docs: crate::docs_page::page(&routes).into(),
             openapi: openapi.into(),

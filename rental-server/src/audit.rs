@@ -2,6 +2,7 @@
 
 use crate::http::call::Call;
 use rental_core::{
+    effects,
     error::Error,
     operation::{Edge, Intent, Prepared, Preparing},
     page,
@@ -9,7 +10,7 @@ use rental_core::{
         audit_entry::{self, AuditEntry},
         organization::{self, SYSTEM},
     },
-    store::{Batch, Store, key},
+    store::{Batch, Prior, Store, key},
 };
 use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
@@ -72,12 +73,7 @@ fn entry(
 fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
     let bytes = serde_json::to_vec(entry).map_err(|error| Error::Internal(error.to_string()))?;
     batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), bytes.into());
-    let value = |field: &str| match field {
-        "organization_id" => entry.organization_id.map(|id| id.to_string()),
-        _ => Some(entry.action.clone()),
-    };
-    let entries = page::index_entries(SYSTEM, &audit_entry::SPEC, entry.id, value);
-    entries.into_iter().for_each(|place| batch.mark(place));
+    effects::index_keys(SYSTEM, entry).into_iter().for_each(|place| batch.mark(place, Prior::New));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Flags and environment, as `docs/operating.md` lists them.
+//! Flags and environment, as `docs/reference.md` lists them.
 
 use clap::{Parser, ValueEnum};
 use rental_core::webhook::attempt::Schedule;
@@ -69,6 +69,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_CACHE_SIZE", default_value = "256MB", value_name = "SIZE", value_parser = size)]
     pub(crate) cache_size: usize,
 
+    /// What to do with a store of an older schema version: `auto` upgrades it before it is served, `never` refuses it
+    #[arg(long, env = "RENTAL_STORE_UPGRADE", default_value = "auto", value_name = "WHEN")]
+    pub(crate) store_upgrade: StoreUpgrade,
+
     /// How logs are written to stderr
     #[arg(long, env = "RENTAL_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -76,6 +80,13 @@ pub(crate) struct Config {
     /// Least severe log lines that are written; debug has one line for each request
     #[arg(long, env = "RENTAL_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     pub(crate) log_level: LogLevel,
+}
+
+/// What is done with a store of an older schema version.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum StoreUpgrade {
+    Auto,
+    Never,
 }
 
 /// How logs are written.

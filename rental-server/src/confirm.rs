@@ -11,7 +11,7 @@ use rental_core::{
         api_key,
         organization::{self, SYSTEM},
     },
-    store::{Answer, Batch, Commit, Key, Record, Revision, Span, Store, StoreError, key},
+    store::{Answer, Batch, Commit, Key, Record, Revision, Scanned, Span, Store, StoreError, key},
 };
 use std::sync::OnceLock;
 
@@ -64,7 +64,7 @@ impl Store for Confirming<'_> {
         })
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         if self.holds.get() == Some(&true) {
             return self.store.scan(span, limit);
         }

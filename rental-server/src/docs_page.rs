@@ -25,7 +25,7 @@ pub(crate) fn page(routes: &Routes) -> Vec<u8> {
     for paragraph in document["info"]["description"].as_str().unwrap_or("").split("\n\n") {
         push(&mut html, format_args!("<p>{}</p>", inline(paragraph)));
     }
-    for tag in array(&document["tags"]) {
+    for tag in tags(&document) {
         section(&mut html, &document, tag);
     }
     webhooks(&mut html, &document);
@@ -84,9 +84,14 @@ fn of_tag<'d>(document: &'d Value, tag: &'d Value) -> impl Iterator<Item = (Stri
     operations(document).filter(move |(.., operation)| operation["tags"][0] == tag["name"])
 }
 
+/// The tags of operations that the server has; webhooks have a section of their own.
+fn tags(document: &Value) -> impl Iterator<Item = &Value> {
+    array(&document["tags"]).iter().filter(|tag| of_tag(document, tag).next().is_some())
+}
+
 fn navigation(html: &mut String, document: &Value) {
     html.push_str("<nav>");
-    for tag in array(&document["tags"]) {
+    for tag in tags(document) {
         push(html, format_args!("<h2>{}</h2><ul>", text(&tag["name"])));
         for (method, _, operation) in of_tag(document, tag) {
             let id = text(&operation["operationId"]);
@@ -121,17 +126,36 @@ fn section(html: &mut String, document: &Value, tag: &Value) {
         );
         push(html, format_args!("<p>{}</p>", inline(operation["description"].as_str().unwrap_or(""))));
         parameters(html, document, operation);
-        let body = &operation["requestBody"]["content"]["application/json"];
-        if let Some(schema) = body["schema"].as_object() {
-            html.push_str("<h4>Body</h4>");
-            fields(html, resolve(document, &Value::Object(schema.clone())));
-        }
-        let ok = &operation["responses"]["200"]["content"]["application/json"];
-        example(html, &method, path, operation, body, ok);
+        body(html, document, operation);
+        example(html, &request_line(&method, path, operation), tag, operation);
         statuses(html, operation);
         html.push_str("</article>");
     }
     html.push_str("</section>");
+}
+
+/// Whether the body of an operation is a file: a file has another media type than JSON, or several.
+fn takes_file(operation: &Value) -> bool {
+    object(&operation["requestBody"]["content"]).any(|(media, _)| media != "application/json")
+}
+
+fn body(html: &mut String, document: &Value, operation: &Value) {
+    let content = &operation["requestBody"]["content"];
+    if !takes_file(operation) {
+        if content["application/json"]["schema"].is_object() {
+            html.push_str("<h4>Body</h4>");
+            fields(html, resolve(document, &content["application/json"]["schema"]));
+        }
+        return;
+    }
+    let about = inline(operation["requestBody"]["description"].as_str().unwrap_or(""));
+    push(html, format_args!("<h4>Body: a file</h4><p>{about}</p>"));
+    html.push_str("<table><tr><th>Content-Type</th><th>File</th></tr>");
+    for (media, file) in object(content) {
+        let about = inline(file["schema"]["description"].as_str().unwrap_or(""));
+        push(html, format_args!("<tr><td><code>{}</code></td><td>{about}</td></tr>", escape(media)));
+    }
+    html.push_str("</table>");
 }
 
 /// Follows a `$ref` inside the document.
@@ -193,6 +217,8 @@ fn value_kind(schema: &Value) -> String {
     {
         match &schema[member] {
             Value::Null => {}
+            // Widths of machine types say nothing to a reader of the page.
+            Value::String(format) if member == "format" && ["double", "int64"].contains(&format.as_str()) => {}
             Value::String(value) => push(&mut kind, format_args!("; {words}{}", escape(value))),
             other => push(&mut kind, format_args!("; {words}{other}")),
         }
@@ -200,7 +226,8 @@ fn value_kind(schema: &Value) -> String {
     kind
 }
 
-fn example(html: &mut String, method: &str, path: &str, operation: &Value, body: &Value, ok: &Value) {
+/// The start of a curl command: method, URL and authentication.
+fn request_line(method: &str, path: &str, operation: &Value) -> String {
     let ids = array(&operation["parameters"]).iter().filter(|parameter| parameter["in"] == "path");
     let filled = ids.fold(path.to_owned(), |path, id| {
         path.replace(&format!("{{{}}}", id["name"].as_str().unwrap_or("")), id["example"].as_str().unwrap_or("ID"))
@@ -211,15 +238,49 @@ fn example(html: &mut String, method: &str, path: &str, operation: &Value, body:
         _ => " -H \"Authorization: Bearer $RENTAL_API_KEY\"",
     };
     let verb = if method == "GET" { String::new() } else { format!(" -X {method}") };
-    let mut line = format!("curl{verb} $RENTAL_BASE_URL{filled}{token}");
-    if !body["example"].is_null() {
-        push(&mut line, format_args!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'", body["example"]));
+    format!("curl{verb} $RENTAL_BASE_URL{filled}{token}")
+}
+
+/// The curl commands of an operation, and its response.
+fn example(html: &mut String, line: &str, tag: &Value, operation: &Value) {
+    let content = &operation["requestBody"]["content"];
+    html.push_str("<h4>Example</h4>");
+    if takes_file(operation) {
+        for (media, file) in object(content) {
+            upload(html, line, tag, (media, &file["example"]));
+        }
+    } else {
+        let sent = match &content["application/json"]["example"] {
+            Value::Null => String::new(),
+            body => format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"),
+        };
+        push(html, format_args!("<pre>{}</pre>", escape(&format!("{line}{sent}"))));
     }
-    push(html, format_args!("<h4>Example</h4><pre>{}</pre>", escape(&line)));
+    let ok = &operation["responses"]["200"]["content"]["application/json"];
     if !ok["example"].is_null() {
         let shown = serde_json::to_string_pretty(&ok["example"]).unwrap_or_default();
         push(html, format_args!("<pre class=\"answer\">{}</pre>", escape(&shown)));
     }
+}
+
+/// The command that uploads a file of one media type, and the file.
+fn upload(html: &mut String, line: &str, tag: &Value, (media, file): (&str, &Value)) {
+    let ending = match media {
+        "text/csv" => "csv",
+        "application/x-ndjson" => "ndjson",
+        _ => "json",
+    };
+    let name = format!("{}.{ending}", tag["name"].as_str().unwrap_or("file").to_lowercase());
+    let command = format!("{line} \\\n  -H 'Content-Type: {media}' \\\n  --data-binary @{name}");
+    let shown = file.as_str().map_or_else(|| file.to_string(), str::to_owned);
+    push(
+        html,
+        format_args!(
+            "<pre>{}</pre><p>with <code>{name}</code>:</p><pre class=\"file\">{}</pre>",
+            escape(&command),
+            escape(&shown)
+        ),
+    );
 }
 
 fn statuses(html: &mut String, operation: &Value) {

@@ -7,7 +7,7 @@ use crate::{
 use rental_core::{
     operation::Edge,
     store::{
-        Answer, Batch, Commit, Key, Record, Span, Store, StoreError, WriterStats,
+        Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, Versioned, WriterStats,
         postgres::{self, Address, Postgres},
         redb::{self, Redb},
     },
@@ -42,6 +42,17 @@ impl Engine {
         match url {
             StoreUrl::File(path) => open_file(path, config.cache_size).map(Self::File),
             StoreUrl::Database(url) => open_database(url.expose(), config.request_timeout).await.map(Self::Shared),
+        }
+    }
+
+    /// Makes the views for SQL, where people query the store. Not before it is of the present version.
+    pub(crate) async fn make_views(&self) {
+        let Self::Shared(store) = self else { return };
+        let views = views::all("rental");
+        let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
+        if let Err(why) = store.make_views(&views).await {
+            // Nothing that is served needs them.
+            tracing::warn!(why, "the views for SQL could not be made");
         }
     }
 
@@ -101,7 +112,7 @@ impl Store for Engine {
         }
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         match self {
             Self::File(store) => store.scan(span, limit),
             Self::Shared(store) => store.scan(span, limit),
@@ -119,6 +130,22 @@ impl Store for Engine {
         match self {
             Self::File(store) => store.ready(),
             Self::Shared(store) => store.ready(),
+        }
+    }
+}
+
+impl Versioned for Engine {
+    fn version(&self) -> Answer<'_, u64> {
+        match self {
+            Self::File(store) => store.version(),
+            Self::Shared(store) => store.version(),
+        }
+    }
+
+    fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {
+        match self {
+            Self::File(store) => store.change_version(from, to, batch),
+            Self::Shared(store) => store.change_version(from, to, batch),
         }
     }
 }
@@ -152,7 +179,7 @@ impl Moment {
 
 fn open_file(path: &Path, cache: usize) -> Result<Redb, String> {
     OPENING.store(true, Ordering::Relaxed);
-    let opened = Redb::open(path, cache);
+    let opened = Redb::open_any_version(path, cache);
     OPENING.store(false, Ordering::Relaxed);
     opened.map_err(|error| error.to_string())
 }
@@ -172,18 +199,12 @@ async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres,
         writer: edge::Clock.new_id(),
         patience: (request_timeout / WAITS).min(MOST_PATIENCE).max(Duration::from_millis(100)),
     };
-    let opened = Postgres::open(&address, roots.transpose()?.as_deref(), settings).await;
+    let opened = Postgres::open_any_version(&address, roots.transpose()?.as_deref(), settings).await;
     let store = opened.map_err(|error| error.to_string())?;
     if store.is_half_loaded().await.map_err(|error| error.to_string())? {
         return Err(format!(
             "{address} holds half of a store: copying into it was broken off. Drop its schema `rental` and copy again"
         ));
-    }
-    let views = views::all("rental");
-    let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
-    if let Err(why) = store.make_views(&views).await {
-        // Nothing that is served needs them.
-        tracing::warn!(why, "the views for SQL could not be made");
     }
     Ok(store)
 }

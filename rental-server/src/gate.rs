@@ -5,7 +5,7 @@
 //! whatever happens, no principal is believed for longer than a second. Where other servers may change them too, what was
 //! remembered has to be confirmed before anything is committed or answered (`confirm.rs`).
 
-use crate::limiter::Bucket;
+use crate::{damaged_rows::DamagedRows, limiter::Bucket};
 use rental_core::{
     access::{self, Principal},
     error::{Error, KeyProblem},
@@ -153,30 +153,35 @@ impl Gate {
     }
 
     /// Writes the minutes of last use into the keys' records: a few writes a minute, whatever the number of requests.
-    pub(crate) async fn flush_use(&self, store: &dyn Store) -> Result<(), Error> {
+    pub(crate) async fn flush_use(&self, store: &dyn Store, damaged: &DamagedRows) -> Result<(), Error> {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
         for (id, minute) in used {
-            let keys = [key::record(SYSTEM, &api_key::SPEC, id)];
-            // Others change a key's record only now and then; a lost race is won the second time.
-            for _ in 0..3 {
-                let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
-                let mut object: ApiKey = parse(&record.key, &record.value)?;
-                let used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
-                // Another server may have noted a later use.
-                if object.last_used_at >= used_at {
-                    break;
-                }
-                object.last_used_at = used_at;
-                let value = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
-                let mut batch = Batch::default();
-                batch.replace(record.key, record.revision, value.into());
-                if store.commit(batch).await? == Commit::Applied {
-                    break;
-                }
-            }
+            damaged.skip(write_use(store, id, minute).await)?;
         }
         Ok(())
     }
+}
+
+async fn write_use(store: &dyn Store, id: Uuid, minute: u64) -> Result<(), Error> {
+    let keys = [key::record(SYSTEM, &api_key::SPEC, id)];
+    // Others change a key's record only now and then; a lost race is won the second time.
+    for _ in 0..3 {
+        let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
+        let mut object: ApiKey = parse(&record.key, &record.value)?;
+        let used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
+        // Another server may have noted a later use.
+        if object.last_used_at >= used_at {
+            break;
+        }
+        object.last_used_at = used_at;
+        let value = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
+        let mut batch = Batch::default();
+        batch.replace(record.key, record.revision, value.into());
+        if store.commit(batch).await? == Commit::Applied {
+            break;
+        }
+    }
+    Ok(())
 }
 
 async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {

@@ -13,9 +13,12 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    error::{Error, FieldCode, FieldError},
-    import::{self, Failed, Mapping, Row, Settings},
-    intake::{CHUNK, Counts, Fate, Intake},
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    imports::{
+        Counts, RowOutcome,
+        recording::{CHUNK, Importable, Options, Recorder},
+        statements::{DEFAULT_ISSUER, Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
+    },
     page,
     resources::organization::Organization,
     store::{Store, redb::Redb},
@@ -37,18 +40,6 @@ const MOST_BYTES: u64 = 2 << 30;
 const MOST_BYTES_OF_LINES: u64 = 16 << 30;
 /// Memory for pages of the store that a trial run fills.
 const TRIAL_CACHE: usize = 32 << 20;
-/// Whose summons numbers they are, unless the request says otherwise.
-const ISSUER: &str = "NYC";
-
-/// What a file holds.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
-    Tolls,
-    Violations,
-    /// Lines of an export.
-    Objects,
-}
-
 /// How a file is to be read, from the query.
 #[derive(Debug, Default)]
 struct Asked {
@@ -56,38 +47,68 @@ struct Asked {
     mapping: Option<Mapping>,
     zone: Option<Zone>,
     issuer: Option<String>,
-    trial: bool,
+    dry_run: bool,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct Answer<'a> {
     object: &'static str,
-    format: String,
+    format: &'a str,
     dry_run: bool,
     #[serde(flatten)]
     counts: Counts,
 }
 
-/// POST /admin/v1/organizations/{organization}/tolls/import, /violations/import and /import.
-pub(crate) async fn run<B: BodyStream>(
+/// POST /admin/v1/organizations/{organization}/tolls/import and /violations/import.
+pub(crate) async fn statement<T: Importable, B: BodyStream>(
     app: &App,
     call: &Call,
     organization: Organization,
-    kind: Kind,
     body: B,
 ) -> Result<Reply, Problem> {
-    let asked = Asked::parse(call.query(), kind)?;
-    let limit = if kind == Kind::Objects { MOST_BYTES_OF_LINES } else { MOST_BYTES };
+    let kind = T::Row::KIND;
+    let asked = Asked::parse(call.query(), Some(kind))?;
+    let format = match (&asked.format, &asked.mapping) {
+        (Some(name), _) => name.clone(),
+        (None, Some(_)) => "mapping".to_owned(),
+        (None, None) => kind.formats.first().map_or("", |(name, _)| *name).to_owned(),
+    };
+    let record: Record = |import, file, progress| import.rows::<T>(file, progress);
+    run(app, call, (organization, asked, format, record), body, MOST_BYTES).await
+}
+
+/// POST /admin/v1/organizations/{organization}/import.
+pub(crate) async fn export<B: BodyStream>(
+    app: &App,
+    call: &Call,
+    organization: Organization,
+    body: B,
+) -> Result<Reply, Problem> {
+    let asked = Asked::parse(call.query(), None)?;
+    let record: Record = |import, file, progress| import.objects(file, progress);
+    run(app, call, (organization, asked, "export".to_owned(), record), body, MOST_BYTES_OF_LINES).await
+}
+
+async fn run<B: BodyStream>(
+    app: &App,
+    call: &Call,
+    (organization, asked, format, record): (Organization, Asked, String, Record),
+    body: B,
+    limit: u64,
+) -> Result<Reply, Problem> {
     // Before anything is kept: so many files lie on the disk at once.
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
     let spool = spool(app, call, body, limit).await?;
     let note = Note::of(call, Some(organization.id));
     let (mut progress, listening) = progress::of(call);
-    let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, kind, asked };
+    let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, asked, format };
+    let hooks = Arc::clone(&app.hooks);
     // On a thread of its own: parsing never waits, and must not keep other requests waiting.
     let work = tokio::task::spawn_blocking(move || {
-        let answered = catch_unwind(AssertUnwindSafe(|| import.answer(spool, note, &mut progress)));
+        let answered = catch_unwind(AssertUnwindSafe(|| import.answer(record, spool, note, &mut progress)));
         let outcome = answered.unwrap_or_else(|_| Err(Error::Internal("an import panicked".into()).into()));
+        // Also after a failure: what was recorded before it stays, and so do its events.
+        hooks.committed();
         drop(permit);
         progress.finish(&outcome);
         outcome
@@ -102,18 +123,15 @@ pub(crate) async fn run<B: BodyStream>(
 }
 
 impl Asked {
-    fn parse(query: &str, kind: Kind) -> Result<Self, Error> {
-        let known: &[&str] = match kind {
-            Kind::Tolls => &["format", "mapping", "time_zone", "dry_run"],
-            Kind::Violations => &["format", "time_zone", "issuer", "dry_run"],
-            Kind::Objects => &["dry_run"],
+    /// Reads the parameters that a kind of statement takes; without a kind, those of an export.
+    fn parse(query: &str, kind: Option<&Kind>) -> Result<Self, Error> {
+        let known: &[&str] = match kind.map(|kind| kind.parameter) {
+            Some(Parameter::Mapping) => &["format", "mapping", "time_zone", "dry_run"],
+            Some(Parameter::Issuer) => &["format", "time_zone", "issuer", "dry_run"],
+            None => &["dry_run"],
         };
-        let (mut asked, mut errors) = (Self::default(), Vec::new());
-        let formats = match kind {
-            Kind::Tolls => import::TOLL_FORMATS,
-            Kind::Violations => import::VIOLATION_FORMATS,
-            Kind::Objects => &[],
-        };
+        let (mut asked, mut errors) = (Self::default(), FieldErrors::default());
+        let formats = kind.map_or(&[][..], |kind| kind.formats);
         for (name, value) in page::parameters(query, known)? {
             let mut refuse = |rule: &str| errors.push(FieldError::new(&name, FieldCode::Invalid, rule));
             match name.as_str() {
@@ -136,13 +154,13 @@ impl Asked {
                 }
                 "issuer" => asked.issuer = Some(value),
                 _ if value != "true" && value != "false" => refuse("must be true or false"),
-                _ => asked.trial = value == "true",
+                _ => asked.dry_run = value == "true",
             }
         }
         if asked.format.is_some() && asked.mapping.is_some() {
             errors.push(FieldError::new("mapping", FieldCode::Invalid, "cannot be given together with `format`"));
         }
-        if errors.is_empty() { Ok(asked) } else { Err(Error::Invalid(errors)) }
+        errors.or(asked)
     }
 }
 
@@ -160,68 +178,66 @@ struct Import {
     store: Arc<dyn Store>,
     runtime: Handle,
     organization: Organization,
-    kind: Kind,
     asked: Asked,
+    /// How the file is read, by name.
+    format: String,
 }
 
-impl Import {
-    /// How the file is read, by name.
-    fn format(&self) -> &str {
-        let first = |formats: &'static [(&'static str, &'static str)]| formats.first().map_or("", |format| format.0);
-        match (&self.asked.format, &self.asked.mapping, self.kind) {
-            (Some(name), ..) => name,
-            (None, Some(_), _) => "mapping",
-            (None, None, Kind::Tolls) => first(import::TOLL_FORMATS),
-            (None, None, Kind::Violations) => first(import::VIOLATION_FORMATS),
-            (None, None, Kind::Objects) => "export",
-        }
-    }
+/// Records a file.
+type Record = fn(&Import, File, &mut Progress) -> Result<Counts, Problem>;
 
+impl Import {
     /// Records the file, and notes that in the audit log when anything has changed.
-    fn answer(&self, file: File, note: Note, progress: &mut Progress) -> Result<Bytes, Problem> {
-        let counts = match self.kind {
-            Kind::Objects => self.objects(file, progress)?,
-            Kind::Tolls | Kind::Violations => self.rows(file, progress)?,
-        };
+    fn answer(&self, record: Record, file: File, note: Note, progress: &mut Progress) -> Result<Bytes, Problem> {
+        let counts = record(self, file, progress)?;
         let details = serde_json::json!({
             "received": counts.received, "created": counts.created, "updated": counts.updated,
             "duplicates": counts.duplicates, "skipped": counts.skipped, "invalid": counts.invalid,
         });
-        if !self.asked.trial && counts.created + counts.updated > 0 {
+        if !self.asked.dry_run && counts.created + counts.updated > 0 {
             self.runtime.block_on(note.write(self.store.as_ref(), &details))?;
         }
-        let format = self.format().to_owned();
-        let answer = Answer { object: "import", format, dry_run: self.asked.trial, counts };
+        let answer = Answer { object: "import", format: &self.format, dry_run: self.asked.dry_run, counts };
         Ok(serde_json::to_vec(&answer).map_err(|error| Error::Internal(error.to_string()))?.into())
     }
 
-    /// Reads a file of tolls or violations to its end, then reads it again and records it.
-    fn rows(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
+    /// Reads a statement to its end, then reads it again and records its rows.
+    fn rows<T: Importable>(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
         let settings = Settings { digits: self.organization.default_currency.digits(), zone: self.asked.zone };
-        let (format, edge) = (self.asked.format.as_deref(), edge::Clock);
-        let mut intake = Intake::new(self.store.as_ref(), &edge, &self.organization, self.asked.trial);
-        let run = &self.runtime;
-        if self.kind == Kind::Tolls {
-            let open = |file| import::tolls(BufReader::new(file), format, self.asked.mapping.as_ref(), &settings);
-            progress.begin(check(open(again(&mut file)?).map_err(refused)?)?);
-            let rows = open(again(&mut file)?).map_err(refused)?;
-            in_chunks(rows, &mut intake, progress, |intake, chunk| run.block_on(intake.tolls(chunk)))?;
-            run.block_on(intake.finish_tolls())?;
-        } else {
-            let open = |file| import::violations(BufReader::new(file), format, &settings);
-            let issuer = self.asked.issuer.as_deref().unwrap_or(ISSUER);
-            progress.begin(check(open(again(&mut file)?).map_err(refused)?)?);
-            let rows = open(again(&mut file)?).map_err(refused)?;
-            in_chunks(rows, &mut intake, progress, |intake, chunk| run.block_on(intake.violations(issuer, chunk)))?;
+        let (format, mapping) = (self.asked.format.as_deref(), self.asked.mapping.as_ref());
+        let open = |file| Reader::<_, T::Row>::open(BufReader::new(file), format, mapping, &settings).map_err(refused);
+        let mut of = 0;
+        for row in open(again(&mut file)?)? {
+            row.map_err(refused)?;
+            of += 1;
         }
-        Ok(intake.counts)
+        progress.begin(of);
+        let issuer = self.asked.issuer.as_deref().unwrap_or(DEFAULT_ISSUER);
+        let options = Options { dry_run: self.asked.dry_run, issuer };
+        let mut recorder = Recorder::<T>::new(self.store.as_ref(), &edge::Clock, &self.organization, options);
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for (done, row) in open(again(&mut file)?)?.enumerate() {
+            match row.map_err(refused)? {
+                (number, Row::Record(row)) => chunk.push((number, row)),
+                (number, Row::Skipped(_)) => recorder.counts.add(number, RowOutcome::Skipped),
+                (number, Row::Invalid(why)) => recorder.counts.add(number, RowOutcome::Invalid(why)),
+            }
+            if chunk.len() == CHUNK {
+                let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
+                self.runtime.block_on(recorder.record(full))?;
+                progress.at(done as u64 + 1);
+            }
+        }
+        self.runtime.block_on(recorder.record(chunk))?;
+        self.runtime.block_on(recorder.finish())?;
+        Ok(recorder.counts)
     }
 
     /// Reads the lines of an export to their end, then reads them again and records them. A trial run records them in a
     /// store of its own, which goes away: a line may name what came before it.
     fn objects(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
         let inspection = transfer::inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
-        let scratch = if self.asked.trial { Some(tempfile::tempdir().map_err(unreadable)?) } else { None };
+        let scratch = if self.asked.dry_run { Some(tempfile::tempdir().map_err(unreadable)?) } else { None };
         let trial = match &scratch {
             Some(folder) => {
                 let store = Redb::open(&folder.path().join("trial.redb"), TRIAL_CACHE).map_err(Error::from)?;
@@ -232,9 +248,9 @@ impl Import {
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
         let arrivals = Arrivals::new(store, trial, &edge, &self.organization, inspection.source);
-        let mut arrivals = self.runtime.block_on(arrivals)?;
+        let mut arrivals = self.runtime.block_on(arrivals)?.of_version(&inspection);
         // The organization itself is there already.
-        let lines = transfer::Lines::new(BufReader::new(again(&mut file)?)).skip(1);
+        let lines = transfer::Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
         for (done, line) in lines.take(objects).enumerate() {
             let (row, line) = line.map_err(refused)?;
@@ -253,38 +269,6 @@ fn again(file: &mut File) -> Result<File, Problem> {
 
 fn unreadable(error: std::io::Error) -> Problem {
     Error::Unavailable(format!("a temporary file: {error}")).into()
-}
-
-/// How many rows there are; nothing else is wrong with any of them than what makes it invalid.
-fn check<T>(rows: impl Iterator<Item = Result<(u64, Row<T>), Failed>>) -> Result<u64, Problem> {
-    let mut count = 0;
-    for row in rows {
-        row.map_err(refused)?;
-        count += 1;
-    }
-    Ok(count)
-}
-
-fn in_chunks<'i, T>(
-    rows: impl Iterator<Item = Result<(u64, Row<T>), Failed>>,
-    intake: &mut Intake<'i>,
-    progress: &mut Progress,
-    mut record: impl FnMut(&mut Intake<'i>, Vec<(u64, T)>) -> Result<(), Error>,
-) -> Result<(), Problem> {
-    let mut chunk = Vec::with_capacity(CHUNK);
-    for (done, row) in rows.enumerate() {
-        match row.map_err(refused)? {
-            (line, Row::Record(read)) => chunk.push((line, read)),
-            (line, Row::Skipped(_)) => intake.counts.add(line, Fate::Skipped),
-            (line, Row::Invalid(why)) => intake.counts.add(line, Fate::Invalid(why)),
-        }
-        if chunk.len() == CHUNK {
-            record(intake, std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)))?;
-            progress.at(done as u64 + 1);
-        }
-    }
-    record(intake, chunk)?;
-    Ok(())
 }
 
 fn refused(failed: Failed) -> Problem {

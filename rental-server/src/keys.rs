@@ -11,7 +11,7 @@ use crate::{
     routes,
 };
 use rental_core::{
-    access,
+    access, effects,
     error::{Error, FieldCode},
     operation::{self, Create, Edge, Intent, Prepared, Preparing},
     resources::{
@@ -20,7 +20,7 @@ use rental_core::{
         organization::Organization,
         parse,
     },
-    store::{Batch, Check, Store, Write, key},
+    store::{Batch, Prior, Store, key},
     value::Timestamp,
 };
 use serde::Deserialize;
@@ -206,13 +206,11 @@ impl Intent for Rotate<'_> {
             let mut batch = Batch::default();
             batch.replace(before.key, before.revision, bytes(&old)?.into());
             batch.insert(key::record(system.id, &api_key::SPEC, new.id), body.clone());
-            let value = |field: &str| (field == "organization_id").then(|| new.organization_id.to_string());
-            for entry in rental_core::page::index_entries(system.id, &api_key::SPEC, new.id, value) {
-                batch.writes.push(Write::Put(entry, 0, bytes::Bytes::new()));
+            for entry in effects::index_keys(system.id, &new) {
+                batch.mark(entry, Prior::New);
             }
             let place = key::access(&self.fresh.hash);
-            batch.checks.push(Check::Absent(place.clone()));
-            batch.writes.push(Write::Put(place, 1, access::entry(&self.fresh.hash, new.id)));
+            batch.insert(place, access::entry(&self.fresh.hash, new.id));
             Ok(Prepared { batch, body, revision: 1 })
         })
     }

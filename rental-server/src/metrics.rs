@@ -1,6 +1,6 @@
 //! What `/metrics` shows, in the Prometheus text format.
 
-use crate::{routes::Routes, webhook::backlog::Backlog};
+use crate::{damaged_rows::DamagedRows, routes::Routes, webhook::backlog::Backlog};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -147,7 +147,7 @@ pub(crate) struct Metrics {
 const BUCKETS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 30.0];
 
 impl Metrics {
-    pub(crate) fn new(routes: &Routes, hooks: &HookMetrics) -> Self {
+    pub(crate) fn new(routes: &Routes, hooks: &HookMetrics, damaged: &DamagedRows) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
         let durations = Family::<Endpoint, Durations>::default();
@@ -168,6 +168,11 @@ impl Metrics {
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
         hooks.register(&mut registry);
+        registry.register(
+            "damaged_rows",
+            "Damaged rows that work in the background has skipped, each counted once",
+            damaged.counter.clone(),
+        );
         let (commits, batches) = (Counter::default(), Counter::default());
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register("http_connections_opened", "Connections accepted", connections_total.clone());

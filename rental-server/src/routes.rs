@@ -11,7 +11,7 @@ use rental_core::{
         organization::Organization, toll::Toll, violation::Violation, webhook_endpoint::WebhookEndpoint,
     },
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 use warp::http::Method;
 
 /// Who may call an endpoint.
@@ -188,10 +188,16 @@ pub(crate) struct Routes {
     under_object: HashMap<String, Vec<(String, Node)>>,
 }
 
-/// Where a path leads.
-pub(crate) struct Found<'r, 'p> {
+/// Where a path leads: a row, and where in the path the id stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
     /// The row's number: its place in the metrics.
     pub(crate) row: usize,
+    id: Range<usize>,
+}
+
+/// A row, and the id in the path that leads to it.
+pub(crate) struct Found<'r, 'p> {
     pub(crate) endpoint: &'r Endpoint,
     /// The id in the path, or nothing.
     pub(crate) id: &'p str,
@@ -224,32 +230,37 @@ impl Routes {
     }
 
     /// Finds the row for a request: an unknown path is a 404, a known one with another method a 405 with `Allow`.
-    pub(crate) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> Result<Found<'r, 'p>, Problem> {
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Result<Place, Problem> {
         let Some((node, id)) = self.node(path) else { return Err(unknown(method, path)) };
         // HEAD is GET without the body (RFC 9110, 9.3.2); hyper leaves the body out.
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let row = node.0.iter().find(|row| self.endpoints[**row].method == *wanted);
-        row.map(|row| Found { row: *row, endpoint: &self.endpoints[*row], id })
-            .ok_or_else(|| Problem::MethodNotAllowed { allow: self.allowed(node) })
+        row.map(|row| Place { row: *row, id }).ok_or_else(|| Problem::MethodNotAllowed { allow: self.allowed(node) })
     }
 
-    fn node<'p>(&self, path: &'p str) -> Option<(&Node, &'p str)> {
+    /// The row at a place that [`Routes::find`] gave for this path.
+    pub(crate) fn at<'r, 'p>(&'r self, place: &Place, path: &'p str) -> Found<'r, 'p> {
+        Found { endpoint: &self.endpoints[place.row], id: path.get(place.id.clone()).unwrap_or("") }
+    }
+
+    fn node(&self, path: &str) -> Option<(&Node, Range<usize>)> {
         if let Some(node) = self.whole.get(path) {
-            return Some((node, ""));
+            return Some((node, 0..0));
         }
         let (parent, last) = path.rsplit_once('/')?;
         if last.is_empty() {
             return None;
         }
         if let Some(node) = self.object.get(parent) {
-            return Some((node, last));
+            return Some((node, path.len() - last.len()..path.len()));
         }
         let (mut parent, mut id) = parent.rsplit_once('/')?;
         for _ in 0..2 {
             let words = self.under_object.get(parent).filter(|_| !id.is_empty());
-            let rest = path.get(parent.len() + id.len() + 2..)?;
+            let end = parent.len() + 1 + id.len();
+            let rest = path.get(end + 1..)?;
             if let Some((_, node)) = words.and_then(|words| words.iter().find(|(word, _)| word == rest)) {
-                return Some((node, id));
+                return Some((node, parent.len() + 1..end));
             }
             (parent, id) = parent.rsplit_once('/')?;
         }
@@ -308,7 +319,8 @@ mod tests {
 
     fn found(method: Method, path: &str) -> Option<(String, String)> {
         let routes = Routes::new();
-        routes.find(&method, path).ok().map(|found| (found.endpoint.path.clone(), found.id.to_owned()))
+        let found = routes.at(&routes.find(&method, path).ok()?, path);
+        Some((found.endpoint.path.clone(), found.id.to_owned()))
     }
 
     #[test]

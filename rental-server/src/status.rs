@@ -40,14 +40,14 @@ struct Status<'a> {
 
 /// Sizes of the data file and its disk, as far as they can be told.
 #[derive(Default)]
-struct Room {
-    data: Option<u64>,
-    free: Option<u64>,
+pub(crate) struct Room {
+    pub(crate) data: Option<u64>,
+    pub(crate) free: Option<u64>,
     total: Option<u64>,
 }
 
 impl Room {
-    fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let disk = statvfs(path).ok();
         let bytes = |blocks: u64, size: u64| blocks.saturating_mul(size);
         Self {

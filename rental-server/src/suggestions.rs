@@ -9,99 +9,37 @@ use crate::{
     },
 };
 use rental_core::{
-    attribution::{self, Candidate, Moment, Occasion, Verdict, Whose},
+    attribution::{self, Attributable, Candidate, Moment, Verdict, Whose},
     error::{Error, FieldCode},
-    event::EventType,
     operation::{self, Edge, Intent, Prepared, Preparing},
     page::{self, ListQuery},
-    resources::{Resource, organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
+    resources::{organization::Organization, parse, unattached_look_up},
     spec::ResourceSpec,
-    store::{Batch, Record, Span, Store},
-    value::{Date, Timestamp},
+    store::{Batch, Record, Store, all_sound},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::marker::PhantomData;
 use uuid::Uuid;
 
-/// What a toll and a violation have in common when it comes to who pays.
-trait Chargeable: Resource {
-    const OCCASION: Occasion;
-    const ATTACHED: EventType;
-
-    fn vehicle(&mut self) -> &mut Option<Uuid>;
-    /// Transponder, plate and the plate's state.
-    fn identifiers(&self) -> [Option<&str>; 3];
-    fn when(&self) -> (Option<Timestamp>, Option<Date>);
-    fn attach(&mut self, customer: Uuid, rental: Uuid);
-}
-
-impl Chargeable for Toll {
-    const OCCASION: Occasion = Occasion::Toll;
-    const ATTACHED: EventType = EventType::TollAttached;
-
-    fn vehicle(&mut self) -> &mut Option<Uuid> {
-        &mut self.vehicle_id
-    }
-
-    fn identifiers(&self) -> [Option<&str>; 3] {
-        [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
-    }
-
-    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
-        (self.occurred_at, self.occurred_on)
-    }
-
-    fn attach(&mut self, customer: Uuid, rental: Uuid) {
-        (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
-    }
-}
-
-impl Chargeable for Violation {
-    const OCCASION: Occasion = Occasion::Violation;
-    const ATTACHED: EventType = EventType::ViolationAttached;
-
-    fn vehicle(&mut self) -> &mut Option<Uuid> {
-        &mut self.vehicle_id
-    }
-
-    fn identifiers(&self) -> [Option<&str>; 3] {
-        [None, self.plate.as_deref(), self.state.as_deref()]
-    }
-
-    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
-        (self.issued_at, self.issued_on)
-    }
-
-    fn attach(&mut self, customer: Uuid, rental: Uuid) {
-        (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
-        self.attribution = Some("automatic".into());
-    }
-}
-
 /// GET /admin/v1/organizations/{organization}/tolls/suggestions and /violations/suggestions.
-pub(crate) async fn list(
+pub(crate) async fn list<T: Attributable>(
     app: &App,
     call: &Call,
     organization: &Organization,
-    spec: &'static ResourceSpec,
 ) -> Result<Reply, Problem> {
     let query = page::parameters(call.query(), &["limit", "starting_after"])?;
     let raw = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
-    let page = Page::of(&ListQuery::parse(&raw, spec)?);
-    let judged = match spec.object {
-        "toll" => judge_page::<Toll>(app.store(), None, organization, &page).await?,
-        _ => judge_page::<Violation>(app.store(), None, organization, &page).await?,
-    };
+    let page = Page::of(&ListQuery::parse(&raw, T::SPEC)?);
+    let judged = judge_page::<T>(app.store(), None, organization, &page).await?;
     Ok(Reply::json(judged.body.to_string().into()))
 }
 
 /// POST on the same: attaches what is clear on one page, in one transaction.
-pub(crate) async fn attach(
+pub(crate) async fn attach<T: Attributable>(
     app: &App,
     call: &Call,
     organization: &Organization,
-    spec: &'static ResourceSpec,
     body: &[u8],
 ) -> Result<Reply, Problem> {
     let asked: Asked = if body.is_empty() { Asked::default() } else { read(body)? };
@@ -111,7 +49,7 @@ pub(crate) async fn attach(
     }
     let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
     let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
-    let intent = AttachPage { organization, spec, page: Page { limit, after } };
+    let intent = AttachPage::<T> { organization, page: Page { limit, after }, resource: PhantomData };
     let reply = write(app, organization, call, body, &intent).await?;
     Ok(reply.without_revision())
 }
@@ -139,19 +77,16 @@ impl Page {
     }
 }
 
-struct AttachPage<'a> {
+struct AttachPage<'a, T> {
     organization: &'a Organization,
-    spec: &'static ResourceSpec,
     page: Page,
+    resource: PhantomData<fn() -> T>,
 }
 
-impl Intent for AttachPage<'_> {
+impl<T: Attributable> Intent for AttachPage<'_, T> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let Judged { batch, body } = match self.spec.object {
-                "toll" => judge_page::<Toll>(store, Some(edge), self.organization, &self.page).await?,
-                _ => judge_page::<Violation>(store, Some(edge), self.organization, &self.page).await?,
-            };
+            let Judged { batch, body } = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
             Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })
         })
     }
@@ -164,18 +99,18 @@ struct Judged {
 }
 
 /// Judges one page of what nobody is attached to, newest first; with an edge, attaches what is clear.
-async fn judge_page<T: Chargeable>(
+async fn judge_page<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
     organization: &Organization,
     page: &Page,
 ) -> Result<Judged, Error> {
-    let prefix = unattached_look_up().prefix(organization.id, T::SPEC);
-    let mut span = Span::newest_first(&prefix);
+    let look_up = unattached_look_up();
+    let mut span = look_up.span(organization.id, T::SPEC);
     if let Some(after) = page.after {
-        span = span.before_id(&prefix, after);
+        span = span.before_id(&look_up.prefix(organization.id, T::SPEC), after);
     }
-    let mut found = store.scan(&span, page.limit + 1).await?;
+    let mut found = all_sound(store.scan(&span, page.limit + 1).await?)?;
     let has_more = found.len() > page.limit;
     found.truncate(page.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
@@ -188,7 +123,7 @@ async fn judge_page<T: Chargeable>(
     Ok(judged)
 }
 
-async fn judge<T: Chargeable>(
+async fn judge<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
     organization: &Organization,
@@ -217,7 +152,7 @@ async fn judge<T: Chargeable>(
     Ok(row)
 }
 
-async fn decide<T: Chargeable>(
+async fn decide<T: Attributable>(
     store: &dyn Store,
     organization: &Organization,
     object: &T,

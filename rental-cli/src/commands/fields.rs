@@ -10,7 +10,10 @@ use clap::{
     Arg, ArgAction, ArgMatches,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use rental_core::spec::{FieldSpec, Kind, Presence, ResourceSpec};
+use rental_core::{
+    page,
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+};
 
 /// Field with the organization, in bodies of the operator's API.
 const ORGANIZATION: &str = "organization_id";
@@ -105,14 +108,31 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
             .help("Start after this cursor: `next_cursor` of the previous page"),
         Arg::new("all").long("all").action(ArgAction::SetTrue).help("Fetch all pages"),
     ];
-    filters.chain(common).collect()
+    let ranges = spec.ranges.iter().flat_map(|range| {
+        [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+            Arg::new(format!("{}[{bound}]", range.param))
+                .long(format!("{}-{bound}", range.param))
+                .value_name("TIME")
+                .help(format!(
+                    "Only those {} {words} (RFC 3339), the earliest first; without other filters",
+                    range.param
+                ))
+        })
+    });
+    filters.chain(ranges).chain(common).collect()
 }
 
 /// Builds the query of a list from its flags.
 pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, String)> {
-    let texts = spec.filters.iter().map(|filter| filter.param).chain(["created[gte]", "created[lt]", "starting_after"]);
-    let mut query: Vec<(String, String)> =
-        texts.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone()))).collect();
+    let filters = spec.filters.iter().map(|filter| filter.param.to_owned());
+    let common = ["created[gte]", "created[lt]", "starting_after"].map(str::to_owned);
+    let texts = filters.chain(page::range_parameters(spec)).chain(common);
+    let mut query: Vec<(String, String)> = texts
+        .filter_map(|name| {
+            let value = matches.get_one::<String>(&name)?.clone();
+            Some((name, value))
+        })
+        .collect();
     let whole_pages = matches.get_flag("all").then_some(100);
     if let Some(limit) = matches.get_one::<u32>("limit").copied().or(whole_pages) {
         query.push(("limit".into(), limit.to_string()));

@@ -13,9 +13,8 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    import::{TOLL_FORMATS, VIOLATION_FORMATS},
+    imports::statements::{DEFAULT_ISSUER, Kind, Parameter},
     resources::organization,
-    spec::ResourceSpec,
 };
 use std::path::{Path, PathBuf};
 
@@ -28,28 +27,24 @@ Invalid rows are skipped and counted as `invalid`; all other rows are imported, 
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
-/// Builds `import` of tolls or violations.
-pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let tolls = spec.object == "toll";
-    let (about, formats) = match tolls {
-        true => ("Import a statement of a toll agency (operator)", TOLL_FORMATS),
-        false => ("Import a list of violations (operator)", VIOLATION_FORMATS),
-    };
-    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
+/// Builds `import` of a kind of statement.
+pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
+    let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
     let text = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     let format = text("format", "NAME").help(format!("Format of the file: {} [default: the first]", names.join(", ")));
     let zone = text("time-zone", "ZONE")
         .help("Time zone of local times in the file, such as America/Chicago [default: the format's]");
-    let own = if tolls {
-        text("mapping", "FILE")
+    let own = match kind.parameter {
+        Parameter::Mapping => text("mapping", "FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .conflicts_with("format")
-            .help("JSON file that maps columns to fields, for agencies without a format")
-    } else {
-        text("issuer", "NAME").help("Issuer of the summons numbers [default: NYC]")
+            .help("JSON file that maps columns to fields, for agencies without a format"),
+        Parameter::Issuer => {
+            text("issuer", "NAME").help(format!("Issuer of the summons numbers [default: {DEFAULT_ISSUER}]"))
+        }
     };
     let command = Command::new("import")
-        .about(about)
+        .about(format!("Import {} (operator)", kind.file))
         .arg(collection::organization("Organization that owns the vehicles"))
         .arg(file("File to import, or - for stdin"))
         .args([format, own, zone, dry_run()])
@@ -65,21 +60,22 @@ pub(super) fn dry_run() -> Arg {
     Arg::new("dry-run").long("dry-run").action(ArgAction::SetTrue).help("Validate and count only; import nothing")
 }
 
-pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let tolls = spec.object == "toll";
+pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut query = Vec::new();
-    let names: &[&str] = if tolls { &["format", "time-zone"] } else { &["format", "time-zone", "issuer"] };
-    for name in names {
+    let own = (kind.parameter == Parameter::Issuer).then_some("issuer");
+    for name in ["format", "time-zone"].into_iter().chain(own) {
         query.extend(matches.get_one::<String>(name).map(|value| (name.replace('-', "_"), value.clone())));
     }
-    if tolls && let Some(path) = matches.get_one::<PathBuf>("mapping") {
+    if kind.parameter == Parameter::Mapping
+        && let Some(path) = matches.get_one::<PathBuf>("mapping")
+    {
         query.push(("mapping".to_owned(), mapping(path)?));
     }
     let media = match matches.get_one::<PathBuf>("file").and_then(|path| path.extension()) {
         Some(extension) if extension.eq_ignore_ascii_case("json") => "application/json",
         _ => "text/csv",
     };
-    send(&[spec.plural, "import"], query, media, matches, session)
+    send(&[kind.resource.plural, "import"], query, media, matches, session)
 }
 
 /// Reads a mapping and removes its white space, because it is sent in the query.

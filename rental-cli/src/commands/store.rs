@@ -3,8 +3,11 @@
 mod arguments;
 mod backup;
 mod copy;
+mod engines;
 mod failures;
 mod place;
+mod restored;
+mod upgrade;
 
 use crate::{
     commands::{
@@ -18,8 +21,9 @@ use crate::{
 };
 use arguments::{path, path_of};
 use clap::{Arg, ArgMatches, Command};
+use engines::CACHE_BYTES;
 use failures::{store_failure, unusable_backup};
-use place::{CACHE_BYTES, Place};
+use place::Place;
 use rental_core::{
     integrity::{self, Report},
     store::{
@@ -55,7 +59,7 @@ fn command() -> Command {
         )
     };
     let command = Command::new(GROUP.name)
-        .about("Back up, restore, copy, check or compact a store (operator)")
+        .about("Back up, restore, copy, upgrade, check or compact a store (operator)")
         .subcommand(with_examples(backup::command(), &backup))
         .subcommand(with_examples(
             Command::new("restore").about("Create a store from a backup").arg(path("file", "FILE", "Backup file")).arg(
@@ -69,6 +73,7 @@ fn command() -> Command {
             &restore,
         ))
         .subcommand(with_examples(copy::command(), &copy))
+        .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
         .subcommand(with_examples(
             url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
             &check,
@@ -98,6 +103,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "check" => check(path_of(matches, "url"), &session.out),
         "compact" => compact(path_of(matches, "url"), &session.out),
         "copy" => copy::run(matches, session),
+        "upgrade" => upgrade::run(matches, session),
         "restore" => match matches.get_one::<Place>("to") {
             Some(to) => restore(path_of(matches, "file"), to, &session.out),
             None => Err(Failure::Usage("no --to".into())),

@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
 };
 use clap::{ArgMatches, Command};
-use rental_core::resources::toll::SPEC;
+use rental_core::{imports::statements::TOLLS, resources::toll::SPEC};
 
 pub(crate) const GROUP: Group = Group { name: "tolls", command, run };
 
@@ -32,7 +32,7 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))
-        .subcommand(import::command(&SPEC, &imports))
+        .subcommand(import::command(&TOLLS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
@@ -40,7 +40,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
-        "import" => import::run(&SPEC, matches, session),
+        "import" => import::run(&TOLLS, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

@@ -15,7 +15,10 @@ use crate::{
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{resources::organization, transfer::END};
+use rental_core::{
+    resources::organization,
+    transfer::{BEGIN, END},
+};
 use serde::Deserialize;
 use std::{
     io::{self, BufWriter, Read, Write},
@@ -138,10 +141,11 @@ fn incomplete(why: &str) -> Failure {
     }
 }
 
-/// Counts lines and keeps the start of the last one.
+/// Counts lines and keeps the start of the first and of the last one.
 #[derive(Default)]
 struct LastLine {
     lines: u64,
+    first: Vec<u8>,
     last: Vec<u8>,
     open: bool,
 }
@@ -153,21 +157,32 @@ impl LastLine {
                 self.last.clear();
             }
             let room = MAX_LAST_LINE_BYTES.saturating_sub(self.last.len());
-            self.last.extend_from_slice(&part[..part.len().min(room)]);
+            let kept = &part[..part.len().min(room)];
+            self.last.extend_from_slice(kept);
+            if self.lines == 0 {
+                self.first.extend_from_slice(kept);
+            }
             self.open = part.last() != Some(&b'\n');
             self.lines += u64::from(!self.open);
         }
     }
 
-    /// Number of lines before the last one, if the last line states the same number.
+    /// Number of objects, if the last line states the number of lines before it. The line with the schema version, which
+    /// older servers do not write, is no object.
     fn end(&self) -> Option<u64> {
         #[derive(Deserialize)]
         struct End {
             object: String,
             objects: u64,
         }
+        #[derive(Deserialize)]
+        struct Begin {
+            object: String,
+        }
         let end: End = serde_json::from_slice(&self.last).ok()?;
-        (!self.open && end.object == END && end.objects == self.lines - 1).then_some(end.objects)
+        let begin: Option<Begin> = serde_json::from_slice(&self.first).ok();
+        let head = u64::from(begin.is_some_and(|begin| begin.object == BEGIN));
+        (!self.open && end.object == END && end.objects == self.lines - 1).then(|| end.objects.saturating_sub(head))
     }
 }
 
@@ -187,6 +202,7 @@ mod tests {
             }
         };
         check(&format!("{{}}\n{long}{end}"), Some(2));
+        check(&format!("{{\"object\":\"export\",\"schema_version\":3}}\n{{}}\n{end}"), Some(1));
         check(&format!("{{}}\n{long}{}", end.trim_end()), None);
         check(&format!("{{}}\n{end}"), None);
         check(&format!("{{}}\n{long}"), None);

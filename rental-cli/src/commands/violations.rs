@@ -12,7 +12,7 @@ use crate::{
     failure::Failure,
 };
 use clap::{ArgMatches, Command};
-use rental_core::resources::violation::SPEC;
+use rental_core::{imports::statements::VIOLATIONS, resources::violation::SPEC};
 
 pub(crate) const GROUP: Group = Group { name: "violations", command, run };
 
@@ -33,7 +33,7 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))
-        .subcommand(import::command(&SPEC, &imports))
+        .subcommand(import::command(&VIOLATIONS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
 }
@@ -41,7 +41,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
-        "import" => import::run(&SPEC, matches, session),
+        "import" => import::run(&VIOLATIONS, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

@@ -73,6 +73,7 @@ fn the_fleet_is_the_organizations() {
         r#"{"customer_id":"c","vehicle_id":"v","start_date":"2026-06-01","final_price":100}"#,
     );
     check("rentals|update|1|--damage-at-return|true", "PATCH /v1/rentals/1", r#"{"damage_at_return":true}"#);
+    check("rentals|list|--vehicle|v|--status|NEW|--customer|c", "GET /v1/rentals?status=NEW&customer=c&vehicle=v", "");
     check(
         "rentals|list|--customer|c|--created-gte|2026-05-05T00:00:00Z|--starting-after|x",
         "GET /v1/rentals?customer=c&created%5Bgte%5D=2026-05-05T00%3A00%3A00Z&starting_after=x",

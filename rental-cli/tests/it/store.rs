@@ -3,7 +3,7 @@
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
 use rental_core::{
     store::{
-        Batch, Key, Store, Write,
+        Batch, Key, Prior, Store, Write,
         archive::Writer,
         redb::{Redb, SCHEMA_VERSION},
     },
@@ -24,7 +24,7 @@ fn store(path: &Path, rows: u32) {
     let store = Redb::open(path, CACHE).unwrap();
     let put = |n: u32| {
         let key = Key::from_bytes(&[b"n".as_slice(), &[0; 16], &n.to_be_bytes()].concat());
-        Write::Put(key, 1, vec![n as u8; 600].into())
+        Write::Put(key, 1, vec![n as u8; 600].into(), Prior::Any)
     };
     let batch = Batch { checks: Vec::new(), writes: (0..rows).map(put).collect() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

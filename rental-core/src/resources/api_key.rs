@@ -4,7 +4,7 @@ use crate::{
     error::{Error, FieldCode},
     event::EventType,
     resources::{Create, Facts, Resource},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    ranges: &[],
+    indexes: &[index(1, &["organization_id"])],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -77,6 +80,17 @@ pub struct ApiKey {
 
 impl Resource for ApiKey {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "organization_id" => Some(IndexValue::Id(self.organization_id)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -2,7 +2,7 @@
 
 use crate::{
     resources::Resource,
-    spec::{CREATED_AT, Kind, ResourceSpec, field, filter, id, object},
+    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
     ],
     filters: &[filter("organization", "organization_id"), filter("action", "action")],
+    ranges: &[],
+    indexes: &[index(1, &["organization_id"]), index(2, &["action"]), index(3, &["organization_id", "action"])],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -62,6 +65,18 @@ pub struct AuditEntry {
 
 impl Resource for AuditEntry {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "organization_id" => self.organization_id.map(IndexValue::Id),
+            "action" => Some(IndexValue::Text(&self.action)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, _: Timestamp) {}
 }

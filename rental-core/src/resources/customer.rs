@@ -4,8 +4,11 @@ use crate::{
     body::Fields,
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{Create, Facts, Portable, Resource, Update, later},
+    spec::{
+        BY_UPDATE, CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
+    },
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -30,6 +33,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("email", "email")],
+    ranges: BY_UPDATE,
+    indexes: &[index(1, &["email"]), ordered_index(16, "updated_at")],
+    look_ups: &[],
     usual_changes: &["email", "phone"],
 };
 
@@ -52,8 +58,20 @@ pub struct Customer {
 impl Resource for Customer {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "email" => self.email.as_deref().map(IndexValue::Text),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 }
 

@@ -2,12 +2,18 @@
 
 use crate::{
     resources::Resource,
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    spec::{
+        CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object,
+    },
     value::Timestamp,
     webhook::attempt::{Ending, Next, Verdict},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// The deliveries of an event to an endpoint.
+const OF_ENDPOINT_AND_EVENT: IndexSpec = index(3, &["endpoint_id", "event_id"]);
 
 /// What a delivery is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -42,6 +48,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id")],
+    ranges: &[],
+    indexes: &[index(1, &["endpoint_id"]), index(2, &["event_id"]), OF_ENDPOINT_AND_EVENT],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -82,6 +91,12 @@ pub struct Delivery {
     pub log: Vec<Attempt>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Where the deliveries of an event to an endpoint are found.
+#[must_use]
+pub fn of_endpoint_and_event(endpoint: Uuid, event: Uuid) -> IndexPrefix {
+    IndexPrefix::new(OF_ENDPOINT_AND_EVENT.number).with(endpoint.as_bytes()).with(event.as_bytes())
 }
 
 impl Delivery {
@@ -136,6 +151,18 @@ impl Delivery {
 
 impl Resource for Delivery {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "endpoint_id" => Some(IndexValue::Id(self.endpoint_id)),
+            "event_id" => Some(IndexValue::Id(self.event_id)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

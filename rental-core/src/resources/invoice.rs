@@ -2,10 +2,15 @@
 
 use crate::{
     effects::Effects,
-    error::{Error, FieldCode, FieldError},
+    error::{Error, FieldCode, FieldError, FieldErrors},
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, rental::Rental, toll::Toll, too_large, violation::Violation},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{
+        Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
+    },
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
+    },
     value::{Currency, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -59,6 +64,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["status"]),
+        index(2, &["customer_id"]),
+        index(3, &["status", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -96,8 +109,21 @@ impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => self.status.as_deref().map(IndexValue::Text),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     /// A toll or violation is billed once; a void invoice lets go of what it billed.
@@ -113,17 +139,15 @@ impl Resource for Invoice {
 impl Create for Invoice {
     /// Completes each line from what it bills, and adds them up.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         for (at, line) in self.lines.iter_mut().enumerate() {
             match line.complete(at, self.customer_id, facts) {
-                Err(Error::Invalid(wrong)) => errors.extend(wrong),
+                Err(Error::Invalid(wrong)) => errors.extend(wrong.listed().iter().cloned()),
                 other => other?,
             }
         }
         errors.extend(self.billed_twice());
-        if !errors.is_empty() {
-            return Err(Error::Invalid(errors));
-        }
+        errors.or(())?;
         self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
         self.invoice_number = Some(numbered(facts.number));
         self.status = Some("open".into());
@@ -160,13 +184,13 @@ impl Portable for Invoice {
                 return Err(Error::field("status", FieldCode::Invalid, rule));
             }
         }
-        let mut errors = self.billed_twice();
+        let mut errors = FieldErrors::from(self.billed_twice());
         if self.status.as_deref() != Some("void") {
             for (at, line) in self.lines.iter().enumerate() {
                 errors.extend(line.unlike(at, self.customer_id, facts)?);
             }
         }
-        if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+        errors.or(())
     }
 }
 

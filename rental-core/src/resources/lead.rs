@@ -42,6 +42,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: &[],
+    indexes: &[],
+    look_ups: &[],
     usual_changes: &[],
 };
 
@@ -61,6 +64,10 @@ pub struct Lead {
 
 impl Resource for Lead {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -18,11 +18,11 @@ pub mod webhook_endpoint;
 
 use crate::{
     body::Fields,
-    effects::{Effects, LookUp},
+    effects::{self, Effects},
     error::{Error, FieldCode},
     event::{self, EventType},
     resources::organization::Organization,
-    spec::ResourceSpec,
+    spec::{IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
     store::{Key, Record},
     value::Timestamp,
 };
@@ -37,10 +37,18 @@ pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The counter that numbers new objects, if they are numbered.
     const COUNTER: Option<&'static str> = None;
 
+    /// Its id.
+    fn id(&self) -> Uuid;
+
+    /// The value of a field that an index of [`Resource::SPEC`] compares; `None` when it is empty.
+    fn index_value(&self, _field: &str) -> Option<IndexValue<'_>> {
+        None
+    }
+
     /// Sets `updated_at`.
     fn touch(&mut self, now: Timestamp);
 
-    /// What this object means beside itself.
+    /// What this object means beside itself, its index entries apart: [`effects::of`] has them too.
     fn effects(&self) -> Effects {
         Effects::default()
     }
@@ -237,7 +245,7 @@ fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Erro
         changed: true,
         events,
         effects_before: None,
-        effects: object.effects(),
+        effects: effects::of(&object),
     })
 }
 
@@ -254,8 +262,8 @@ fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Fa
         object: serde_json::to_vec(&object).map_err(internal)?,
         changed,
         events,
-        effects_before: Some(before.effects()),
-        effects: object.effects(),
+        effects_before: Some(effects::of(&before)),
+        effects: effects::of(&object),
     })
 }
 
@@ -264,18 +272,27 @@ fn internal(error: serde_json::Error) -> Error {
     Error::Internal(format!("checked fields do not make an object: {error}"))
 }
 
+/// The `updated_at` of an object that changes at `now`: later than before in any case, also within one millisecond or
+/// when the clock was set back, so that a list by `updated_at` shows the object again.
+fn later(before: Timestamp, now: Timestamp) -> Timestamp {
+    if now > before { now } else { before.plus_millis(1) }
+}
+
 /// The one event of an object whose customer changed to another one.
 fn attached(event: EventType, before: Option<Uuid>, after: Option<Uuid>) -> Vec<EventType> {
     if after.is_some() && after != before { vec![event] } else { Vec::new() }
 }
 
+/// Tolls and violations without a customer that nobody has decided about.
+const UNATTACHED: LookUpSpec = look_up(128, "unattached");
+
 /// Where tolls and violations without a customer are found that nobody has decided about.
 #[must_use]
-pub fn unattached_look_up() -> LookUp {
-    LookUp::new(0, Vec::new())
+pub fn unattached_look_up() -> IndexPrefix {
+    UNATTACHED.of(&[])
 }
 
-fn unattached(customer: Option<Uuid>, attribution: Option<&str>) -> Vec<LookUp> {
+fn unattached(customer: Option<Uuid>, attribution: Option<&str>) -> Vec<IndexPrefix> {
     if customer.is_none() && attribution.is_none() { vec![unattached_look_up()] } else { Vec::new() }
 }
 
@@ -308,7 +325,7 @@ mod tests {
     use super::*;
     use crate::{
         body::Verb,
-        spec::{Kind, Presence},
+        spec::{IndexSpec, Kind, Presence},
     };
 
     /// A whole object from the examples of a description.
@@ -322,6 +339,13 @@ mod tests {
         let object: T =
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", T::SPEC.object));
         assert_eq!(serde_json::to_string(&object).unwrap(), text, "struct and SPEC of {} differ", T::SPEC.object);
+        let members: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for name in T::SPEC.indexes.iter().flat_map(|index| index.fields.iter().chain(&index.ordered_by)) {
+            let kind = T::SPEC.field(name).unwrap().kind;
+            let expected = members[name].as_str().and_then(|text| IndexValue::parse(kind, text));
+            assert!(expected.is_some(), "the example of {}.{name} is empty", T::SPEC.object);
+            assert_eq!(object.index_value(name), expected, "{}.{name}", T::SPEC.object);
+        }
     }
 
     #[test]
@@ -348,10 +372,120 @@ mod tests {
         assert_eq!(tags.len(), 13);
     }
 
+    /// Numbers of indexes and look-ups are part of stored keys. A line of this table may be added; none may change, and
+    /// the number of a line that goes may never come back.
+    #[test]
+    fn index_numbers_are_those_that_are_written_down() {
+        let found: Vec<String> = specs()
+            .flat_map(|spec| {
+                let name = |index: &IndexSpec| match index.ordered_by {
+                    Some(field) => format!("{}by {field}", index.fields.join("+")),
+                    None => index.fields.join("+"),
+                };
+                let indexes = spec.indexes.iter().map(move |index| (index.number, name(index)));
+                let look_ups = spec.look_ups.iter().map(|look_up| (look_up.number, look_up.name.to_owned()));
+                indexes.chain(look_ups).map(|(number, what)| format!("{} {number} {what}", spec.object))
+            })
+            .collect();
+        let written = [
+            "vehicle 16 by updated_at",
+            "vehicle 128 transponder",
+            "vehicle 129 plate",
+            "customer 1 email",
+            "customer 16 by updated_at",
+            "rental 1 status",
+            "rental 2 customer_id",
+            "rental 3 status+customer_id",
+            "rental 4 vehicle_id",
+            "rental 5 status+vehicle_id",
+            "rental 6 customer_id+vehicle_id",
+            "rental 7 status+customer_id+vehicle_id",
+            "rental 16 by updated_at",
+            "rental 128 stay",
+            "invoice 1 status",
+            "invoice 2 customer_id",
+            "invoice 3 status+customer_id",
+            "invoice 16 by updated_at",
+            "toll 1 vehicle_id",
+            "toll 2 customer_id",
+            "toll 3 vehicle_id+customer_id",
+            "toll 16 by updated_at",
+            "toll 128 unattached",
+            "toll 129 passage",
+            "violation 1 vehicle_id",
+            "violation 2 customer_id",
+            "violation 3 vehicle_id+customer_id",
+            "violation 16 by updated_at",
+            "violation 128 unattached",
+            "api_key 1 organization_id",
+            "webhook_endpoint 1 organization_id",
+            "event 1 type",
+            "delivery 1 endpoint_id",
+            "delivery 2 event_id",
+            "delivery 3 endpoint_id+event_id",
+            "audit_entry 1 organization_id",
+            "audit_entry 2 action",
+            "audit_entry 3 organization_id+action",
+        ];
+        assert_eq!(found, written);
+    }
+
+    #[test]
+    fn a_resource_uses_a_number_once_and_those_of_look_ups_begin_at_128() {
+        for spec in specs() {
+            let indexes = spec.indexes.iter().map(|index| index.number);
+            let look_ups = spec.look_ups.iter().map(|look_up| look_up.number);
+            assert!(indexes.clone().all(|number| (1..128).contains(&number)), "{}", spec.object);
+            assert!(look_ups.clone().all(|number| number >= 128), "{}", spec.object);
+            let mut numbers: Vec<u8> = indexes.chain(look_ups).collect();
+            let count = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), count, "{}", spec.object);
+        }
+    }
+
+    #[test]
+    fn an_entry_has_the_bytes_of_schema_version_2() {
+        let organization = Uuid::from_u128(7);
+        let mut rental: rental::Rental = serde_json::from_str(&sample(&rental::SPEC)).unwrap();
+        rental.id = Uuid::from_u128(9);
+        let prefix = |number: u8| [&[b'i'][..], organization.as_bytes(), &[rental::SPEC.tag, number]].concat();
+        let (status, customer) = (&b"\0\x08APPROVED"[..], [&[0, 16], &rental.customer_id.as_bytes()[..]].concat());
+        rental.status = "APPROVED".into();
+        let found: Vec<Vec<u8>> = effects::of(&rental)
+            .entries
+            .iter()
+            .map(|entry| entry.entry(organization, &rental::SPEC, rental.id).as_bytes().to_vec())
+            .collect();
+        for (number, values) in [(1, status.to_vec()), (2, customer.clone()), (3, [status, &customer].concat())] {
+            let expected = [&prefix(number)[..], &values, rental.id.as_bytes()].concat();
+            assert!(found.contains(&expected), "index {number}");
+        }
+        let start = rental.start_date.unwrap().day_number().to_be_bytes();
+        let stay = [&[0, 16], &rental.vehicle_id.as_bytes()[..], &[0, 1, 2, 0, 4], &start].concat();
+        assert!(found.contains(&[&prefix(128)[..], &stay, rental.id.as_bytes()].concat()), "look-up 128");
+    }
+
     #[test]
     fn filters_name_fields_and_references_name_resources() {
         for spec in specs() {
             assert!(spec.filters.iter().all(|filter| spec.field(filter.field).is_some()), "{}", spec.object);
+            for filter in spec.filters {
+                assert!(
+                    spec.index_over(&[filter.field], None).is_some(),
+                    "{} has no index for {}",
+                    spec.object,
+                    filter.param
+                );
+            }
+            for range in spec.ranges {
+                assert!(spec.index_over(&[], Some(range.field)).is_some(), "{} has no {}", spec.object, range.param);
+                assert_eq!(spec.field(range.field).map(|field| field.kind), Some(Kind::Time));
+            }
+            for field in spec.indexes.iter().flat_map(|index| index.fields) {
+                assert!(spec.filters.iter().any(|filter| filter.field == *field), "{}.{field}", spec.object);
+            }
             for field in spec.fields {
                 if let Kind::Reference(object) = field.kind {
                     assert!(spec_of(object).is_some(), "{}.{}", spec.object, field.name);

@@ -46,6 +46,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: &[],
+    indexes: &[],
+    look_ups: &[],
     usual_changes: &["booking_policy"],
 };
 
@@ -108,6 +111,10 @@ impl Organization {
 
 impl Resource for Organization {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -2,12 +2,15 @@
 
 use crate::{
     body::Fields,
-    effects::{Effects, LookUp},
+    effects::Effects,
     error::{Error, FieldCode, FieldError},
     event::EventType,
     holds::Hold,
-    resources::{Create, Facts, Portable, Resource, Update, too_large, vehicle::Vehicle},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{Create, Facts, Portable, Resource, Update, later, too_large, vehicle::Vehicle},
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, look_up, object, ordered_index,
+    },
     value::{Currency, Date, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,9 @@ use uuid::Uuid;
 
 /// The five states of a rental (spec, Rental status).
 pub const STATUSES: &[&str] = &["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"];
+
+/// The stays of a vehicle that may cover a day: by length class and first day, like holds.
+const STAY: LookUpSpec = look_up(128, "stay");
 
 /// What a rental is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -88,7 +94,19 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[filter("status", "status"), filter("customer", "customer_id")],
+    filters: &[filter("status", "status"), filter("customer", "customer_id"), filter("vehicle", "vehicle_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["status"]),
+        index(2, &["customer_id"]),
+        index(3, &["status", "customer_id"]),
+        index(4, &["vehicle_id"]),
+        index(5, &["status", "vehicle_id"]),
+        index(6, &["customer_id", "vehicle_id"]),
+        index(7, &["status", "customer_id", "vehicle_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[STAY],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -171,30 +189,43 @@ impl Rental {
     }
 }
 
-/// Where the stays of a vehicle lie that may cover a day: by length class and first day, like holds.
-const STAY: u8 = 0;
 /// The class of stays that have no end yet.
 pub const OPEN: u8 = 31;
 
 /// The place of a stay of `vehicle` that begins on day `start`: class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
-pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> LookUp {
-    LookUp::new(STAY, vec![vehicle.as_bytes().to_vec(), vec![class], start.to_be_bytes().to_vec()])
+pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> IndexPrefix {
+    STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
 fn dates_out_of_order() -> Error {
     let wrong = |param, rule| FieldError::new(param, FieldCode::Invalid, rule);
-    Error::Invalid(vec![
+    let both = vec![
         wrong("end_date", "must be on or after `start_date`"),
         wrong("start_date", "must be on or before `end_date`"),
-    ])
+    ];
+    Error::Invalid(both.into())
 }
 
 impl Resource for Rental {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "status" => Some(IndexValue::Text(&self.status)),
+            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id)),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {
@@ -205,7 +236,7 @@ impl Resource for Rental {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        Effects { hold, look_ups: stay.into_iter().collect(), ..Effects::default() }
+        Effects { hold, entries: stay.into_iter().collect(), ..Effects::default() }
     }
 }
 

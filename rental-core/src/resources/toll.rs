@@ -2,16 +2,24 @@
 
 use crate::{
     body::Fields,
-    effects::{Charge, Effects, LookUp},
+    effects::{Charge, Effects},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, attached, check_attribution, chosen, unattached},
-    spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
+    },
+    spec::{
+        ATTRIBUTION, BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, RENTAL_ID,
+        ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+    },
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
+
+/// Tolls by a hash of passage and amount.
+const PASSAGE: LookUpSpec = look_up(129, "passage");
 
 /// What a toll is. Over the API only `customer_id` changes (spec, Tolls); the rest comes with the import.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -57,6 +65,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["vehicle_id"]),
+        index(2, &["customer_id"]),
+        index(3, &["vehicle_id", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[UNATTACHED, PASSAGE],
     usual_changes: &["customer_id"],
 };
 
@@ -87,13 +103,26 @@ pub struct Toll {
 impl Resource for Toll {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
+            "customer_id" => self.customer_id.map(IndexValue::Id),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {
         Effects {
-            look_ups: unattached(self.customer_id, self.attribution.as_deref())
+            entries: unattached(self.customer_id, self.attribution.as_deref())
                 .into_iter()
                 .chain(self.passage())
                 .collect(),
@@ -112,9 +141,9 @@ impl Toll {
     }
 
     /// Where tolls of the same passage and amount are found, for credits that have numbers of their own.
-    pub(crate) fn passage(&self) -> Option<LookUp> {
+    pub(crate) fn passage(&self) -> Option<IndexPrefix> {
         let hash: [u8; 32] = Sha256::digest(self.content()?).into();
-        Some(LookUp::new(1, vec![hash[..16].to_vec()]))
+        Some(PASSAGE.of(&[&hash[..16]]))
     }
 
     /// Who passed where and when, for how much.

@@ -2,11 +2,14 @@
 
 use crate::{
     body::Fields,
-    effects::{Effects, LookUp},
+    effects::Effects,
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update},
-    spec::{CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    resources::{Create, Facts, Portable, Resource, Update, later},
+    spec::{
+        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        id, look_up, object, ordered_index,
+    },
     value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial},
 };
 use serde::{Deserialize, Serialize};
@@ -14,6 +17,11 @@ use uuid::Uuid;
 
 /// The four states of a vehicle (spec, Vehicle status).
 pub const STATUSES: &[&str] = &["available", "rented", "maintenance", "unavailable"];
+
+/// Vehicles by the serial of their transponder.
+const TAG: LookUpSpec = look_up(128, "transponder");
+/// Vehicles by the number of their plate, of any state.
+const PLATE: LookUpSpec = look_up(129, "plate");
 
 /// What a vehicle is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -49,6 +57,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[],
+    ranges: BY_UPDATE,
+    indexes: &[ordered_index(16, "updated_at")],
+    look_ups: &[TAG, PLATE],
     usual_changes: &["daily_rate", "status"],
 };
 
@@ -78,29 +89,40 @@ pub struct Vehicle {
 
 /// Where vehicles lie whose tag may be the one with these digits: their serial is the same.
 #[must_use]
-pub fn tag_look_up(digits: &str) -> LookUp {
-    LookUp::new(0, vec![tag_serial(digits).as_bytes().to_vec()])
+pub fn tag_look_up(digits: &str) -> IndexPrefix {
+    TAG.of(&[tag_serial(digits).as_bytes()])
 }
 
 /// Where vehicles lie with a plate of this number, of any state.
 #[must_use]
-pub fn plate_look_up(plate: &Plate) -> LookUp {
-    LookUp::new(1, vec![plate.number.as_bytes().to_vec()])
+pub fn plate_look_up(plate: &Plate) -> IndexPrefix {
+    PLATE.of(&[plate.number.as_bytes()])
 }
 
 impl Resource for Vehicle {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
 
     /// Found by its transponder and by its plate, whatever their spelling.
     fn effects(&self) -> Effects {
         let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| plate_look_up(&plate));
-        Effects { look_ups: tag.into_iter().chain(plate).collect(), ..Effects::default() }
+        Effects { entries: tag.into_iter().chain(plate).collect(), ..Effects::default() }
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 }
 

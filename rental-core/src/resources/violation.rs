@@ -5,8 +5,13 @@ use crate::{
     effects::{Charge, Effects},
     error::Error,
     event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, attached, check_attribution, chosen, unattached},
-    spec::{ATTRIBUTION, CREATED_AT, CURRENCY, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    resources::{
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
+    },
+    spec::{
+        ATTRIBUTION, BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, RENTAL_ID, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, object, ordered_index,
+    },
     value::{Currency, Date, Money, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -67,6 +72,14 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("vehicle", "vehicle_id"), filter("customer", "customer_id")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["vehicle_id"]),
+        index(2, &["customer_id"]),
+        index(3, &["vehicle_id", "customer_id"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[UNATTACHED],
     usual_changes: &["customer_id"],
 };
 
@@ -104,13 +117,26 @@ pub struct Violation {
 impl Resource for Violation {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
+            "customer_id" => self.customer_id.map(IndexValue::Id),
+            "updated_at" => Some(IndexValue::Time(self.updated_at)),
+            _ => None,
+        }
+    }
+
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = later(self.updated_at, now);
     }
 
     fn effects(&self) -> Effects {
         Effects {
-            look_ups: unattached(self.customer_id, self.attribution.as_deref()),
+            entries: unattached(self.customer_id, self.attribution.as_deref()),
             identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
             charge: Some(Charge { customer: self.customer_id, amount: None }),
             ..Effects::default()

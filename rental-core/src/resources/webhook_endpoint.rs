@@ -5,11 +5,17 @@ use crate::{
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, object},
+    spec::{
+        CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object,
+    },
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// The endpoints of an organization.
+const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// What an endpoint is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -49,6 +55,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         UPDATED_AT,
     ],
     filters: &[filter("organization", "organization_id")],
+    ranges: &[],
+    indexes: &[OF_ORGANIZATION],
+    look_ups: &[],
     usual_changes: &["events"],
 };
 
@@ -67,6 +76,12 @@ pub struct WebhookEndpoint {
     pub failures_in_a_row: Option<u32>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Where the endpoints of an organization are found, under [`SYSTEM`](super::organization::SYSTEM).
+#[must_use]
+pub fn of_organization(organization: Uuid) -> IndexPrefix {
+    IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
 }
 
 impl WebhookEndpoint {
@@ -109,6 +124,17 @@ impl WebhookEndpoint {
 
 impl Resource for WebhookEndpoint {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
+        match field {
+            "organization_id" => Some(IndexValue::Id(self.organization_id)),
+            _ => None,
+        }
+    }
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);

@@ -3,7 +3,7 @@
 //! An engine's test calls [`behaves_like_the_model`] and [`racing_commits_have_one_winner`] with a way to make an
 //! empty store.
 
-use crate::store::{Batch, Check, Commit, Key, Order, Record, Span, Store, Write, memory::Memory};
+use crate::store::{Batch, Check, Commit, Key, Order, Prior, Record, Span, Store, Write, memory::Memory};
 use bytes::Bytes;
 use proptest::{
     collection::vec,
@@ -96,7 +96,7 @@ pub fn racing_commits_have_one_winner<S: Store + 'static>(runtime: &Runtime, emp
     });
 }
 
-/// Few short keys, so that operations meet. Index entries must point at records that exist, or engines may refuse.
+/// Few short keys, so that operations meet.
 fn key_of(tail: &[u8]) -> Key {
     Key::from_bytes(&[b"z".as_slice(), tail].concat())
 }
@@ -116,37 +116,61 @@ fn any_check() -> impl Strategy<Value = Check> {
 fn any_write() -> impl Strategy<Value = Write> {
     let value = vec(any::<u8>(), 0..600).prop_map(Bytes::from);
     prop_oneof![
-        4 => (any_key(), 0u64..4, value).prop_map(|(key, revision, value)| Write::Put(key, revision, value)),
+        3 => (any_key(), 0u64..4, value.clone()).prop_map(|(key, revision, value)| Write::Put(key, revision, value, Prior::Any)),
+        // Also where it is not true: an engine must notice.
+        1 => (any_key(), 0u64..4, value).prop_map(|(key, revision, value)| Write::Put(key, revision, value, Prior::New)),
         1 => any_key().prop_map(Write::Delete),
     ]
 }
 
 fn any_span() -> impl Strategy<Value = Span> {
     let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
-    (any_key(), any_key(), order).prop_map(|(from, to, order)| Span { from, to, order, follow: false })
+    (any_key(), any_key(), order).prop_map(|(from, to, order)| Span { from, to, order, follow: None })
 }
 
-/// A record and an index entry that points at it, in one batch, as every indexed resource writes them.
+/// What the targets of index entries begin with. Engines know nothing of it but what a span tells them.
+const TARGETS: &[u8] = b"target";
+
+/// How a batch treats a record and the index entry that leads to it.
+#[derive(Clone, Copy, Debug)]
+enum Indexed {
+    Both,
+    /// A dangling entry, unless the record was written before.
+    EntryAlone,
+    /// A dangling entry, if there was one.
+    RecordDeleted,
+}
+
+/// A record and an index entry that leads to it, in one batch; or one of them without the other.
 fn any_indexed() -> impl Strategy<Value = Batch> {
-    (0u8..3, 0u8..3, 1u64..3, any::<bool>()).prop_map(|(value, id, revision, absent)| {
-        let head = [[9_u8; 16].as_slice(), &[1]].concat();
+    let kind = prop_oneof![4 => Just(Indexed::Both), 1 => Just(Indexed::EntryAlone), 1 => Just(Indexed::RecordDeleted)];
+    (0u8..3, 0u8..3, 1u64..3, any::<bool>(), kind).prop_map(|(value, id, revision, absent, kind)| {
         let id = [[0_u8; 15].as_slice(), &[id]].concat();
-        let record = Key::from_bytes(&[b"r".as_slice(), &head, &id].concat());
-        let entry = Key::from_bytes(&[b"i".as_slice(), &head, &[1, 0, 1, value], &id].concat());
+        let record = Key::from_bytes(&[TARGETS, &id].concat());
+        let entry = Key::from_bytes(&[b"entry".as_slice(), &[value], &id].concat());
         let mut batch = Batch::default();
         if absent {
             batch.checks.push(Check::Absent(record.clone()));
         }
-        batch.writes.push(Write::Put(record, revision, Bytes::from(vec![value; 40])));
-        batch.mark(entry);
+        match kind {
+            Indexed::Both => {
+                batch.writes.push(Write::Put(record, revision, Bytes::from(vec![value; 40]), Prior::Any));
+                batch.mark(entry, Prior::Any);
+            }
+            Indexed::EntryAlone => batch.mark(entry, Prior::New),
+            Indexed::RecordDeleted => batch.delete(record),
+        }
         batch
     })
 }
 
+/// The entries of one value, or also rows whose keys are too short to lead anywhere.
 fn index_span() -> impl Strategy<Value = Span> {
-    (0u8..3).prop_map(|value| {
-        let prefix = [b"i".as_slice(), &[9_u8; 16], &[1, 1, 0, 1, value]].concat();
-        Span::newest_first(&Key::from_bytes(&prefix))
+    let prefix =
+        prop_oneof![4 => (0u8..3).prop_map(|value| [b"entry".as_slice(), &[value]].concat()), 1 => Just(b"z".to_vec())];
+    (prefix, any::<bool>()).prop_map(|(prefix, rising)| {
+        let span = Span::newest_first(&Key::from_bytes(&prefix)).following(Key::from_bytes(TARGETS));
+        Span { order: if rising { Order::Ascending } else { span.order }, ..span }
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! r org object id                     a record                 -> its JSON
-//! i org object mask values.. id       an index entry           -> empty; points at `r org object id`
+//! i org object number values.. id     an index entry           -> empty; points at `r org object id`
 //! a selector                          half an API key's hash   -> the whole hash and the id of its record
 //! c org vehicle                       calendar of a vehicle    -> which length classes it holds
 //! h org vehicle class start rental    one hold                 -> end day
@@ -14,6 +14,7 @@
 //! s endpoint                          sealed webhook secrets   -> JSON
 //! n org name                          a counter                -> the last number given
 //! !                                   a copy into this store has not come to its end
+//! ! "upgrade"                         an upgrade of this store has not come to its end -> how far it has come
 //! l server                            a server's beat          -> empty; its revision counts
 //! w endpoint                          who sends for it         -> id of the server
 //! j server endpoint                   something new is due     -> empty
@@ -30,9 +31,6 @@ use uuid::Uuid;
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key(Vec<u8>);
 
-/// The part of a key that says whose and of which resource: tag, organization, object.
-const HEAD: usize = 1 + 16 + 1;
-
 impl Key {
     /// The key of these bytes, for engines that hand keys back.
     #[must_use]
@@ -44,19 +42,6 @@ impl Key {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
-    }
-
-    /// The record that an index entry points at; `None` for any other key.
-    #[must_use]
-    pub fn target(entry: &[u8]) -> Option<Self> {
-        if entry.first() != Some(&b'i') || entry.len() < HEAD + 16 {
-            return None;
-        }
-        let mut key = Vec::with_capacity(HEAD + 16);
-        key.push(b'r');
-        key.extend_from_slice(&entry[1..HEAD]);
-        key.extend_from_slice(&entry[entry.len() - 16..]);
-        Some(Self(key))
     }
 
     /// The id at the end of a record's or index entry's key.
@@ -86,16 +71,10 @@ pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
     key(b'r', &[organization.as_bytes(), &[spec.tag]])
 }
 
-/// All index entries for one combination of filters (`mask`, a bit for each) and their values.
+/// All index entries that begin with the number of their index and its values ([`crate::spec::IndexPrefix`]).
 #[must_use]
-pub fn index(organization: Uuid, spec: &ResourceSpec, mask: u8, values: &[Vec<u8>]) -> Key {
-    let mut prefix = key(b'i', &[organization.as_bytes(), &[spec.tag, mask]]);
-    for value in values {
-        // Every value is bounded far below 64 KiB (`docs/decisions.md`: the longest is an e-mail address of 254 bytes).
-        prefix.0.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
-        prefix.0.extend_from_slice(value);
-    }
-    prefix
+pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
+    key(b'i', &[organization.as_bytes(), &[spec.tag], number_and_values])
 }
 
 /// `prefix` continued by an id: one entry of an index.
@@ -154,7 +133,7 @@ pub fn memo_expiry(millis: u64, organization: Uuid, name: &str) -> Key {
 /// All expiries up to `millis`, first to last.
 #[must_use]
 pub fn memo_expiries_until(millis: u64) -> Span {
-    Span { from: key(b'x', &[]), to: key(b'x', &[&millis.to_be_bytes()]), order: Order::Ascending, follow: false }
+    Span { from: key(b'x', &[]), to: key(b'x', &[&millis.to_be_bytes()]), order: Order::Ascending, follow: None }
 }
 
 /// The idempotency record that an expiry entry speaks of.
@@ -271,6 +250,21 @@ pub fn loading() -> Key {
     key(b'!', &[])
 }
 
+/// The marker of an upgrade that has not come to its end.
+#[must_use]
+pub fn upgrade() -> Key {
+    key(b'!', &[b"upgrade"])
+}
+
+/// The first key after this one.
+#[must_use]
+pub fn next(key: &Key) -> Key {
+    let mut bytes = Vec::with_capacity(key.0.len() + 1);
+    bytes.extend_from_slice(&key.0);
+    bytes.push(0);
+    Key(bytes)
+}
+
 /// Whether a row belongs to running servers and means nothing in a copy of the store.
 #[must_use]
 pub fn is_of_servers(key: &Key) -> bool {
@@ -279,7 +273,7 @@ pub fn is_of_servers(key: &Key) -> bool {
 
 /// All keys that begin with `prefix`, lowest first, as they are.
 fn under(prefix: Key) -> Span {
-    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: false }
+    Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None }
 }
 
 /// Where half the hash of what there can be only one of leads to the object that it is.
@@ -303,6 +297,25 @@ pub enum Order {
     Descending,
 }
 
+/// How the entries of a span lead to other rows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Follow {
+    /// The row that an entry leads to has this prefix and the last 16 bytes of the entry's key.
+    pub prefix: Key,
+}
+
+impl Follow {
+    /// The row that an entry leads to; `None` when the key of the entry has less than 16 bytes.
+    #[must_use]
+    pub fn target(&self, entry: &[u8]) -> Option<Key> {
+        let id = entry.last_chunk::<16>()?;
+        let mut bytes = Vec::with_capacity(self.prefix.0.len() + id.len());
+        bytes.extend_from_slice(&self.prefix.0);
+        bytes.extend_from_slice(id);
+        Some(Key(bytes))
+    }
+}
+
 /// A range of keys, from inclusive to exclusive.
 #[derive(Clone, Debug)]
 pub struct Span {
@@ -312,22 +325,28 @@ pub struct Span {
     pub to: Key,
     /// Direction of reading.
     pub order: Order,
-    /// Whether entries are read as pointers: the records they point at come back.
-    pub follow: bool,
+    /// With it, the scan gives the rows that the entries lead to instead of the entries.
+    pub follow: Option<Follow>,
 }
 
 impl Span {
-    /// All keys that begin with `prefix`, newest first; an index span yields the records it points at.
+    /// All keys that begin with `prefix`, newest first, as they are.
     #[must_use]
     pub fn newest_first(prefix: &Key) -> Self {
-        let follow = prefix.0.first() == Some(&b'i');
-        Self { from: prefix.clone(), to: after(prefix), order: Order::Descending, follow }
+        Self { from: prefix.clone(), to: after(prefix), order: Order::Descending, follow: None }
+    }
+
+    /// Reads the entries of an index as the rows that they lead to: those whose keys begin with `prefix`.
+    #[must_use]
+    pub fn following(mut self, prefix: Key) -> Self {
+        self.follow = Some(Follow { prefix });
+        self
     }
 
     /// All keys, lowest first, as they are.
     #[must_use]
     pub fn everything() -> Self {
-        Self { from: Key(Vec::new()), to: Key(vec![u8::MAX; 64]), order: Order::Ascending, follow: false }
+        Self { from: Key(Vec::new()), to: Key(vec![u8::MAX; 64]), order: Order::Ascending, follow: None }
     }
 
     /// Keeps only keys that continue `prefix` with an id older than `id`.
@@ -381,7 +400,10 @@ pub fn after(prefix: &Key) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::{rental, vehicle};
+    use crate::{
+        resources::{rental, vehicle},
+        spec::IndexPrefix,
+    };
     use proptest::prelude::*;
 
     fn uuid(n: u128) -> Uuid {
@@ -390,10 +412,11 @@ mod tests {
 
     #[test]
     fn an_index_entry_points_at_its_record() {
-        let prefix = index(uuid(7), &rental::SPEC, 3, &[b"NEW".to_vec(), uuid(9).as_bytes().to_vec()]);
+        let prefix = IndexPrefix::new(3).with(b"NEW").with(uuid(9).as_bytes()).prefix(uuid(7), &rental::SPEC);
         let entry = entry(&prefix, uuid(42));
-        assert_eq!(Key::target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
-        assert_eq!(Key::target(record(uuid(7), &rental::SPEC, uuid(42)).as_bytes()), None);
+        let follow = Follow { prefix: records(uuid(7), &rental::SPEC) };
+        assert_eq!(follow.target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
+        assert_eq!(follow.target(&[7; 15]), None, "too short for an id");
     }
 
     #[test]
@@ -409,8 +432,8 @@ mod tests {
 
     #[test]
     fn values_of_an_index_cannot_run_into_each_other() {
-        let one = index(uuid(1), &rental::SPEC, 3, &[b"AB".to_vec(), b"C".to_vec()]);
-        let other = index(uuid(1), &rental::SPEC, 3, &[b"A".to_vec(), b"BC".to_vec()]);
+        let one = IndexPrefix::new(3).with(b"AB").with(b"C").prefix(uuid(1), &rental::SPEC);
+        let other = IndexPrefix::new(3).with(b"A").with(b"BC").prefix(uuid(1), &rental::SPEC);
         assert!(!one.as_bytes().starts_with(other.as_bytes()) && !other.as_bytes().starts_with(one.as_bytes()));
     }
 

@@ -15,6 +15,7 @@ mod load;
 mod reader;
 mod schema;
 mod turn;
+mod version;
 mod views;
 mod writer;
 
@@ -22,7 +23,10 @@ pub use address::Address;
 pub use dump::Snapshot;
 pub use load::LoadError;
 
-use crate::store::{Answer, Batch, Key, Order, Record, Span, Store, StoreError, Write, WriterStats};
+use crate::store::{
+    Answer, Batch, DamagedRow, Key, Order, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Write,
+    WriterStats, key, needs_upgrade,
+};
 use bytes::Bytes;
 use deadpool_postgres::Pool;
 use link::Trouble;
@@ -30,7 +34,7 @@ use reader::Reader;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -45,6 +49,7 @@ use tokio::{
 };
 use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
+use version::guard;
 use writer::{Job, Known, Outcome, Writer};
 
 /// Connections for reads; one more is for writes.
@@ -58,22 +63,36 @@ const PROBE: Duration = Duration::from_secs(2);
 /// Times that a read is tried when its connection turns out to be gone.
 const READ_ATTEMPTS: usize = 3;
 
-const GET: &str = "SELECT key, revision, value FROM rental.rows WHERE key = ANY($1)";
-const RISING: &str = "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3";
-const FALLING: &str =
-    "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3";
-// The record's key is `r`, organization and object of the entry, and its last 16 bytes (`Key::target`). The LIMIT inside
-// makes the planner look each record up.
-const FOLLOW_RISING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
-    (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3) e LEFT JOIN LATERAL \
-    (SELECT t.key, t.revision, t.value FROM rental.rows t WHERE t.key = \
-    $4::bytea || substring(e.key from 2 for 17) || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
-    ORDER BY e.key";
-const FOLLOW_FALLING: &str = "SELECT e.key, r.key, r.revision, r.value FROM \
-    (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3) e LEFT JOIN LATERAL \
-    (SELECT t.key, t.revision, t.value FROM rental.rows t WHERE t.key = \
-    $4::bytea || substring(e.key from 2 for 17) || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true \
-    ORDER BY e.key DESC";
+/// Whether the database takes writes, of a store of this version.
+const PROBE_SQL: &str = concat!("SELECT current_setting('transaction_read_only') WHERE ", guard!(1));
+const GET: &str = concat!("SELECT key, revision, value FROM rental.rows WHERE key = ANY($1) AND ", guard!(2));
+const RISING: &str = concat!(
+    "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 AND ",
+    guard!(4),
+    " ORDER BY key LIMIT $3"
+);
+const FALLING: &str = concat!(
+    "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 AND ",
+    guard!(4),
+    " ORDER BY key DESC LIMIT $3"
+);
+// An entry leads to the row whose key is the prefix and the last 16 bytes of the entry (`Follow`). The LIMIT inside makes
+// the planner look each row up.
+macro_rules! follow {
+    ($order:literal) => {
+        concat!(
+            "SELECT e.key, r.key, r.revision, r.value FROM (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 AND ",
+            guard!(5),
+            " ORDER BY key",
+            $order,
+            " LIMIT $3) e LEFT JOIN LATERAL (SELECT t.key, t.revision, t.value FROM rental.rows t \
+             WHERE t.key = $4::bytea || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true ORDER BY e.key",
+            $order
+        )
+    };
+}
+const FOLLOW_RISING: &str = follow!("");
+const FOLLOW_FALLING: &str = follow!(" DESC");
 
 /// What the outside gives beside the address.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +118,8 @@ pub struct Postgres {
 struct Connections {
     pool: Pool,
     patience: Duration,
+    /// The schema version that statements expect.
+    version: version::Expected,
 }
 
 impl Postgres {
@@ -108,12 +129,30 @@ impl Postgres {
     /// # Errors
     /// A sentence for the operator, which names the address without its password.
     pub async fn open(address: &Address, roots: Option<&[u8]>, settings: Settings) -> Result<Self, StoreError> {
+        let store = Self::open_any_version(address, roots, settings).await?;
+        let found = upgrade_state(&store).await?;
+        match found {
+            None => Ok(store),
+            Some(why) => Err(StoreError::Unavailable(format!("{address}: {why}"))),
+        }
+    }
+
+    /// Connects as [`Postgres::open`] does, also when an upgrade has to come first: [`crate::upgrade::state`] tells.
+    ///
+    /// # Errors
+    /// As [`Postgres::open`], but for versions that can be upgraded.
+    pub async fn open_any_version(
+        address: &Address,
+        roots: Option<&[u8]>,
+        settings: Settings,
+    ) -> Result<Self, StoreError> {
         let Settings { writer: id, patience } = settings;
         let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
         let readers = link::pool(address, roots, READERS, patience).map_err(&failed)?;
         let client = readers.get().await.map_err(|error| failed(link::refusal(&error)))?;
         examine(&client).await.map_err(&failed)?;
-        schema::prepare(&client).await.map_err(&failed)?;
+        let version = schema::prepare(&client).await.map_err(&failed)?;
+        let version = Arc::new(AtomicU64::new(version));
         // Rows of servers that are long gone. Nobody waits for what they tell.
         let tidy = "DELETE FROM rental.writers WHERE seen < now() - interval '7 days'";
         client.batch_execute(tidy).await.map_err(|error| failed(link::describe(&error)))?;
@@ -121,8 +160,10 @@ impl Postgres {
         let (queue, jobs) = channel(QUEUE);
         let known = Arc::<Known>::default();
         let pool = link::pool(address, roots, 1, patience).map_err(&failed)?;
-        let writer = Writer { pool, id: id.as_bytes().to_vec(), number: 0, patience, known: Arc::clone(&known) };
-        let connections = Connections { pool: readers, patience };
+        let (number, theirs) = (0, Arc::clone(&version));
+        let writer =
+            Writer { pool, id: id.as_bytes().to_vec(), number, patience, known: Arc::clone(&known), version: theirs };
+        let connections = Connections { pool: readers, patience, version };
         Ok(Self {
             reader: Reader::new(connections.clone()),
             connections,
@@ -145,7 +186,7 @@ impl Postgres {
     /// # Errors
     /// The database cannot serve.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        Snapshot::take(&self.connections.pool, self.connections.patience).await
+        Snapshot::take(&self.connections).await
     }
 
     /// Makes views in the schema `rental`: name and statement of each.
@@ -165,25 +206,28 @@ impl Postgres {
         }
     }
 
-    async fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
+    async fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
         if span.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
         let (from, to) = (span.from.as_bytes(), span.to.as_bytes());
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        if !span.follow {
+        let expected = self.connections.expected();
+        let Some(follow) = &span.follow else {
             let sql = if span.order == Order::Ascending { RISING } else { FALLING };
-            return self.connections.read(sql, &[&from, &to, &limit]).await?.iter().map(|row| record(row, 0)).collect();
-        }
+            let rows = self.connections.read(sql, &[&from, &to, &limit, &expected]).await?;
+            return rows.iter().map(|row| record(row, 0).map(Ok)).collect();
+        };
         let sql = if span.order == Order::Ascending { FOLLOW_RISING } else { FOLLOW_FALLING };
-        let rows = self.connections.read(sql, &[&from, &to, &limit, &b"r".as_slice()]).await?;
+        let rows = self.connections.read(sql, &[&from, &to, &limit, &follow.prefix.as_bytes(), &expected]).await?;
         let followed = |row: &Row| {
-            let entry = Key::from_bytes(row.try_get(0).map_err(|error| foreign(&error))?);
-            let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
-            Key::target(entry.as_bytes()).ok_or_else(|| lost("it points nowhere"))?;
-            let there: Option<&[u8]> = row.try_get(1).map_err(|error| foreign(&error))?;
-            there.ok_or_else(|| lost("its record is not there"))?;
-            record(row, 1)
+            let entry: &[u8] = row.try_get(0).map_err(|error| foreign(&error))?;
+            let found: Option<&[u8]> = row.try_get(1).map_err(|error| foreign(&error))?;
+            Ok(match (follow.target(entry), found) {
+                (None, _) => Err(DamagedRow::points_nowhere(Key::from_bytes(entry))),
+                (Some(_), None) => Err(DamagedRow::dangling(Key::from_bytes(entry))),
+                (Some(_), Some(_)) => Ok(record(row, 1)?),
+            })
         };
         rows.iter().map(followed).collect()
     }
@@ -209,7 +253,7 @@ impl Postgres {
         }
         match self
             .connections
-            .read("SHOW transaction_read_only", &[])
+            .read(PROBE_SQL, &[&self.connections.expected()])
             .await?
             .first()
             .map(|row| row.try_get::<_, String>(0))
@@ -220,7 +264,19 @@ impl Postgres {
     }
 }
 
+/// Why an upgrade has to come first, if so.
+async fn upgrade_state(store: &Postgres) -> Result<Option<String>, StoreError> {
+    let version = store.connections.version.load(Ordering::Acquire);
+    let half = store.get(&[key::upgrade()]).await?.pop().flatten().is_some();
+    Ok((version != SCHEMA_VERSION || half).then(|| needs_upgrade(version)))
+}
+
 impl Connections {
+    /// The version as a parameter of [`guard`].
+    fn expected(&self) -> i64 {
+        self.version.load(Ordering::Acquire).cast_signed()
+    }
+
     /// One statement, on another connection if the first one turns out to be gone.
     async fn read(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
         let mut last = None;
@@ -241,6 +297,9 @@ impl Connections {
                     return Err(unanswered());
                 }
             };
+            if version::is_of_guard(&error) {
+                return Err(StoreError::Unavailable(version::outdated(self.expected().cast_unsigned(), None)));
+            }
             link::discard(client);
             match Trouble::from(&error) {
                 trouble @ (Trouble::Again(_) | Trouble::Outrun(_)) => last = Some(trouble.into()),
@@ -256,7 +315,7 @@ impl Store for Postgres {
         Box::pin(self.reader.get(keys))
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         Box::pin(self.read_span(span, limit))
     }
 
@@ -322,7 +381,7 @@ fn size(batch: &Batch) -> usize {
     const EACH: usize = 64;
     let checks = batch.checks.iter().map(|check| EACH + check.key().as_bytes().len());
     let writes = batch.writes.iter().map(|write| match write {
-        Write::Put(key, _, value) => EACH + key.as_bytes().len() + value.len(),
+        Write::Put(key, _, value, _) => EACH + key.as_bytes().len() + value.len(),
         Write::Delete(key) => EACH + key.as_bytes().len(),
     });
     EACH + checks.sum::<usize>() + writes.sum::<usize>()

@@ -13,14 +13,16 @@ mod file;
 mod look;
 mod row;
 mod snapshot;
+mod version;
 
 pub use crate::store::{SCHEMA_VERSION, WriterStats};
-pub use care::{Compacted, RestoreError, Restored, compact, restore};
+pub use care::{Compacted, RestoreError, Restored, compact, restore, restore_and_upgrade};
 pub use look::{Closed, Found};
 pub use snapshot::Snapshot;
 
-use crate::store::{Answer, Batch, Commit, Key, Order, Record, Span, Store, StoreError, Write};
+use crate::store::{Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Write};
 use arc_swap::ArcSwap;
+use file::Versions;
 use redb::{Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::{
     panic::AssertUnwindSafe,
@@ -49,7 +51,14 @@ const SETTLE: Duration = Duration::from_millis(250);
 
 type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
 type Outcome = Result<Commit, StoreError>;
-type Job = (Batch, oneshot::Sender<Outcome>);
+
+/// A batch that waits.
+struct Job {
+    batch: Batch,
+    /// The version that the store must have, and the one that it gets.
+    claim: Option<(u64, u64)>,
+    answer: oneshot::Sender<Outcome>,
+}
 
 /// A store in one file, open in this process alone.
 pub struct Redb {
@@ -65,15 +74,25 @@ struct Shared {
     failed: Notify,
     commits: AtomicU64,
     batches: AtomicU64,
+    /// The schema version of the file.
+    version: AtomicU64,
 }
 
 impl Redb {
     /// Opens the file at `path`, or makes it; `cache_bytes` bounds redb's page cache.
     ///
     /// # Errors
-    /// A sentence for the operator: the file is open elsewhere, damaged, of a newer version, or cannot be read.
+    /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, true).and_then(Self::start)
+        file::open(path, cache_bytes, true, Versions::Present).and_then(Self::start)
+    }
+
+    /// Opens the file at `path`, or makes it, also when an upgrade has to come first: [`crate::upgrade::state`] tells.
+    ///
+    /// # Errors
+    /// As [`Redb::open`], but for versions that can be upgraded.
+    pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        file::open(path, cache_bytes, true, Versions::Upgradable).and_then(Self::start)
     }
 
     /// Runs on any redb storage, for fault injection.
@@ -83,17 +102,18 @@ impl Redb {
     pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
         let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
         let db = db.map_err(|error| file::refusal(Path::new("the storage"), error))?;
-        file::prepare(&db).and_then(|()| Self::start(db))
+        file::prepare(&db, Versions::Present).and_then(|()| Self::start(db))
     }
 
     fn start(db: Database) -> Result<Self, StoreError> {
-        let rows = snapshot(&db)?;
+        let (rows, version) = (snapshot(&db)?, version::read(&db)?);
         let shared = Arc::new(Shared {
             rows: ArcSwap::from_pointee(rows),
             failure: OnceLock::new(),
             failed: Notify::new(),
             commits: AtomicU64::new(0),
             batches: AtomicU64::new(0),
+            version: AtomicU64::new(version),
         });
         let (queue, jobs) = sync_channel(QUEUE);
         let theirs = Arc::clone(&shared);
@@ -164,7 +184,7 @@ impl Redb {
         outcome
     }
 
-    fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
+    fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
         if span.is_empty() {
             return Ok(Vec::new());
         }
@@ -178,25 +198,27 @@ impl Redb {
             };
             let Some(found_row) = row else { break };
             let (key, value) = found_row.map_err(unavailable)?;
-            if span.follow {
-                let entry = Key::from_bytes(key.value());
-                let lost = |what: &str| StoreError::Corrupt(format!("{}: {what}", entry.in_words()));
-                let target = Key::target(key.value()).ok_or_else(|| lost("it points nowhere"))?;
-                found.push(read(&rows, &target)?.ok_or_else(|| lost("its record is not there"))?);
-            } else {
-                found.push(row::decode(Key::from_bytes(key.value()), value.value())?);
-            }
+            found.push(match &span.follow {
+                None => row::decode(Key::from_bytes(key.value()), value.value()),
+                Some(follow) => match follow.target(key.value()) {
+                    None => Err(DamagedRow::points_nowhere(Key::from_bytes(key.value()))),
+                    Some(target) => match rows.get(target.as_bytes()).map_err(unavailable)? {
+                        Some(value) => row::decode(target, value.value()),
+                        None => Err(DamagedRow::dangling(Key::from_bytes(key.value()))),
+                    },
+                },
+            });
         }
         Ok(found)
     }
 
-    fn enqueue(&self, batch: Batch) -> Result<oneshot::Receiver<Result<Commit, StoreError>>, StoreError> {
+    fn enqueue(&self, batch: Batch, claim: Option<(u64, u64)>) -> Result<oneshot::Receiver<Outcome>, StoreError> {
         if let Some(failure) = self.shared.failure.get() {
             return Err(StoreError::Unavailable(failure.clone()));
         }
         let (answer, outcome) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))?;
-        match queue.try_send((batch, answer)) {
+        match queue.try_send(Job { batch, claim, answer }) {
             Ok(()) => Ok(outcome),
             Err(TrySendError::Full(_)) => Err(StoreError::Busy),
             Err(TrySendError::Disconnected(_)) => Err(StoreError::Unavailable("the writer has stopped".into())),
@@ -223,12 +245,12 @@ impl Store for Redb {
         Box::pin(std::future::ready(self.noticed(self.read_all(keys))))
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         Box::pin(std::future::ready(self.noticed(self.read_span(span, limit))))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
-        let queued = self.enqueue(batch);
+        let queued = self.enqueue(batch, None);
         Box::pin(async move {
             let outcome = queued?.await;
             outcome.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped before it answered".into())))
@@ -251,7 +273,7 @@ fn snapshot(db: &Database) -> Result<Rows, StoreError> {
 
 fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError> {
     let value = rows.get(key.as_bytes()).map_err(unavailable)?;
-    value.map(|value| row::decode(key.clone(), value.value())).transpose()
+    Ok(value.map(|value| row::decode(key.clone(), value.value())).transpose()?)
 }
 
 fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
@@ -262,7 +284,8 @@ fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
         match first {
             Ok(first) => {
                 let group = std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(GROUP);
-                let (batches, answers): (Vec<_>, Vec<_>) = group.unzip();
+                let (batches, answers): (Vec<_>, Vec<_>) =
+                    group.map(|job| ((job.batch, job.claim), job.answer)).unzip();
                 answer(shared, apply(db, shared, batches), answers);
                 settled = false;
             }
@@ -276,8 +299,8 @@ fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
         }
         if let Some(failure) = shared.failure.get() {
             // Nothing may be acknowledged any more; whoever waits is told, whoever comes is refused at the door.
-            while let Ok((_, answer)) = jobs.try_recv() {
-                let _ = answer.send(Err(StoreError::Unavailable(failure.clone())));
+            while let Ok(job) = jobs.try_recv() {
+                let _ = job.answer.send(Err(StoreError::Unavailable(failure.clone())));
             }
             return;
         }
@@ -285,16 +308,24 @@ fn write_loop(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
 }
 
 /// One transaction for all of them; each one's checks see the writes of those before it.
-fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Outcome>, StoreError> {
+fn apply(
+    db: &Database,
+    shared: &Shared,
+    batches: Vec<(Batch, Option<(u64, u64)>)>,
+) -> Result<Vec<Outcome>, StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
     let mut outcomes = Vec::with_capacity(batches.len());
     {
         let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
-        for batch in batches {
+        for (batch, claim) in batches {
+            if let Some((from, to)) = claim {
+                outcomes.push(Ok(version::claim(&transaction, &mut rows, batch, from, to)?));
+                continue;
+            }
             match apply_one(&mut rows, batch) {
                 // Found by a check, before any write of its batch: the others are none the worse for it.
-                damaged @ Err(StoreError::Corrupt(_)) => outcomes.push(damaged),
+                damaged @ Err(StoreError::Damaged(_)) => outcomes.push(damaged),
                 outcome => outcomes.push(Ok(outcome?)),
             }
         }
@@ -307,6 +338,7 @@ fn apply(db: &Database, shared: &Shared, batches: Vec<Batch>) -> Result<Vec<Outc
     transaction.commit().map_err(|error| StoreError::Unknown(error.to_string()))?;
     // Published before anyone is answered: whoever got an answer reads it.
     shared.rows.store(Arc::new(snapshot(db).map_err(|error| StoreError::Unknown(error.to_string()))?));
+    shared.version.store(version::read(db).map_err(|error| StoreError::Unknown(error.to_string()))?, Ordering::Release);
     shared.commits.fetch_add(1, Ordering::Relaxed);
     shared.batches.fetch_add(applied as u64, Ordering::Relaxed);
     Ok(outcomes)
@@ -323,7 +355,7 @@ fn apply_one(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -
     }
     for write in batch.writes {
         match write {
-            Write::Put(key, revision, value) => {
+            Write::Put(key, revision, value, _) => {
                 drop(rows.insert(key.as_bytes(), row::encode(&key, revision, &value).as_slice()).map_err(unavailable)?)
             }
             Write::Delete(key) => drop(rows.remove(key.as_bytes()).map_err(unavailable)?),

@@ -80,6 +80,7 @@ fn meaning(key: &[u8]) -> Option<String> {
             whole(17)?;
             format!("the secrets of webhook_endpoint {}", id(1)?)
         }
+        b'!' if key == super::key::upgrade().as_bytes() => "the marker of an upgrade".into(),
         b'!' => {
             whole(1)?;
             "the mark of a copy that has not come to its end".into()

@@ -1,20 +1,21 @@
 //! Lines become objects of an organization: each as it was, each once, a chunk of them in one transaction.
 
 use super::{
-    ORDER,
+    Inspection, ORDER, file,
     layered::Layered,
     object::{self, Candidate},
 };
 use crate::{
     edge::Edge,
     error::Error,
-    intake::{Counts, Fate},
+    imports::{Counts, RowOutcome},
     operation,
     resources::{
         Facts, invoice,
         organization::{self, Organization, SYSTEM},
     },
-    store::{Batch, Commit, Key, Span, Store, Write, key, memory::Memory},
+    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key, key_of, memory::Memory},
+    upgrade::Members,
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -39,6 +40,8 @@ pub struct Arrivals<'a> {
     edge: &'a dyn Edge,
     organization: &'a Organization,
     source: Uuid,
+    /// The schema version of the lines, and the organization that they come from.
+    version: (u64, Members),
     /// What came of the lines so far.
     pub counts: Counts,
     ready: Vec<(u64, Candidate)>,
@@ -53,7 +56,7 @@ pub struct Arrivals<'a> {
 #[derive(Default)]
 struct Plan {
     batch: Batch,
-    fates: Vec<(u64, Fate)>,
+    outcomes: Vec<(u64, RowOutcome)>,
 }
 
 impl<'a> Arrivals<'a> {
@@ -82,6 +85,7 @@ impl<'a> Arrivals<'a> {
             edge,
             organization,
             source,
+            version: (SCHEMA_VERSION, Members::default()),
             counts: Counts::default(),
             ready: Vec::with_capacity(CHUNK),
             waiting: BTreeMap::new(),
@@ -90,13 +94,21 @@ impl<'a> Arrivals<'a> {
         })
     }
 
+    /// Lifts the lines from the version that their file tells.
+    #[must_use]
+    pub fn of_version(self, file: &Inspection) -> Self {
+        Self { version: (file.schema_version, file.organization.clone()), ..self }
+    }
+
     /// Takes the next line.
     ///
     /// # Errors
     /// The store cannot serve; the chunks before this one are recorded.
     pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
+        let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
+        let line = lifted.as_deref().map_or(line, str::as_bytes);
         match object::parse(line, self.source, self.organization, self.edge.now()) {
-            Err(why) => self.counts.add(row, Fate::Invalid(why)),
+            Err(why) => self.counts.add(row, RowOutcome::Invalid(why)),
             Ok(candidate) => match candidate.number.filter(|number| *number > self.next) {
                 Some(number) if !self.waiting.contains_key(&number) => self.wait(number, row, candidate).await?,
                 _ => {
@@ -151,17 +163,17 @@ impl<'a> Arrivals<'a> {
             let draft = Layered { below: Arc::clone(&self.store), above: Arc::clone(&above) };
             let mut plan = Plan::default();
             for (row, candidate) in &ready {
-                let fate = match elsewhere.contains(&candidate.id) {
-                    true => Fate::Invalid(format!(
+                let outcome = match elsewhere.contains(&candidate.id) {
+                    true => RowOutcome::Invalid(format!(
                         "Another organization of this server has a {} with this id; import into another server.",
                         candidate.porter.spec.object
                     )),
                     false => self.one(&draft, above.as_ref(), candidate, &mut plan.batch).await?,
                 };
-                plan.fates.push((*row, fate));
+                plan.outcomes.push((*row, outcome));
             }
             if self.commit(plan.batch).await? == Commit::Applied {
-                plan.fates.into_iter().for_each(|(row, fate)| self.counts.add(row, fate));
+                plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome));
                 return Ok(());
             }
         }
@@ -175,18 +187,20 @@ impl<'a> Arrivals<'a> {
         above: &dyn Store,
         candidate: &Candidate,
         batch: &mut Batch,
-    ) -> Result<Fate, Error> {
+    ) -> Result<RowOutcome, Error> {
         let Candidate { porter, id, fields, object, .. } = candidate;
         let places: Vec<Key> = ORDER.iter().map(|spec| key::record(self.organization.id, spec, *id)).collect();
         for (spec, known) in ORDER.iter().zip(draft.get(&places).await?) {
             match known {
                 None => {}
-                Some(known) if spec.tag == porter.spec.tag && known.value == *object => return Ok(Fate::Duplicate),
+                Some(known) if spec.tag == porter.spec.tag && known.value == *object => {
+                    return Ok(RowOutcome::Duplicate);
+                }
                 Some(_) if spec.tag == porter.spec.tag => {
                     let why = "is there already with other content, and was left as it is; change it over the API";
-                    return Ok(Fate::Invalid(format!("This {} {why}.", spec.object)));
+                    return Ok(RowOutcome::Invalid(format!("This {} {why}.", spec.object)));
                 }
-                Some(_) => return Ok(Fate::Invalid(format!("`id` is that of a {} already.", spec.object))),
+                Some(_) => return Ok(RowOutcome::Invalid(format!("`id` is that of a {} already.", spec.object))),
             }
         }
         let arrived = async {
@@ -201,16 +215,15 @@ impl<'a> Arrivals<'a> {
             let outcome = (porter.arrive)(object.clone(), &facts)?;
             let place = key::record(self.organization.id, porter.spec, *id);
             added.insert(place.clone(), object.clone().into());
-            let place = (place, None);
             operation::finish(draft, self.edge, self.organization, porter.spec, place, outcome, added).await
         };
         match arrived.await {
             Ok((added, _)) => {
                 merge(batch, added, above).await?;
-                Ok(Fate::Created)
+                Ok(RowOutcome::Created)
             }
-            Err(error @ (Error::Unavailable(_) | Error::Internal(_))) => Err(error),
-            Err(error) => Ok(Fate::Invalid(object::sentence(error))),
+            Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),
+            Err(error) => Ok(RowOutcome::Invalid(object::sentence(error))),
         }
     }
 
@@ -221,14 +234,14 @@ impl<'a> Arrivals<'a> {
         let mut span = Span::newest_first(&prefix);
         loop {
             let page = self.store.scan(&span, ORGANIZATIONS).await?;
-            let others = page.iter().filter_map(|row| row.key.id()).filter(|id| *id != self.organization.id);
+            let others = page.iter().filter_map(|row| key_of(row).id()).filter(|id| *id != self.organization.id);
             let places = others.flat_map(|other| {
                 ready.iter().map(move |(_, candidate)| key::record(other, candidate.porter.spec, candidate.id))
             });
             let places: Vec<Key> = places.collect();
             found.extend(self.store.get(&places).await?.into_iter().flatten().filter_map(|record| record.key.id()));
             match page.last() {
-                Some(last) if page.len() == ORGANIZATIONS => span.to = last.key.clone(),
+                Some(last) if page.len() == ORGANIZATIONS => span.to = key_of(last).clone(),
                 _ => return Ok(found),
             }
         }

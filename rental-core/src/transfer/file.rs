@@ -1,12 +1,14 @@
 //! The lines of a file, and whether it is whole.
 
-use super::END;
+use super::{BEGIN, END};
 use crate::{
     body::{Fields, Verb},
     error::Error,
-    import::{Failed, Refused},
+    imports::statements::{Failed, Refused},
     page,
     resources::organization::{self, Organization},
+    store::{OLDEST_VERSION, SCHEMA_VERSION},
+    upgrade::{self, Members},
 };
 use serde::Deserialize;
 use std::io::BufRead;
@@ -56,12 +58,38 @@ impl<R: BufRead> Iterator for Lines<R> {
 }
 
 /// What a file says about itself.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Inspection {
+    /// The schema version of its objects.
+    pub schema_version: u64,
+    /// How many lines come before the objects.
+    pub head: usize,
     /// The organization that it was exported from.
     pub source: Uuid,
+    /// The members of that organization, as the present version has them.
+    pub organization: Members,
     /// How many objects it has, without the organization.
     pub objects: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Begin {
+    object: String,
+    schema_version: u64,
+}
+
+/// The version in a line that is the first one. Objects have other members.
+fn begin(line: &[u8]) -> Result<Option<u64>, Refused> {
+    let begin: Option<Begin> = serde_json::from_slice(line).ok().filter(|begin: &Begin| begin.object == BEGIN);
+    match begin.map(|begin| begin.schema_version) {
+        None => Ok(None),
+        Some(version @ OLDEST_VERSION..=SCHEMA_VERSION) => Ok(Some(version)),
+        Some(version) => Err(Refused(format!(
+            "it was written with schema version {version}, and this server knows {OLDEST_VERSION} to {SCHEMA_VERSION}; import \
+             it into a server of the version that wrote it, or a newer one"
+        ))),
+    }
 }
 
 #[derive(Deserialize)]
@@ -84,6 +112,7 @@ pub(super) fn end(line: &[u8]) -> Option<u64> {
 pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, Failed> {
     let refuse = |why: String| Err(Refused(why).into());
     let (mut source, mut lines, mut ended) = (None, 0, false);
+    let mut version = None;
     for line in Lines::new(from) {
         let (row, line) = line?;
         if ended {
@@ -91,8 +120,13 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
                 "it goes on in line {row} after its last line, `{END}`; import one export at a time"
             ));
         }
-        if source.is_none() {
-            source = Some(head(&line, target)?);
+        if source.is_none()
+            && version.is_none()
+            && let Some(found) = begin(&line)?
+        {
+            version = Some(found);
+        } else if source.is_none() {
+            source = Some(head(&line, version.unwrap_or(OLDEST_VERSION), target)?);
         } else if let Some(told) = end(&line) {
             if told != lines {
                 return refuse(format!("it has {lines} lines before its last one, which says {told}; export it again"));
@@ -104,12 +138,27 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
     match source {
         None => refuse("it is empty; a file begins with the line of its organization".into()),
         Some(_) if !ended => refuse(format!("it was broken off: its last line, `{END}`, is missing; export it again")),
-        Some(source) => Ok(Inspection { source, objects: lines - 1 }),
+        Some((source, organization)) => {
+            let head = 1 + usize::from(version.is_some());
+            let schema_version = version.unwrap_or(OLDEST_VERSION);
+            Ok(Inspection { schema_version, head, source, organization, objects: lines - head as u64 })
+        }
     }
 }
 
-/// The first line: an organization whose amounts are in the currency of `target`.
-fn head(line: &[u8], target: &Organization) -> Result<Uuid, Refused> {
+/// A line of an older version as the present one would have written it. What is no object of its resource stays as it is,
+/// and is refused like any other such line.
+pub(super) fn lifted(line: &[u8], version: u64, organization: &Members) -> Option<(String, Members)> {
+    let mut members = Members::parse(line).ok().filter(|_| version < SCHEMA_VERSION)?;
+    let object: String = serde_json::from_str(members.get("object")?).ok()?;
+    upgrade::lift(version, &object, &mut members, organization).ok()?;
+    Some((members.json(), members))
+}
+
+/// The line of the organization, whose amounts must be in the currency of `target`.
+fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Members), Refused> {
+    let lifted = lifted(line, version, &Members::default()).map(|(line, _)| line);
+    let line = lifted.as_deref().map_or(line, str::as_bytes);
     let told = |why: &str| {
         Refused(format!(
             "its first line is no organization ({why}); take a file as `rental-cli export` or GET .../export gives it"
@@ -117,7 +166,7 @@ fn head(line: &[u8], target: &Organization) -> Result<Uuid, Refused> {
     };
     let fields = Fields::parse(line, &organization::SPEC, Verb::Whole, 0).map_err(|error| match error {
         Error::Invalid(errors) => {
-            told(&errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join(" "))
+            told(&errors.listed().iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join(" "))
         }
         Error::Malformed(_) => told("it is no JSON object"),
         _ => told("it cannot be read"),
@@ -135,7 +184,8 @@ fn head(line: &[u8], target: &Organization) -> Result<Uuid, Refused> {
              whose `default_currency` is {theirs}"
         )));
     }
-    page::id(&text("id")).ok_or_else(|| told("its id is none"))
+    let id = page::id(&text("id")).ok_or_else(|| told("its id is none"))?;
+    Ok((id, Members::parse(line).map_err(|why| told(&why))?))
 }
 
 #[cfg(test)]
@@ -162,6 +212,10 @@ mod tests {
         check(&format!("{HEAD}\n{{}}"), Err("broken off"));
         check(&format!("{HEAD}\n{}{{}}", end_line(1)), Err("goes on in line 3"));
         check("", Err("is empty"));
+        let begin = super::super::first_line();
+        check(&format!("{begin}{HEAD}\n{{}}\n{}", end_line(3)), Ok(1));
+        check(&format!("{begin}{begin}{HEAD}\n{}", end_line(3)), Err("first line is no organization"));
+        check(&format!("{begin}{}", end_line(1)), Err("no organization"));
     }
 
     #[test]
@@ -172,6 +226,25 @@ mod tests {
         check(&format!("{}\n{}", HEAD.replace("\"organization\"", "\"vehicle\""), end_line(1)), Err("is not `organ"));
         check(&format!("{}\n{}", HEAD.replace("USD", "EUR"), end_line(1)), Err("amounts are in EUR"));
         check(&format!("{}\n{}", HEAD.replace("\"pro\"", "\"gold\""), end_line(1)), Err("`plan` must be one of"));
+    }
+
+    #[test]
+    fn the_first_line_tells_the_version() {
+        let of =
+            |version: u64| format!("{{\"object\":\"export\",\"schema_version\":{version}}}\n{HEAD}\n{}", end_line(2));
+        let inspected =
+            |file: &str| inspect(file.as_bytes(), &Organization::system()).map(|found| found.schema_version);
+        assert_eq!(inspected(&format!("{HEAD}\n{}", end_line(1))).ok(), Some(2));
+        assert_eq!(inspected(&of(SCHEMA_VERSION)).ok(), Some(SCHEMA_VERSION));
+        check(&of(1), Err("written with schema version 1"));
+        check(&of(SCHEMA_VERSION + 1), Err("or a newer one"));
+    }
+
+    #[test]
+    fn an_organization_without_a_time_zone_is_one_of_before() {
+        let head = HEAD.replace("\"time_zone\":\"America/New_York\",", "");
+        check(&format!("{head}\n{}", end_line(1)), Ok(0));
+        check(&format!("{}{head}\n{}", super::super::first_line(), end_line(2)), Err("`time_zone` is required"));
     }
 
     #[test]

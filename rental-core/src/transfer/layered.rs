@@ -1,6 +1,6 @@
 //! A store with another one above it: what was prepared and is not committed yet can be read as if it were.
 
-use crate::store::{Answer, Batch, Commit, Key, Order, Record, Span, Store, StoreError};
+use crate::store::{Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, key_of};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Reads both, and where both have a row, the upper one. Rows are only ever added above, never removed.
@@ -17,21 +17,29 @@ impl Layered {
         Ok(found)
     }
 
-    async fn walk(&self, span: &Span, limit: usize) -> Result<Vec<Record>, StoreError> {
-        let plain = Span { follow: false, ..span.clone() };
-        let mut rows: BTreeMap<Key, Record> = BTreeMap::new();
+    async fn walk(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
+        let plain = Span { follow: None, ..span.clone() };
+        let mut rows: BTreeMap<Key, Scanned> = BTreeMap::new();
         for store in [&self.below, &self.above] {
-            rows.extend(store.scan(&plain, limit).await?.into_iter().map(|row| (row.key.clone(), row)));
+            rows.extend(store.scan(&plain, limit).await?.into_iter().map(|row| (key_of(&row).clone(), row)));
         }
-        let rows: Vec<Record> = match span.order {
+        let rows: Vec<Scanned> = match span.order {
             Order::Ascending => rows.into_values().take(limit).collect(),
             Order::Descending => rows.into_values().rev().take(limit).collect(),
         };
-        if !span.follow {
-            return Ok(rows);
+        let Some(follow) = &span.follow else { return Ok(rows) };
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            found.push(match follow.target(key_of(&row).as_bytes()) {
+                None => Err(DamagedRow::points_nowhere(key_of(&row).clone())),
+                Some(target) => match self.read(&[target]).await {
+                    Ok(mut record) => record.pop().flatten().ok_or_else(|| DamagedRow::dangling(key_of(&row).clone())),
+                    Err(StoreError::Damaged(row)) => Err(row),
+                    Err(error) => return Err(error),
+                },
+            });
         }
-        let targets: Vec<Key> = rows.iter().filter_map(|row| Key::target(row.key.as_bytes())).collect();
-        Ok(self.read(&targets).await?.into_iter().flatten().collect())
+        Ok(found)
     }
 }
 
@@ -40,7 +48,7 @@ impl Store for Layered {
         Box::pin(self.read(keys))
     }
 
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Record>> {
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         Box::pin(self.walk(span, limit))
     }
 

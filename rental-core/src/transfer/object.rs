@@ -2,6 +2,7 @@
 
 use crate::{
     body::{Fields, Verb, shorten},
+    effects,
     error::Error,
     operation, page,
     resources::{
@@ -111,12 +112,13 @@ impl Common {
 pub(super) fn sentence(error: Error) -> String {
     match error {
         Error::Invalid(errors) => {
-            errors.iter().take(10).map(|error| error.message.as_str()).collect::<Vec<_>>().join(" ")
+            errors.listed().iter().take(10).map(|error| error.message.as_str()).collect::<Vec<_>>().join(" ")
         }
         Error::Malformed(why)
         | Error::Conflict(why)
         | Error::VehicleUnavailable { message: why, .. }
         | Error::Internal(why) => why,
+        Error::Damaged(row) => row.to_string(),
         other => format!("{other:?}"),
     }
 }
@@ -131,6 +133,6 @@ fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Er
 fn arrive<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
     object.arrive(facts)?;
-    let effects = object.effects();
+    let effects = effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

@@ -4,6 +4,7 @@
 
 mod date;
 mod decimal;
+mod id;
 mod money;
 mod plate;
 mod text;
@@ -12,6 +13,7 @@ mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
+pub use id::id;
 pub use money::{Currency, Money};
 pub use plate::{Plate, same_tag, tag_digits, tag_serial};
 pub use text::{email, language, phone, text};

@@ -2,14 +2,10 @@
 
 use crate::{
     edge::Edge,
+    effects,
     error::Error,
-    page,
-    resources::{
-        Resource,
-        delivery::{self, Delivery},
-        webhook_endpoint::WebhookEndpoint,
-    },
-    store::{Batch, Check, Record, Write, key},
+    resources::{Resource, delivery::Delivery, webhook_endpoint::WebhookEndpoint},
+    store::{Batch, Check, Prior, Record, Write, key},
 };
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
@@ -42,7 +38,7 @@ pub fn outbox_value(organization: Uuid, kind: &str) -> Bytes {
 /// # Errors
 /// The row is not one that [`outbox_value`] made.
 pub fn waiting(row: &Record) -> Result<Waiting, Error> {
-    let damaged = || Error::Internal("an outbox row is damaged".into());
+    let damaged = || Error::damaged_row(&row.key, "it names no organization and type");
     let event = row.key.id().ok_or_else(damaged)?;
     let (organization, kind) = row.value.split_at_checked(16).ok_or_else(damaged)?;
     let organization = Uuid::from_slice(organization).map_err(|_| damaged())?;
@@ -89,16 +85,14 @@ pub fn add(
     let made = Delivery::new(edge.new_id(), endpoint, event, edge.now());
     let value = serde_json::to_vec(&made).map_err(|error| Error::Internal(error.to_string()))?;
     batch.insert(key::record(organization, Delivery::SPEC, made.id), value.into());
-    let value_of = |field: &str| Some(if field == "endpoint_id" { endpoint } else { event.0 }.to_string());
-    page::index_entries(organization, &delivery::SPEC, made.id, value_of)
-        .into_iter()
-        .for_each(|entry| batch.mark(entry));
-    batch.writes.push(due(organization, endpoint, FRESH, edge.now().millis(), made.id));
+    effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
+    batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
     Ok(made)
 }
 
 /// The row that says when a delivery is due.
 #[must_use]
-pub fn due(organization: Uuid, endpoint: Uuid, class: u8, millis: u64, delivery: Uuid) -> Write {
-    Write::Put(key::due(endpoint, class, millis, delivery), 0, Bytes::copy_from_slice(organization.as_bytes()))
+pub fn due((organization, endpoint, delivery): (Uuid, Uuid, Uuid), class: u8, millis: u64, prior: Prior) -> Write {
+    let value = Bytes::copy_from_slice(organization.as_bytes());
+    Write::Put(key::due(endpoint, class, millis, delivery), 0, value, prior)
 }

@@ -3,12 +3,14 @@
 use crate::fleet::{CACHE, dump, dump_file, fleet, get, wait};
 use redb::{Database, ReadableTable, TableDefinition};
 use rental_core::{
+    idempotency::{self, Ticket},
     integrity::{self, Report},
     resources::{rental, vehicle},
     store::{
-        Batch, Check, Commit, Key, Record, Store, StoreError, Write,
+        Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, key,
         redb::{Closed, Found, Redb},
     },
+    value::Timestamp,
 };
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -35,6 +37,12 @@ fn of_tag(rows: &[Record], tag: u8) -> impl Iterator<Item = &Record> {
     rows.iter().filter(move |row| row.key.as_bytes()[0] == tag)
 }
 
+/// The rental whose index entry this is.
+fn record_at(entry: &Key) -> Key {
+    let organization = uuid::Uuid::from_slice(&entry.as_bytes()[1..17]).unwrap();
+    key::record(organization, &rental::SPEC, entry.id().unwrap())
+}
+
 fn record_of(rows: &[Record], tag: u8) -> &Record {
     of_tag(rows, b'r').find(|row| row.key.as_bytes()[17] == tag).unwrap()
 }
@@ -48,20 +56,101 @@ fn a_rotten_row_is_told_to_who_reads_it_and_to_nobody_else() {
     let (rotten, sound) = (record_of(&rows, rental::SPEC.tag), record_of(&rows, vehicle::SPEC.tag));
     tamper(&path, &rotten.key, |stored| stored[40] ^= 1);
     let store = Redb::open(&path, CACHE).unwrap();
-    let Err(StoreError::Corrupt(told)) = get(&store, &rotten.key) else { panic!("rot was served") };
+    let Err(StoreError::Damaged(row)) = get(&store, &rotten.key) else { panic!("rot was served") };
+    let told = row.to_string();
     let id = rotten.key.id().unwrap().to_string();
     assert!(told.starts_with(&format!("rental {id} of organization ")), "{told}");
     assert!(told.contains(&hex::encode(rotten.key.as_bytes())), "{told}");
     // A batch that depends on it is refused; the one beside it in the same commit, and all later ones, are applied.
     let at = |record: &Record| Batch {
         checks: vec![Check::At(record.key.clone(), record.revision)],
-        writes: vec![Write::Put(record.key.clone(), record.revision + 1, record.value.clone())],
+        writes: vec![Write::Put(record.key.clone(), record.revision + 1, record.value.clone(), Prior::Any)],
     };
     let (one, other) = wait(async { tokio::join!(store.commit(at(rotten)), store.commit(at(sound))) });
-    assert!(matches!(one, Err(StoreError::Corrupt(_))), "{one:?}");
+    assert!(matches!(one, Err(StoreError::Damaged(_))), "{one:?}");
     assert_eq!(other, Ok(Commit::Applied));
     assert_eq!(get(&store, &sound.key).unwrap().unwrap().revision, sound.revision + 1);
     assert_eq!(wait(store.ready()), Ok(()));
+}
+
+#[test]
+fn a_scan_gives_every_sound_row_around_a_rotten_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 10);
+    let rows = dump_file(&path);
+    let rotten = record_of(&rows, rental::SPEC.tag).key.clone();
+    let entries: Vec<Key> = of_tag(&rows, b'i').map(|row| row.key.clone()).collect();
+    let of_rentals = |entry: &&Key| entry.as_bytes()[17] == rental::SPEC.tag;
+    let dangling = entries.iter().filter(of_rentals).find(|entry| entry.id() != rotten.id()).unwrap();
+    commit(&path, vec![Write::Delete(record_at(dangling))]);
+    tamper(&path, &rotten, |stored| stored[40] ^= 1);
+    let store = Redb::open(&path, CACHE).unwrap();
+    let records = Key::from_bytes(&rotten.as_bytes()[..18]);
+    let all = wait(store.scan(&Span::newest_first(&records), 100)).unwrap();
+    assert_eq!((all.len(), all.iter().filter(|row| row.is_ok()).count()), (9, 8));
+    let damaged = all.iter().find_map(|row| row.as_ref().err()).unwrap();
+    assert_eq!((&damaged.key, damaged.reason.as_str()), (&rotten, "the checksum does not match"));
+    // The same through an index: the rotten record in its place, and the entry whose record is gone.
+    let of = |entry: &Key| Key::from_bytes(&entry.as_bytes()[..entry.as_bytes().len() - 16]);
+    let to_rotten = entries.iter().filter(of_rentals).find(|entry| entry.id() == rotten.id()).unwrap();
+    for (prefix, key, reason) in
+        [(of(to_rotten), &rotten, "the checksum does not match"), (of(dangling), dangling, "its record is not there")]
+    {
+        let found = wait(store.scan(&Span::newest_first(&prefix).following(records.clone()), 100)).unwrap();
+        let there = found.iter().filter_map(|row| row.as_ref().err()).find(|row| row.key == *key).unwrap();
+        assert_eq!(there.reason, reason);
+        assert_eq!(found.len(), entries.iter().filter(|entry| entry.as_bytes().starts_with(prefix.as_bytes())).count());
+    }
+    // Of several keys each that is sound is answered.
+    let keys = [rows[0].key.clone(), rotten.clone(), Key::from_bytes(b"none")];
+    let each = wait(get_each(&store, &keys)).unwrap();
+    assert_eq!(each[0].as_ref().unwrap().as_ref(), Some(&rows[0]));
+    assert_eq!((each[1].as_ref().unwrap_err().key.clone(), &each[2]), (rotten, &Ok(None)));
+}
+
+#[test]
+fn a_sweep_goes_on_behind_damaged_idempotency_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    let (organization, then) = (uuid::Uuid::from_u128(7), Timestamp::from_millis(1_000_000));
+    let store = Redb::open(&path, CACHE).unwrap();
+    let names: Vec<String> = (0..40).map(|n| format!("key-{n:02}")).collect();
+    for name in &names {
+        let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
+        let mut batch = Batch::default();
+        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then).unwrap();
+        assert_eq!(wait(store.commit(batch)), Ok(Commit::Applied));
+    }
+    store.close().unwrap();
+    let expires = then.plus_millis(idempotency::KEPT_MILLIS);
+    // A rotten record, one that is no longer JSON, and a rotten expiry entry: the first, so that each step begins with it.
+    let memo = |n: usize| key::memo(organization, &names[n]);
+    tamper(&path, &memo(5), |stored| stored[30] ^= 1);
+    commit(&path, vec![Write::Put(memo(6), 1, "{".into(), Prior::Any)]);
+    let expiry = key::memo_expiry(expires.millis(), organization, &names[0]);
+    tamper(&path, &expiry, |stored| stored.push(9));
+    let store = Redb::open(&path, CACHE).unwrap();
+    let now = expires.plus_millis(1);
+    let mut span = key::memo_expiries_until(now.millis());
+    let (mut steps, mut damaged) = (0, Vec::new());
+    while let Some(step) = wait(idempotency::sweep(&store, &span, now, 3)).unwrap() {
+        steps += 1;
+        assert!(steps < 100, "the sweep does not end");
+        damaged.extend(step.damaged.into_iter().map(|row| row.key));
+        assert_eq!(wait(store.commit(step.batch)), Ok(Commit::Applied));
+        span.from = step.behind;
+    }
+    assert_eq!(damaged, [expiry, memo(5), memo(6)]);
+    let keys: Vec<Key> = (0..names.len()).map(memo).collect();
+    let left: Vec<usize> = wait(get_each(&store, &keys))
+        .unwrap()
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| **row != Ok(None))
+        .map(|(n, _)| n)
+        .collect();
+    assert_eq!(left, [0, 5, 6], "every sound record went, no damaged one");
 }
 
 #[test]
@@ -148,7 +237,7 @@ fn a_record_without_its_index_entry_is_reported() {
         |path, rows| {
             let entry = of_tag(rows, b'i').find(|row| row.key.as_bytes()[17] == rental::SPEC.tag).unwrap().key.clone();
             commit(path, vec![Write::Delete(entry.clone())]);
-            Key::target(entry.as_bytes()).unwrap()
+            record_at(&entry)
         },
         "is not there",
     );
@@ -163,7 +252,7 @@ fn an_index_entry_without_its_record_or_with_other_values_is_reported() {
         Key::from_bytes(&bytes)
     };
     let put = |path: &Path, key: Key| {
-        commit(path, vec![Write::Put(key.clone(), 0, Vec::new().into())]);
+        commit(path, vec![Write::Put(key.clone(), 0, Vec::new().into(), Prior::Any)]);
         key
     };
     let last =
@@ -179,7 +268,7 @@ fn a_hold_without_its_rental_and_a_rental_without_its_hold_are_reported() {
             let mut bytes = of_tag(rows, b'h').next().unwrap().key.as_bytes().to_vec();
             *bytes.last_mut().unwrap() ^= 0x80;
             let key = Key::from_bytes(&bytes);
-            commit(path, vec![Write::Put(key.clone(), 0, vec![0, 0, 0, 9].into())]);
+            commit(path, vec![Write::Put(key.clone(), 0, vec![0, 0, 0, 9].into(), Prior::Any)]);
             key
         },
         "its rental is not there",
@@ -189,7 +278,7 @@ fn a_hold_without_its_rental_and_a_rental_without_its_hold_are_reported() {
             let hold = of_tag(rows, b'h').next().unwrap().key.clone();
             commit(path, vec![Write::Delete(hold.clone())]);
             let organization = uuid::Uuid::from_slice(&hold.as_bytes()[1..17]).unwrap();
-            rental_core::store::key::record(organization, &rental::SPEC, hold.id().unwrap())
+            key::record(organization, &rental::SPEC, hold.id().unwrap())
         },
         "a hold of vehicle",
     );
@@ -203,7 +292,7 @@ fn a_record_of_another_id_or_shape_is_reported() {
             let mut bytes = record.key.as_bytes().to_vec();
             *bytes.last_mut().unwrap() ^= 0x80;
             let key = Key::from_bytes(&bytes);
-            commit(path, vec![Write::Put(key.clone(), 1, record.value.clone())]);
+            commit(path, vec![Write::Put(key.clone(), 1, record.value.clone(), Prior::Any)]);
             key
         },
         "it says that it is rental",
@@ -212,7 +301,7 @@ fn a_record_of_another_id_or_shape_is_reported() {
         |path, rows| {
             let record = record_of(rows, rental::SPEC.tag);
             let text = String::from_utf8(record.value.to_vec()).unwrap().replace("\"status\"", "\"state\"");
-            commit(path, vec![Write::Put(record.key.clone(), 1, text.into())]);
+            commit(path, vec![Write::Put(record.key.clone(), 1, text.into(), Prior::Any)]);
             record.key.clone()
         },
         "missing field `status`",
@@ -224,7 +313,7 @@ fn a_counter_behind_its_invoices_is_reported() {
     one_wrong(
         |path, rows| {
             let counter = of_tag(rows, b'n').next().unwrap();
-            commit(path, vec![Write::Put(counter.key.clone(), counter.revision - 1, Vec::new().into())]);
+            commit(path, vec![Write::Put(counter.key.clone(), counter.revision - 1, Vec::new().into(), Prior::Any)]);
             of_tag(rows, b'r').filter(|row| row.key.as_bytes()[17] == 4).last().unwrap().key.clone()
         },
         "but the counter stands at 2",
@@ -236,7 +325,7 @@ fn rows_of_no_kind_and_pointers_to_nothing_are_reported() {
     let put = |key: Vec<u8>, value: Vec<u8>| {
         move |path: &Path, _: &[Record]| {
             let key = Key::from_bytes(&key);
-            commit(path, vec![Write::Put(key.clone(), 1, value.into())]);
+            commit(path, vec![Write::Put(key.clone(), 1, value.into(), Prior::Any)]);
             key
         }
     };

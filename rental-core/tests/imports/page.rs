@@ -1,7 +1,7 @@
 //! The page for operators says what the readers do.
 
-use crate::{SETTINGS, read_tolls};
-use rental_core::import::{Mapping, Row, TOLL_FORMATS, VIOLATION_FORMATS};
+use crate::{SETTINGS, TOLL_FORMATS, VIOLATION_FORMATS, read_tolls};
+use rental_core::imports::statements::{Mapping, Row};
 
 fn page() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/imports.md");

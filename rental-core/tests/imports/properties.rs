@@ -1,8 +1,10 @@
 //! What holds for any bytes: no panic, every row counted once, memory that does not grow with the file.
 
-use crate::{SETTINGS, fixture, read_tolls, read_violations, refusal};
+use crate::{
+    SETTINGS, TOLL_FORMATS, VIOLATION_FORMATS, fixture, read_tolls, read_violations, refusal, tolls, violations,
+};
 use proptest::prelude::*;
-use rental_core::import::{Failed, Mapping, Row, Settings, TOLL_FORMATS, VIOLATION_FORMATS, tolls, violations};
+use rental_core::imports::statements::{Failed, Mapping, Row, Settings};
 use std::io::{self, Read};
 
 const FIXTURES: [(&str, &str); 12] = [

@@ -1,7 +1,7 @@
 //! Files and mappings that are refused whole, and what the sentence says.
 
-use crate::{SETTINGS, fixture, read_tolls, read_violations, refusal};
-use rental_core::import::{Failed, Mapping, TOLL_FORMATS, VIOLATION_FORMATS, tolls};
+use crate::{SETTINGS, TOLL_FORMATS, VIOLATION_FORMATS, fixture, read_tolls, read_violations, refusal, tolls};
+use rental_core::imports::statements::{Failed, Mapping};
 
 /// The sentence for a statement has all these words.
 #[track_caller]

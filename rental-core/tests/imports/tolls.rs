@@ -2,7 +2,7 @@
 
 use crate::{SETTINGS, compare, fixture, line, read_tolls};
 use rental_core::{
-    import::{Mapping, Row, Settings, TollRow},
+    imports::statements::{Mapping, Row, Settings, TollRow},
     value::Zone,
 };
 

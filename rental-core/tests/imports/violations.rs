@@ -1,7 +1,7 @@
 //! Each format of violations, every field of every row.
 
 use crate::{compare, fixture, line, read_violations};
-use rental_core::import::ViolationRow;
+use rental_core::imports::statements::ViolationRow;
 
 fn fields(row: &ViolationRow) -> Vec<Option<String>> {
     let money = |amount: Option<rental_core::value::Money>| amount.map(|amount| amount.to_string());

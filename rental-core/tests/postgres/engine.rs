@@ -1,7 +1,7 @@
 //! What every engine promises, and what this one adds.
 
 use super::super::{Cluster, key, on_postgres, open, runtime};
-use rental_core::store::{Batch, Check, Commit, Key, Store, StoreError, Write, conformance, postgres::Postgres};
+use rental_core::store::{Batch, Check, Commit, Key, Prior, Store, StoreError, Write, conformance, postgres::Postgres};
 use std::{sync::Arc, time::Duration};
 
 /// Empties one database for each case; making a new one takes too long.
@@ -80,7 +80,7 @@ fn rows_that_were_taken_for_new_may_be_there() {
     on_postgres(|cluster| async {
         let store = open(&cluster.database()).await;
         let named = |kind: &str, id: u8| Key::from_bytes(&[kind.as_bytes(), &[id; 16]].concat());
-        let put = |key: Key, value: &'static str| Write::Put(key, 0, value.into());
+        let put = |key: Key, value: &'static str| Write::Put(key, 0, value.into(), Prior::New);
         let mut old = Batch::default();
         old.writes.extend([put(named("i", 1), "old"), put(named("i", 2), "old")]);
         assert_eq!(store.commit(old).await, Ok(Commit::Applied));
@@ -199,7 +199,7 @@ fn a_snapshot_shows_one_moment() {
         let store = open(&cluster.database()).await;
         let put = |n: u32, text: &str| {
             let mut batch = Batch::default();
-            batch.writes.push(Write::Put(key(&format!("{n:05}")), 1, text.to_owned().into()));
+            batch.writes.push(Write::Put(key(&format!("{n:05}")), 1, text.to_owned().into(), Prior::Any));
             batch
         };
         for n in 0..450 {

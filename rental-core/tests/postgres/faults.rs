@@ -1,7 +1,7 @@
 //! Connections that are cut, a database that restarts or hangs: what was acknowledged is there, once.
 
 use super::super::{Cluster, key, on_postgres, open_with, runtime};
-use rental_core::store::{Batch, Commit, Store, StoreError, Write, postgres::Postgres};
+use rental_core::store::{Batch, Commit, Prior, Store, StoreError, Write, postgres::Postgres};
 use std::{
     sync::{
         Arc, Mutex,
@@ -40,7 +40,7 @@ async fn insert(store: Arc<Postgres>, task: usize, stop: Arc<AtomicBool>) -> End
             None => batch.insert(counter.clone(), "n".into()),
         }
         // No check: applied twice it would show in the counter alone.
-        batch.writes.push(Write::Put(key(&format!("row-{task}-{number}")), 1, "v".into()));
+        batch.writes.push(Write::Put(key(&format!("row-{task}-{number}")), 1, "v".into(), Prior::Any));
         match store.commit(batch).await {
             Ok(Commit::Applied) => ended.applied.push(number),
             Ok(Commit::Stale(_)) => panic!("nobody else writes this counter: a batch was applied twice"),

@@ -1,7 +1,7 @@
 //! Several servers on one database: what they did could have been done by one, one batch after the other.
 
 use super::super::{key, on_postgres, open};
-use rental_core::store::{Batch, Check, Commit, Store, Write, postgres::Postgres};
+use rental_core::store::{Batch, Check, Commit, Prior, Store, Write, postgres::Postgres};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -70,7 +70,7 @@ fn what_was_absent_stays_absent_until_the_commit() {
                         let name = |who: usize| key(&format!("{round:04}-{who}"));
                         let mut batch = Batch::default();
                         batch.checks.push(Check::Absent(name(1 - own)));
-                        batch.writes.push(Write::Put(name(own), 1, "v".into()));
+                        batch.writes.push(Write::Put(name(own), 1, "v".into(), Prior::Any));
                         start.wait().await;
                         if store.commit(batch).await.unwrap() == Commit::Applied {
                             won.insert(round);
@@ -124,7 +124,7 @@ fn random_batches_of_two_servers_have_an_order() {
                                 if version == 0 { Check::Absent(key.clone()) } else { Check::At(key.clone(), version) };
                             batch.checks.push(check);
                             if wrote.contains(n) {
-                                batch.writes.push(Write::Put(key, version + 1, "v".into()));
+                                batch.writes.push(Write::Put(key, version + 1, "v".into(), Prior::Any));
                             }
                         }
                         if store.commit(batch).await.unwrap() == Commit::Applied {

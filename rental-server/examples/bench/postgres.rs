@@ -2,7 +2,7 @@
 
 use crate::{Outcome, Server, asking, cluster::Cluster, posting, wrk};
 use rental_core::store::{
-    Batch, Check, Commit, Key, Store,
+    Batch, Check, Commit, Key, Prior, Store,
     postgres::{Address, Postgres, Settings},
 };
 use serde_json::json;
@@ -140,7 +140,7 @@ fn vehicle(number: u64) -> Batch {
     batch.checks.push(Check::Absent(Key::from_bytes(b"q")));
     for (record, entry, number) in [("rv", "iv available", number * 2), ("re", "ie vehicle.created", number * 2 + 1)] {
         batch.insert(key(record, number), vec![b'x'; 500].into());
-        batch.mark(key(entry, number));
+        batch.mark(key(entry, number), Prior::New);
     }
     batch
 }

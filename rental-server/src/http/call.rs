@@ -2,69 +2,105 @@
 
 use crate::{
     edge::{Moment, RequestId},
-    http::reply::Problem,
+    http::{reply::Problem, traffic::InFlight},
 };
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
+use hyper::body::Body;
 use rental_core::error::Error;
 use std::{
     pin::pin,
     sync::{
-        Arc, OnceLock,
+        OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
-use warp::http::{HeaderMap, Method, Uri, header};
-
-/// The head of a request, and when it was read.
-#[derive(Debug)]
-pub(crate) struct Head {
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    pub(crate) at: Instant,
-    /// Whether a body follows.
-    pub(crate) has_body: bool,
-}
+use warp::http::{HeaderMap, Method, Request, Uri, header};
 
 /// Everything a handler may ask of a request but its body.
+///
+/// Shared by the connection, the handler and a streamed response: the request counts as in flight until the last of
+/// them has dropped it.
 pub(crate) struct Call {
     pub(crate) method: Method,
-    pub(crate) head: Arc<Head>,
+    uri: Uri,
+    headers: HeaderMap,
+    /// When the head was read.
+    pub(crate) at: Instant,
+    /// Whether a body follows.
+    has_body: bool,
     pub(crate) request_id: RequestId,
     pub(crate) moment: Moment,
     /// Whether the body is being read: who is late then is the client.
-    pub(crate) reading: AtomicBool,
+    reading: AtomicBool,
     /// Whether the body was read to its end.
-    pub(crate) read: AtomicBool,
+    read: AtomicBool,
     /// The operator's operation, for the audit log.
     pub(crate) acting: Acting,
+    in_flight: InFlight,
 }
 
 impl Call {
+    /// The call of a request with this head; takes the headers out of it.
+    pub(super) fn new<B: Body>(request: &mut Request<B>, in_flight: InFlight) -> Self {
+        Self {
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            headers: std::mem::take(request.headers_mut()),
+            at: Instant::now(),
+            has_body: !request.body().is_end_stream(),
+            request_id: RequestId::new(),
+            moment: Moment::new(),
+            reading: AtomicBool::new(false),
+            read: AtomicBool::new(false),
+            acting: Acting::default(),
+            in_flight,
+        }
+    }
+
     /// The raw query, without its `?`.
     pub(crate) fn query(&self) -> &str {
-        self.head.uri.query().unwrap_or("")
+        self.uri.query().unwrap_or("")
     }
 
     /// The path, as it was sent.
     pub(crate) fn path(&self) -> &str {
-        self.head.uri.path()
+        self.uri.path()
     }
 
-    /// Whether a body is still on the way: the connection ends with the answer then, and says so (RFC 9112, 9.6).
+    /// Whether a body is still on the way: the connection ends with the response then, and says so (RFC 9112, 9.6).
     pub(crate) fn has_unread_body(&self) -> bool {
-        self.head.has_body && !self.read.load(Ordering::Relaxed)
+        self.has_body && !self.read.load(Ordering::Relaxed)
+    }
+
+    /// Whether the handler waits for the body.
+    pub(super) fn is_reading(&self) -> bool {
+        self.reading.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the body was read to its end.
+    pub(super) fn body_was_read(&self) {
+        self.reading.store(false, Ordering::Relaxed);
+        self.read.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that the response is made: what the client sends from now on belongs to its next request, unless a part of
+    /// this one's body is still on the way.
+    pub(super) fn response_is_made(&self) {
+        if !self.has_unread_body() {
+            self.in_flight.traffic().all_was_read();
+        }
     }
 
     /// All headers.
     pub(crate) fn headers(&self) -> &HeaderMap {
-        &self.head.headers
+        &self.headers
     }
 
     /// A header that may come at most once; `Err` when it comes more often or is not text.
     pub(crate) fn single(&self, name: &header::HeaderName) -> Result<Option<&str>, ()> {
-        let mut values = self.head.headers.get_all(name).iter();
+        let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
             (None, _) => Ok(None),
             (Some(value), None) => value.to_str().map(Some).map_err(|_| ()),
@@ -134,8 +170,7 @@ pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize)
             chunk.advance(read);
         }
     }
-    call.reading.store(false, Ordering::Relaxed);
-    call.read.store(true, Ordering::Relaxed);
+    call.body_was_read();
     if !bytes.is_empty() && !is_json(call) {
         return Err(Problem::UnsupportedMediaType(
             "The body must be JSON. Send the header `Content-Type: application/json`.",
@@ -171,7 +206,7 @@ pub(crate) async fn copy_body<B: BodyStream>(
             chunk.advance(read);
         }
     }
-    call.read.store(true, Ordering::Relaxed);
+    call.body_was_read();
     Ok(())
 }
 

@@ -34,7 +34,8 @@ pub(crate) async fn start(app: &App, call: &Call, organization: &Organization) -
 }
 
 fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
-    let mut lines = 0;
+    out.write_all(transfer::first_line().as_bytes())?;
+    let mut lines = 1;
     for span in transfer::spans(organization) {
         for row in moment.rows(&span).map_err(io::Error::other)? {
             out.write_all(&transfer::line(&row.map_err(io::Error::other)?.value))?;

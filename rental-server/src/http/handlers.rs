@@ -10,7 +10,7 @@ use crate::{
         reply::{Problem, Reply, etag, lists},
         write::{write, write_to},
     },
-    imports::{self, Kind},
+    imports,
     invoices::{self, Settle},
     keys,
     routes::{Action, Found, Guard},
@@ -21,13 +21,33 @@ use bytes::Bytes;
 use rental_core::{
     access::bearer,
     error::{Error, KeyProblem},
+    imports::statements::Kind,
     operation::{self, Create, Update},
     page::{self, ListQuery},
-    resources::{Collection, organization::Organization},
+    resources::{
+        Collection,
+        organization::Organization,
+        toll::{self, Toll},
+        violation::Violation,
+    },
     store::{Record, Revision, Store},
 };
 use uuid::Uuid;
 use warp::http::{HeaderMap, Method, StatusCode, header};
+
+/// Evaluates an expression with `T` as the resource of a path that tolls and violations have: the one place that tells
+/// them apart.
+macro_rules! by_type {
+    ($spec:expr, $T:ident => $call:expr) => {
+        if $spec.tag == toll::SPEC.tag {
+            type $T = Toll;
+            $call
+        } else {
+            type $T = Violation;
+            $call
+        }
+    };
+}
 
 pub(super) type Handled = Result<Reply, Problem>;
 
@@ -107,22 +127,22 @@ async fn with_admin_token<B: BodyStream>(app: &App, found: &Found<'_, '_>, call:
     match found.endpoint.action {
         Action::Import => {
             let organization = gate::organization(app.store(), found.id).await?;
-            let kind = match collection.spec.object {
-                "toll" => Kind::Tolls,
-                "violation" => Kind::Violations,
-                _ => Kind::Objects,
-            };
-            imports::run(app, call, organization, kind, body).await
+            match Kind::of(collection.spec) {
+                Some(_) => {
+                    by_type!(collection.spec, T => imports::statement::<T, _>(app, call, organization, body).await)
+                }
+                None => imports::export(app, call, organization, body).await,
+            }
         }
         Action::Export => export::start(app, call, &gate::organization(app.store(), found.id).await?).await,
         Action::Suggest => {
             let organization = gate::organization(app.store(), found.id).await?;
-            suggestions::list(app, call, &organization, collection.spec).await
+            by_type!(collection.spec, T => suggestions::list::<T>(app, call, &organization).await)
         }
         Action::Attach => {
             let bytes = read(app, call, body).await?;
             let organization = gate::organization(app.store(), found.id).await?;
-            suggestions::attach(app, call, &organization, collection.spec, &bytes).await
+            by_type!(collection.spec, T => suggestions::attach::<T>(app, call, &organization, &bytes).await)
         }
         Action::PrintInvoice => invoices::print(app, call, found.id).await,
         Action::List => list(app.store(), system.id, collection, call).await,

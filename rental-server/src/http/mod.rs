@@ -3,11 +3,15 @@
 
 mod backup;
 pub(crate) mod call;
+mod closing;
 pub(crate) mod export;
 mod handlers;
 mod keyed;
 pub(crate) mod progress;
 pub(crate) mod reply;
+mod run_to_end;
 mod serve;
 pub(crate) mod server;
+mod traffic;
+pub(crate) mod upgrading;
 pub(crate) mod write;

@@ -1,14 +1,14 @@
 //! Answers: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`, "Errors").
 
+use crate::http::call::Call;
 use bytes::Bytes;
 use futures_util::Stream;
 use rental_core::{
-    error::{Error, FieldCode, FieldError, KeyProblem},
+    error::{Error, FieldCode, FieldError, FieldErrors, KeyProblem},
     store::Revision,
 };
 use serde::Serialize;
 use std::{
-    any::Any,
     io,
     pin::Pin,
     sync::{Arc, OnceLock},
@@ -43,6 +43,8 @@ pub(crate) enum Problem {
     },
     BodyTimeout,
     BodyBroken,
+    /// The store is being upgraded, before the server serves anything.
+    StoreUpgrading,
     /// An uploaded file is not what it claims.
     FileRefused(String),
 }
@@ -108,6 +110,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         "service_unavailable",
         "The server cannot serve now. Retry after `Retry-After` seconds, with the same idempotency key.",
     ),
+    (
+        503,
+        API,
+        "store_upgrading",
+        "The server upgrades its store. Retry after `Retry-After` seconds; `/readyz` tells how far the upgrade is.",
+    ),
 ];
 
 fn class(problem: &Problem) -> Class {
@@ -123,6 +131,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
 
@@ -133,16 +142,18 @@ fn core_class(error: &Error) -> Class {
         Error::ScopeRequired => (StatusCode::FORBIDDEN, PERMISSION, "insufficient_scope"), // spec, Errors
         Error::NotFound { .. } => (StatusCode::NOT_FOUND, REQUEST, "resource_missing"),
         Error::Malformed(_) => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
-        Error::Invalid(errors) => {
-            (StatusCode::BAD_REQUEST, REQUEST, errors.first().map_or("parameter_invalid", |first| first.code.as_str()))
-        }
+        Error::Invalid(errors) => (
+            StatusCode::BAD_REQUEST,
+            REQUEST,
+            errors.listed().first().map_or("parameter_invalid", |first| first.code.as_str()),
+        ),
         Error::VehicleUnavailable { .. } => (StatusCode::CONFLICT, REQUEST, "vehicle_unavailable"),
         Error::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, REQUEST, "precondition_failed"),
         Error::Conflict(_) => (StatusCode::CONFLICT, REQUEST, "state_conflict"),
         Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
-        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+        Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
 }
 
@@ -170,6 +181,11 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::StoreUpgrading => {
+            "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
+             tells how far the upgrade is."
+                .into()
+        }
         Problem::FileRefused(why) => format!("This file was refused, and nothing of it recorded: {why}."),
         Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
     }
@@ -204,15 +220,18 @@ fn core_message(error: &Error) -> String {
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()
         }
-        Error::Internal(_) => "Something went wrong on our side. The request id helps us to find it.".into(),
+        Error::Damaged(_) | Error::Internal(_) => {
+            "Something went wrong on our side. The request id helps us to find it.".into()
+        }
     }
 }
 
-fn invalid_message(errors: &[FieldError]) -> String {
-    let first = errors.first().map_or("", |error| &error.message);
-    match errors.len() {
-        0 | 1 => first.to_owned(),
-        more => format!("{first} ({} more in `errors`.)", more - 1),
+fn invalid_message(errors: &FieldErrors) -> String {
+    let first = errors.listed().first().map_or("", |error| &error.message);
+    match (errors.listed().len(), errors.unlisted()) {
+        (0 | 1, _) => first.to_owned(),
+        (listed, 0) => format!("{first} ({} more in `errors`.)", listed - 1),
+        (listed, unlisted) => format!("{first} ({} more in `errors`, {unlisted} more not listed.)", listed - 1),
     }
 }
 
@@ -246,7 +265,7 @@ struct Item<'a> {
 pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes) {
     let (status, r#type, code) = class(problem);
     let fields: Option<&[FieldError]> = match problem {
-        Problem::Core(Error::Invalid(errors)) => Some(errors),
+        Problem::Core(Error::Invalid(errors)) => Some(errors.listed()),
         _ => None,
     };
     let (param, conflicting_rental_id) = match problem {
@@ -283,10 +302,16 @@ pub(crate) struct Streamed {
     held: Held,
 }
 
-/// What lives as long as a streamed body: the accept loop puts the request's place in its traffic here, so that a
-/// connection with an answer on its way does not count as silent.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Held(pub(crate) Arc<OnceLock<Box<dyn Any + Send + Sync>>>);
+/// What lives as long as a streamed body: the accept loop puts the call here, so that a connection whose response is
+/// still being sent does not count as silent.
+#[derive(Clone, Default)]
+pub(crate) struct Held(pub(crate) Arc<OnceLock<Arc<Call>>>);
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Held")
+    }
+}
 
 impl Streamed {
     pub(crate) fn new(parts: Receiver<io::Result<Bytes>>) -> Self {

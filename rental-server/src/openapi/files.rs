@@ -1,7 +1,8 @@
 //! Imports and suggestions in the document: requests that carry files, and answers that are no objects.
 
+use crate::openapi::numbers;
 use rental_core::{
-    import,
+    imports::statements::{DEFAULT_ISSUER, KINDS, Kind, Parameter},
     resources::{customer, organization},
     spec::ResourceSpec,
     transfer,
@@ -10,13 +11,9 @@ use serde_json::{Value, json};
 
 /// The query parameters of an import.
 pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
-    if spec.object == "organization" {
-        return vec![dry_run()];
-    }
-    let tolls = spec.object == "toll";
-    let formats = if tolls { import::TOLL_FORMATS } else { import::VIOLATION_FORMATS };
-    let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
-    let about: Vec<String> = formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
+    let Some(kind) = Kind::of(spec) else { return vec![dry_run()] };
+    let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
+    let about: Vec<String> = kind.formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
     let mut parameters = vec![
         query(
             "format",
@@ -30,18 +27,17 @@ pub(super) fn import_parameters(spec: &ResourceSpec) -> Vec<Value> {
         ),
         dry_run(),
     ];
-    parameters.push(if tolls {
-        query(
+    parameters.push(match kind.parameter {
+        Parameter::Mapping => query(
             "mapping",
             "JSON that says which columns of another agency's file are what; instead of `format`.",
             json!({"type": "string", "maxLength": 8192}),
-        )
-    } else {
-        query(
+        ),
+        Parameter::Issuer => query(
             "issuer",
             "Whose summons numbers they are.",
-            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": "NYC"}),
-        )
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": DEFAULT_ISSUER}),
+        ),
     });
     parameters
 }
@@ -63,20 +59,35 @@ pub(super) fn progress() -> Value {
     })
 }
 
-/// The file itself.
+/// The file itself, with an example for each media type.
 pub(super) fn import_body(spec: &ResourceSpec) -> Value {
-    if spec.object == "organization" {
-        let schema = json!({"type": "string", "description": "What an export gives."});
-        let lines = json!({"schema": schema, "example": lines_example()});
-        let description = "The lines of an export, at most 16 GiB.";
-        return json!({"required": true, "description": description, "content": {"application/x-ndjson": lines}});
-    }
-    let csv = json!({"schema": {"type": "string"}, "example": import_example(spec)});
-    let mut content = json!({"text/csv": csv});
-    if spec.object == "violation" {
-        content["application/json"] = json!({"schema": {"type": "array", "items": {"type": "object"}}});
-    }
-    json!({"required": true, "description": "The file as it is, at most 2 GiB.", "content": content})
+    let text = |description: &str, example: String| json!({"schema": {"type": "string", "description": description}, "example": example});
+    let (description, content) = match Kind::of(spec) {
+        None => (
+            "The lines of an export, at most 16 GiB, uncompressed.",
+            json!({"application/x-ndjson": text("What an export gives: one JSON object a line.", lines_example())}),
+        ),
+        Some(kind) if !kind.json => (
+            "The file as it is, at most 2 GiB, uncompressed.",
+            json!({"text/csv": text("The file of `format`, with its header.", kind.example.into())}),
+        ),
+        Some(kind) => (
+            "The file as it is, at most 2 GiB, uncompressed. The server recognizes CSV and JSON by content.",
+            json!({
+                "text/csv": text("The file of `format`, with its header.", kind.example.into()),
+                "application/json": {
+                    "schema": {
+                        "type": "array",
+                        "description": "The same rows as one list; the names of the columns are those of the CSV file.",
+                        "items": {"type": "object", "additionalProperties": true},
+                    },
+                    "example": [object_example(kind)],
+                },
+                "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", object_example(kind))),
+            }),
+        ),
+    };
+    json!({"required": true, "description": description, "content": content})
 }
 
 /// An export with one customer.
@@ -91,16 +102,16 @@ fn lines_example() -> String {
         + &transfer::end_line(2)
 }
 
-/// A file with one row.
-fn import_example(spec: &ResourceSpec) -> &'static str {
-    match spec.object {
-        "toll" => {
-            "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n"
-        }
-        _ => {
-            "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n"
-        }
-    }
+/// The row of a kind's example as a JSON object.
+fn object_example(kind: &Kind) -> Value {
+    let mut lines = kind.example.lines().map(|line| line.split(','));
+    let (names, values) = (lines.next(), lines.next());
+    names
+        .into_iter()
+        .flatten()
+        .zip(values.into_iter().flatten())
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect()
 }
 
 /// What comes of an import.
@@ -121,15 +132,18 @@ pub(super) fn import_schema() -> Value {
         "dry_run": {"type": "boolean", "description": "Whether nothing was recorded."},
     });
     for (name, description) in counts {
-        properties[name] = json!({"type": "integer", "minimum": 0, "description": description});
+        properties[name] = numbers::at_least(0);
+        properties[name]["description"] = json!(description);
     }
+    let mut row = numbers::at_least(1);
+    row["description"] = json!("The line of the file where the row begins.");
     properties["errors"] = json!({
         "type": "array",
         "items": {
             "type": "object",
             "required": ["row", "message"],
             "properties": {
-                "row": {"type": "integer", "description": "The line of the file where the row begins."},
+                "row": row,
                 "message": {"type": "string", "description": "Why it cannot be used."},
             },
         },
@@ -144,7 +158,7 @@ pub(super) fn attach_body() -> Value {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 100, "description": "How many to look at."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many to look at. Default: `100`."},
             "starting_after": {"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."},
         },
     });
@@ -167,7 +181,7 @@ pub(super) fn suggestions_schema() -> Value {
         "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
         "properties": {
             "object": {"type": "string", "const": "suggestion"},
-            "resource": {"type": "string", "enum": ["toll", "violation"]},
+            "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
             "id": id("The toll or violation."),
             "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
             "reason": {"type": "string", "description": "Why."},

@@ -1,14 +1,13 @@
 //! The OpenAPI 3.1 document, made from the rows that the server runs on and the descriptions that it checks with.
 
 mod files;
+mod numbers;
 mod parts;
 mod schema;
+mod webhooks;
 
 use crate::routes::{Action, Endpoint, Guard, Routes};
-use rental_core::{
-    event::EVENT_TYPES,
-    spec::{Kind, Presence, ResourceSpec},
-};
+use rental_core::spec::{Presence, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 /// The document as it is served.
@@ -31,7 +30,7 @@ pub(crate) fn value(routes: &Routes) -> Value {
         "security": [{"apiKey": []}],
         "tags": tags(),
         "paths": paths(routes),
-        "webhooks": webhooks(),
+        "webhooks": webhooks::operations(),
         "components": {
             "securitySchemes": parts::security_schemes(),
             "parameters": parts::parameters(),
@@ -45,6 +44,7 @@ pub(crate) fn value(routes: &Routes) -> Value {
 fn tags() -> Value {
     let mut tags: Vec<Value> =
         crate::routes::specs().map(|spec| json!({"name": tag(spec), "description": spec.doc})).collect();
+    tags.push(webhooks::tag());
     tags.push(json!({"name": "Store", "description": "Everything at once, for the operator."}));
     tags.push(json!({"name": "Service", "description": "Health, status, metrics and this document."}));
     Value::Array(tags)
@@ -247,6 +247,7 @@ fn parameters(endpoint: &Endpoint, spec: &ResourceSpec) -> Value {
         Action::List => {
             list.extend(["Limit", "StartingAfter", "CreatedGte", "CreatedLt"].map(shared));
             list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
+            list.extend(spec.ranges.iter().flat_map(parts::range));
         }
         Action::TestEndpoint | Action::PrintInvoice => {}
         Action::Import => list.extend(files::import_parameters(spec)),
@@ -271,7 +272,7 @@ fn request_body(endpoint: &Endpoint, spec: &ResourceSpec) -> Option<Value> {
         }
         Action::Update => Some(body(false, named("Update"), schema::example_body(spec, false))),
         Action::RotateSecret => {
-            let seconds = json!({"type": "integer", "minimum": 0, "maximum": 604_800, "default": 86_400, "description": "How long the old secret keeps signing."});
+            let seconds = overlap(604_800, "Seconds for which the old secret keeps signing. Default: `86400`.");
             let schema =
                 json!({"type": "object", "additionalProperties": false, "properties": {"overlap_seconds": seconds}});
             Some(body(false, schema, json!({"overlap_seconds": 3600})))
@@ -290,13 +291,20 @@ fn request_body(endpoint: &Endpoint, spec: &ResourceSpec) -> Option<Value> {
             Some(body(false, schema, json!({})))
         }
         Action::RotateKey => {
-            let seconds = json!({"type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400, "description": "How long the old key keeps working."});
+            let seconds = overlap(2_592_000, "Seconds for which the old key keeps working. Default: `86400`.");
             let schema =
                 json!({"type": "object", "additionalProperties": false, "properties": {"overlap_seconds": seconds}});
             Some(body(false, schema, json!({"overlap_seconds": 3600})))
         }
         _ => None,
     }
+}
+
+/// `overlap_seconds` of a rotation.
+fn overlap(max: i64, description: &str) -> Value {
+    let mut seconds = numbers::integer(0, max);
+    seconds["description"] = json!(description);
+    seconds
 }
 
 fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
@@ -376,41 +384,7 @@ fn responses(endpoint: &Endpoint, spec: &ResourceSpec, writes: bool) -> Value {
     Value::Object(responses)
 }
 
-/// What each webhook sends (spec, Delivery), as an operation of the receiver.
-fn webhooks() -> Value {
-    let mut webhooks = Map::new();
-    for (_, name, object, doc) in EVENT_TYPES {
-        let spec = crate::routes::specs().find(|spec| spec.object == object);
-        let data = spec.map_or(Value::Null, |spec| schema::example_object(spec, false));
-        let example = json!({"id": "0190d0f2-7c3a-7cc0-8000-0000000000e1", "object": "event", "type": name, "created": 1_777_973_400, "data": data});
-        let schema = json!({"allOf": [
-            {"$ref": "#/components/schemas/Event"},
-            {"type": "object", "properties": {"type": {"const": name}, "data": {"$ref": format!("#/components/schemas/{}", camel(object))}}},
-        ]});
-        let operation = json!({
-            "operationId": format!("on{}", camel(&name.replace('.', "_"))),
-            "tags": [spec.map_or_else(String::new, tag)],
-            "summary": name,
-            "description": doc,
-            "security": [],
-            "parameters": parts::webhook_headers(),
-            "requestBody": {"required": true, "content": {"application/json": {"schema": schema, "example": example}}},
-            "responses": {
-                "2XX": {"description": "Received. Anything else, or no answer within 10 seconds, is a failure and is sent again."},
-                "4XX": {"description": "Not received: it is sent again later."},
-            },
-        });
-        webhooks.insert(name.into(), json!({"post": operation}));
-    }
-    Value::Object(webhooks)
-}
-
 /// An object of a resource from the examples of its fields.
 pub(crate) fn example_object(spec: &ResourceSpec) -> Value {
     schema::example_object(spec, false)
-}
-
-/// Whether a field is an amount, for the schema and the page.
-fn is_amount(kind: Kind) -> bool {
-    kind == Kind::Money
 }

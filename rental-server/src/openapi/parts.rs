@@ -2,7 +2,7 @@
 
 use crate::{
     http::reply::CATALOGUE,
-    openapi::schema,
+    openapi::{numbers, schema},
     routes::{Action, Endpoint},
 };
 use rental_core::spec::{FilterSpec, ResourceSpec};
@@ -16,7 +16,8 @@ RFC 3339 in UTC, **dates** are `YYYY-MM-DD`, **ids** are opaque strings. Fields 
 object always has the same shape.
 
 **Lists** are newest first. Pass `next_cursor` as `starting_after` for the next page; a cursor stays valid whatever \
-happens to the objects.
+happens to the objects. With `updated[gte]` or `updated[lt]` a list is ordered by `updated_at`, rising: walk through it \
+to learn what changed.
 
 **Retries** are safe with an `Idempotency-Key` on POST and PATCH: the first answer is kept for 24 hours and given again \
 with `Idempotent-Replayed: true`.
@@ -40,7 +41,7 @@ pub(super) fn parameters() -> Value {
     let etag = json!({"type": "string"});
     json!({
         "Limit": query("limit", "Objects on a page.", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
-        "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string", "format": "uuid"})),
+        "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string"})),
         "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
         "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
         "IdempotencyKey": header("Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
@@ -66,6 +67,18 @@ pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     json!({"name": filter.param, "in": "query", "required": false, "description": description, "schema": schema})
 }
 
+/// The two bounds of a range that makes a list a sync list.
+pub(super) fn range(range: &FilterSpec) -> [Value; 2] {
+    [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+        let description = format!(
+            "Only those whose `{}` is {words}. The list is then ordered by that time, rising, has cursors of its own, and \
+             takes no other filter.",
+            range.field
+        );
+        json!({"name": format!("{}[{bound}]", range.param), "in": "query", "required": false, "description": description, "schema": {"type": "string", "format": "date-time"}})
+    })
+}
+
 pub(super) fn headers() -> Value {
     let text = |description: &str| json!({"description": description, "schema": {"type": "string"}});
     json!({
@@ -73,7 +86,7 @@ pub(super) fn headers() -> Value {
         "ServiceVersion": text("The date of the API's description."),
         "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
         "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
-        "RetryAfter": {"description": "Seconds after which to try again.", "schema": {"type": "integer", "minimum": 1}},
+        "RetryAfter": {"description": "Seconds after which to try again.", "schema": numbers::at_least(1)},
         "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
         "RateLimitPolicy": text("The rate limit that applies."),
         "Allow": text("The methods that the path takes."),
@@ -199,7 +212,9 @@ pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
             "application/openmetrics-text",
             json!({"type": "string"}),
         ),
-        Action::OpenApi => ("getOpenApi", "This document", "application/json", json!({"type": "object"})),
+        Action::OpenApi => {
+            ("getOpenApi", "This document", "application/json", json!({"type": "object", "additionalProperties": true}))
+        }
         Action::Docs => ("getDocs", "This document as a page", "text/html", json!({"type": "string"})),
         Action::DocsStyle => ("getDocsStyle", "The style sheet of that page", "text/css", json!({"type": "string"})),
         _ => ("getHealth", "Whether the process is alive", "application/json", status("ok")),
@@ -218,22 +233,4 @@ pub(super) fn open_operation(endpoint: &Endpoint) -> Value {
 
 fn status(word: &str) -> Value {
     json!({"type": "object", "required": ["status"], "properties": {"status": {"type": "string", "const": word}}})
-}
-
-/// The headers of a delivery (spec, Delivery 2).
-pub(super) fn webhook_headers() -> Value {
-    let header = |name: &str, description: &str, example: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}, "example": example});
-    json!([
-        header(
-            "Service-Signature",
-            "`t=<unix seconds>,v1=<HMAC-SHA256 of \"t.body\" in lower-case hex>`.",
-            "t=1777973400,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"
-        ),
-        header(
-            "Service-Event-Id",
-            "The event's id: deliveries are at least once, so use it to recognize repeats.",
-            "0190d0f2-7c3a-7cc0-8000-0000000000e1"
-        ),
-        header("Service-Event-Type", "The event's type.", "rental.created"),
-    ])
 }

@@ -1,10 +1,9 @@
 //! JSON Schemas of the resources, from their descriptions.
 
-use crate::openapi::{camel, files, is_amount};
+use crate::openapi::{camel, files, numbers, webhooks};
 use rental_core::{
     event,
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
-    value::Money,
 };
 use serde_json::{Map, Value, json};
 
@@ -31,6 +30,9 @@ pub(super) fn all() -> Value {
             schemas.insert(format!("{name}List"), list(&name));
         }
     }
+    schemas.insert("InvoiceLine".into(), line());
+    schemas.insert("InvoiceLineCreate".into(), line_create());
+    schemas.extend(webhooks::schemas());
     schemas.insert("NewApiKey".into(), new_key());
     schemas.insert("NewWebhookEndpoint".into(), new_endpoint());
     schemas.insert(
@@ -74,8 +76,13 @@ fn body(spec: &ResourceSpec, create: bool) -> Value {
         // On POST, null is the same as absent (docs/decisions.md, PATCH).
         let nullable = if create { field.create == Presence::Optional } else { field.nullable };
         let mut schema = property(field, spec, nullable);
+        // Not as `default`: openapi-typescript makes each property with a default a required one.
         if create && let Some(default) = field.default {
-            schema["default"] = parse(default);
+            schema["description"] = json!(format!("{} Default: `{}`.", field.doc, default.trim_matches('"')));
+        }
+        if field.kind == Kind::Lines {
+            schema["items"] = json!({"$ref": "#/components/schemas/InvoiceLineCreate"});
+            schema["description"] = json!(format!("{} {LINE_RULE}", field.doc));
         }
         properties.insert(field.name.into(), schema);
     }
@@ -117,20 +124,26 @@ fn new_endpoint() -> Value {
     json!({"allOf": [{"$ref": "#/components/schemas/WebhookEndpoint"}, {"type": "object", "properties": {"secret": secret}}]})
 }
 
-/// The answer of an action, by member and type.
 fn status() -> Value {
     let members = &crate::status::MEMBERS;
     let properties: Map<String, Value> = members
         .iter()
-        .map(|(name, kinds, doc)| ((*name).to_owned(), json!({"type": kinds, "description": doc})))
+        .map(|(name, kinds, doc)| {
+            let mut schema = if kinds.contains(&"integer") { numbers::at_least(0) } else { json!({}) };
+            schema["type"] = if let [kind] = kinds { json!(kind) } else { json!(kinds) };
+            schema["description"] = json!(doc);
+            ((*name).to_owned(), schema)
+        })
         .collect();
     let names: Vec<&str> = members.iter().map(|member| member.0).collect();
     json!({"type": "object", "required": names, "properties": properties})
 }
 
+/// The answer of an action, by member and type.
 fn outcome(members: &[(&str, &str)]) -> Value {
+    let schema = |kind: &str| if kind == "integer" { numbers::at_least(0) } else { json!({"type": kind}) };
     let properties: Map<String, Value> =
-        members.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();
+        members.iter().map(|(name, kind)| ((*name).to_owned(), schema(kind))).collect();
     let names: Vec<&str> = members.iter().map(|member| member.0).collect();
     json!({"type": "object", "required": names, "properties": properties})
 }
@@ -164,7 +177,7 @@ fn error() -> Value {
     json!({"type": "object", "required": ["error"], "properties": {"error": error}})
 }
 
-fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
+pub(super) fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
     let mut schema = of_kind(field.kind, spec);
     if nullable {
         if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
@@ -179,10 +192,6 @@ fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
 
 /// The schema of one value.
 pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
-    if is_amount(kind) {
-        let max = parse(&Money::MAX.to_string());
-        return json!({"type": "number", "minimum": 0, "maximum": max});
-    }
     match kind {
         Kind::Id | Kind::Reference(_) => json!({"type": "string", "format": "uuid"}),
         Kind::Object => json!({"type": "string", "const": spec.object}),
@@ -191,13 +200,15 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Email => json!({"type": "string", "format": "email", "maxLength": 254}),
         Kind::Phone => json!({"type": "string", "pattern": r"^\+[1-9][0-9]{6,14}$"}),
         Kind::Language => json!({"type": "string", "pattern": LANGUAGE}),
-        Kind::Integer(from, to) => json!({"type": "integer", "minimum": from, "maximum": to}),
+        Kind::Integer(from, to) => numbers::integer(from, to),
+        Kind::Money => numbers::amount(),
         Kind::Currency => json!({"type": "string", "pattern": "^[A-Z]{3}$"}),
         Kind::Boolean => json!({"type": "boolean"}),
         Kind::Date => json!({"type": "string", "format": "date"}),
         Kind::Time => json!({"type": "string", "format": "date-time"}),
         Kind::Word(words) => json!({"type": "string", "enum": words}),
-        Kind::Json(_) => json!({"type": "object"}),
+        // Without `additionalProperties`, openapi-typescript makes an object that can have no member.
+        Kind::Json(_) => json!({"type": "object", "additionalProperties": true}),
         Kind::TimeZone => json!({"type": "string", "pattern": "^[A-Za-z0-9_+/-]{1,64}$"}),
         Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
         Kind::EventTypes => {
@@ -205,53 +216,69 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
             json!({"type": "array", "minItems": 1, "maxItems": 14, "uniqueItems": true, "items": {"type": "string", "enum": names}})
         }
         Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
-        Kind::Lines | Kind::Money => json!({"type": "array", "minItems": 1, "maxItems": 200, "items": line()}),
+        Kind::Lines => {
+            json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/InvoiceLine"}})
+        }
     }
 }
 
 fn attempt() -> Value {
+    let mut duration = numbers::at_least(0);
+    duration["description"] = json!("How long it took, in milliseconds.");
     json!({
         "type": "object",
         "required": ["at", "duration_ms", "status", "error", "response"],
         "properties": {
             "at": {"type": "string", "format": "date-time", "description": "When it began."},
-            "duration_ms": {"type": "integer", "minimum": 0, "description": "How long it took."},
-            "status": {"type": ["integer", "null"], "description": "Status of the answer."},
+            "duration_ms": duration,
+            "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999, "description": "Status of the answer."},
             "error": {"type": ["string", "null"], "description": "Why there was no answer."},
             "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
         },
     })
 }
 
+/// A line of an invoice, as the server returns it.
 fn line() -> Value {
-    let max = parse(&Money::MAX.to_string());
+    let id = |doc: &str| json!({"type": ["string", "null"], "format": "uuid", "description": doc});
+    let mut amount = numbers::amount();
+    amount["description"] = json!("Amount of the line.");
+    let properties = json!({
+        "description": {"type": "string", "maxLength": 255, "description": "What is billed."},
+        "amount": amount,
+        "rental_id": id("Rental that the line bills."),
+        "toll_id": id("Toll that the line bills."),
+        "violation_id": id("Violation that the line bills."),
+    });
+    let names: Vec<&String> = properties.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    json!({"type": "object", "description": "A line of an invoice.", "required": names, "properties": properties})
+}
+
+/// What a line must have. In words, because generators drop the members of a schema with an `anyOf` of `required`.
+const LINE_RULE: &str = "A line has a `description` and an `amount`, or names what it bills in one of `rental_id`, \
+    `toll_id` and `violation_id`. The server takes a missing description or amount from what the line bills.";
+
+/// A line of an invoice, as the operator sends it.
+fn line_create() -> Value {
+    let id = |doc: &str| json!({"type": ["string", "null"], "format": "uuid", "description": doc});
+    let mut amount = numbers::amount();
+    amount["type"] = json!(["number", "null"]);
+    amount["description"] = json!("Amount of the line. Default: the amount of what the line bills.");
     json!({
         "type": "object",
+        "description": LINE_RULE,
         "additionalProperties": false,
-        "anyOf": [
-            {"required": ["description", "amount"]},
-            {"required": ["rental_id"]},
-            {"required": ["toll_id"]},
-            {"required": ["violation_id"]},
-        ],
         "properties": {
             "description": {
                 "type": ["string", "null"], "minLength": 1, "maxLength": 255, "pattern": FILLED,
-                "description": "What is billed; made from what the line bills when it is left out.",
+                "description": "What is billed. Default: a text made from what the line bills.",
             },
-            "amount": {
-                "type": ["number", "null"], "minimum": 0, "maximum": max,
-                "description": "How much; that of what the line bills when it is left out.",
-            },
-            "rental_id": source("A rental of the customer; its price, unless there is an amount."),
-            "toll_id": source("A toll attached to the customer, which no other invoice bills."),
-            "violation_id": source("A violation attached to the customer, which no other invoice bills."),
+            "amount": amount,
+            "rental_id": id("A rental of the customer. Without an `amount`, the line has its price."),
+            "toll_id": id("A toll that is attached to the customer and that no other invoice bills."),
+            "violation_id": id("A violation that is attached to the customer and that no other invoice bills."),
         },
     })
-}
-
-fn source(doc: &str) -> Value {
-    json!({"type": ["string", "null"], "format": "uuid", "description": doc})
 }
 
 fn parse(text: &str) -> Value {

@@ -5,7 +5,7 @@ use crate::{edge, webhook::Hooks};
 use rental_core::{
     error::Error,
     resources::{organization::SYSTEM, parse, webhook_endpoint, webhook_endpoint::WebhookEndpoint},
-    store::{Store, key},
+    store::{key, key_of},
     value::Timestamp,
 };
 use std::time::{Duration, Instant};
@@ -41,24 +41,25 @@ impl Hooks {
         if let Some((backlog, _)) = counted.filter(|(_, until)| begin < *until) {
             return Ok(backlog);
         }
-        let backlog = count(self.store(), edge::now()).await?;
+        let backlog = count(self, edge::now()).await?;
         let end = Instant::now();
         *counted = Some((backlog, end + (20 * (end - begin)).max(Duration::from_secs(1))));
         Ok(backlog)
     }
 }
 
-async fn count(store: &dyn Store, now: Timestamp) -> Result<Backlog, Error> {
-    let mut backlog = Backlog { outbox: count_outbox(store).await?, ..Backlog::default() };
+async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
+    let mut backlog = Backlog { outbox: count_outbox(hooks).await?, ..Backlog::default() };
     let mut endpoint: Option<(Uuid, bool)> = None;
     let mut span = key::due_rows_of_all();
     loop {
-        let page = store.scan(&span, PAGE).await?;
-        for row in &page {
+        let page = hooks.store().scan(&span, PAGE).await?;
+        let behind = page.last().map(|last| key::after(key_of(last))).filter(|_| page.len() == PAGE);
+        for row in hooks.damaged.all_sound(page) {
             let Some((id, millis)) = key::due_endpoint(&row.key).zip(key::due_millis(&row.key)) else { continue };
             let enabled = match endpoint {
                 Some((known, enabled)) if known == id => enabled,
-                _ => is_enabled(store, id).await?,
+                _ => is_enabled(hooks, id).await?,
             };
             endpoint = Some((id, enabled));
             if enabled {
@@ -68,30 +69,29 @@ async fn count(store: &dyn Store, now: Timestamp) -> Result<Backlog, Error> {
                 backlog.disabled += 1;
             }
         }
-        match page.last() {
-            Some(last) if page.len() == PAGE => span.from = key::after(&last.key),
-            _ => return Ok(backlog),
-        }
+        let Some(behind) = behind else { return Ok(backlog) };
+        span.from = behind;
         tokio::task::yield_now().await;
     }
 }
 
-async fn count_outbox(store: &dyn Store) -> Result<u64, Error> {
+async fn count_outbox(hooks: &Hooks) -> Result<u64, Error> {
     let (mut span, mut rows) = (key::outbox_rows(), 0);
     loop {
-        let page = store.scan(&span, PAGE).await?;
-        rows += page.len() as u64;
-        match page.last() {
-            Some(last) if page.len() == PAGE => span.from = key::after(&last.key),
-            _ => return Ok(rows),
-        }
+        let page = hooks.store().scan(&span, PAGE).await?;
+        let behind = page.last().map(|last| key::after(key_of(last))).filter(|_| page.len() == PAGE);
+        rows += hooks.damaged.all_sound(page).len() as u64;
+        let Some(behind) = behind else { return Ok(rows) };
+        span.from = behind;
         tokio::task::yield_now().await;
     }
 }
 
-/// A deleted endpoint's rows are about to go.
-async fn is_enabled(store: &dyn Store, id: Uuid) -> Result<bool, Error> {
+/// A deleted endpoint's rows are about to go. Those of a damaged endpoint are kept like those of a disabled one.
+async fn is_enabled(hooks: &Hooks, id: Uuid) -> Result<bool, Error> {
     let place = [key::record(SYSTEM, &webhook_endpoint::SPEC, id)];
-    let Some(record) = store.get(&place).await?.pop().flatten() else { return Ok(false) };
-    Ok(parse::<WebhookEndpoint>(&record.key, &record.value)?.is_enabled())
+    let found = hooks.store().get(&place).await.map_err(Error::from);
+    let Some(record) = hooks.damaged.skip(found)?.and_then(|mut found| found.pop().flatten()) else { return Ok(false) };
+    let endpoint = hooks.damaged.skip(parse::<WebhookEndpoint>(&record.key, &record.value))?;
+    Ok(endpoint.is_some_and(|endpoint| endpoint.is_enabled()))
 }

@@ -5,7 +5,7 @@ use crate::webhook::Hooks;
 use rental_core::{
     error::Error,
     resources::{organization::SYSTEM, webhook_endpoint},
-    store::{Batch, Check, Commit, Record, Revision, Span, Write, key},
+    store::{Batch, Check, Commit, Prior, Record, Revision, Span, Write, key, key_of},
     webhook::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
@@ -113,9 +113,9 @@ async fn bells(hooks: &Hooks, cluster: &Cluster) -> Result<usize, Error> {
     }
     // Away before the lanes look: a bell that is rung after this is seen at the next turn.
     let mut batch = Batch::default();
-    rows.iter().for_each(|row| batch.delete(row.key.clone()));
+    rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
     hooks.store().commit(batch).await?;
-    rows.iter().filter_map(|row| row.key.id()).for_each(|endpoint| hooks.wake(endpoint));
+    rows.iter().filter_map(|row| key_of(row).id()).for_each(|endpoint| hooks.wake(endpoint));
     Ok(rows.len())
 }
 
@@ -173,7 +173,7 @@ impl Round {
         } else {
             Check::At(place.clone(), self.beat)
         });
-        batch.writes.push(Write::Put(place.clone(), self.beat + 1, bytes::Bytes::new()));
+        batch.writes.push(Write::Put(place.clone(), self.beat + 1, bytes::Bytes::new(), Prior::Any));
         if hooks.store().commit(batch).await? == Commit::Applied {
             self.beat += 1;
             // From before the write: others count from when they see it, which is later.
@@ -186,12 +186,13 @@ impl Round {
     }
 }
 
+/// All sound rows of a span.
 async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
     let mut rows: Vec<Record> = Vec::new();
     loop {
         let page = hooks.store().scan(&span, PAGE).await?;
-        let last = page.last().map(|row| row.key.clone()).filter(|_| page.len() == PAGE);
-        rows.extend(page);
+        let last = page.last().map(|row| key_of(row).clone()).filter(|_| page.len() == PAGE);
+        rows.extend(hooks.damaged.all_sound(page));
         match (last, span.order) {
             (None, _) => return Ok(rows),
             (Some(last), rental_core::store::Order::Ascending) => span.from = key::after(&last),
@@ -207,7 +208,7 @@ async fn bury(hooks: &Hooks, beats: &[(Uuid, Revision)], dead: &std::collections
         batch.checks.push(Check::At(key::beat(*server), *beat));
         batch.delete(key::beat(*server));
         for bell in hooks.store().scan(&key::bells(*server), PAGE).await? {
-            batch.delete(bell.key);
+            batch.delete(key_of(&bell).clone());
         }
         if hooks.store().commit(batch).await? == Commit::Applied {
             tracing::warn!(%server, "a server gave no sign of life any more; others send for its webhook endpoints");

@@ -13,6 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
+    effects,
     error::{Error, FieldCode},
     event::{self, EVENT_TYPES},
     operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
@@ -23,7 +24,7 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Check, Order, Record, Revision, Span, Store, key},
+    store::{Batch, Check, Order, Record, Revision, Scanned, Span, Store, all_sound, get_each, key, key_of},
     value::Timestamp,
     webhook::{
         fan_out,
@@ -127,16 +128,18 @@ async fn purge(hooks: Arc<Hooks>, id: Uuid) {
     }
 }
 
-async fn give_up(hooks: &Hooks, rows: Vec<Record>) -> Result<(), Error> {
-    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
-    let places: Vec<_> = rows.iter().filter_map(place).collect();
+/// Ends the deliveries of these due rows, and removes the rows. Of a damaged one the row alone goes: it was the endpoint's.
+async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
     let mut batch = Batch::default();
-    for record in hooks.store().get(&places).await?.into_iter().flatten() {
-        let mut object: Delivery = parse(&record.key, &record.value)?;
+    rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
+    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
+    let places: Vec<_> = hooks.damaged.all_sound(rows).iter().filter_map(place).collect();
+    for found in get_each(hooks.store(), &places).await? {
+        let Some(record) = hooks.damaged.sound(found).flatten() else { continue };
+        let Some(mut object) = hooks.damaged.skip(parse::<Delivery>(&record.key, &record.value))? else { continue };
         object.give_up("endpoint_deleted", edge::now());
         batch.replace(record.key, record.revision, to_json(&object)?);
     }
-    rows.into_iter().for_each(|row| batch.delete(row.key));
     // A delivery that ended meanwhile makes it stale: the next round reads it as it is then.
     hooks.store().commit(batch).await?;
     Ok(())
@@ -271,7 +274,8 @@ impl Intent for Make<'_> {
                 serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
             check_target(self.hooks, &made.url)?;
             let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
-            if relay::endpoints_of(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
+            // Damaged ones count as well: the relay reads no more rows than this.
+            if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",
                     relay::MOST_ENDPOINTS
@@ -358,9 +362,7 @@ impl Intent for Delete<'_> {
         Box::pin(async move {
             let (record, endpoint) = endpoint(store, self.id).await?;
             let mut batch = Batch::default();
-            let value = |field: &str| (field == "organization_id").then(|| endpoint.organization_id.to_string());
-            let entries = page::index_entries(SYSTEM, &webhook_endpoint::SPEC, endpoint.id, value);
-            entries.into_iter().for_each(|entry| batch.delete(entry));
+            effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);
             batch.delete(key::secrets(endpoint.id));
@@ -460,7 +462,7 @@ impl Intent for Recover<'_> {
                 // The first key behind the cursor's own.
                 span.from = span.from.max(key::after(&key::record(organization, &event::SPEC, after)));
             }
-            let events = if span.is_empty() { Vec::new() } else { store.scan(&span, RECOVER_PAGE).await? };
+            let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);
             for record in &events {
                 let (event_id, kind) = event_of(record)?;
@@ -484,10 +486,10 @@ impl Recover<'_> {
         if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
             return Ok(true);
         }
-        let values = [self.endpoint.id, event].map(|id| id.as_bytes().to_vec());
-        let prefix = key::index(self.endpoint.organization_id, &delivery::SPEC, 3, &values);
-        let known = store.scan(&Span::newest_first(&prefix), 100).await?;
-        for record in known {
+        let (organization, spec) = (self.endpoint.organization_id, &delivery::SPEC);
+        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event).prefix(organization, spec);
+        let span = Span::newest_first(&prefix).following(key::records(organization, spec));
+        for record in all_sound(store.scan(&span, 100).await?)? {
             let delivery: Delivery = parse(&record.key, &record.value)?;
             if delivery.status != "failed" {
                 return Ok(true);

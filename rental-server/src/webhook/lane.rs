@@ -16,7 +16,7 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Commit, Record, key},
+    store::{Batch, Commit, Prior, Record, Revision, key, key_of},
     value::Timestamp,
     webhook::{
         attempt::{Ending, Next, Verdict, after_attempt},
@@ -29,7 +29,7 @@ use reqwest::Url;
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -39,12 +39,13 @@ use uuid::Uuid;
 const CONCURRENCY: usize = 10;
 /// Due rows that are read at a time.
 const WINDOW: usize = 64;
-/// The longest sleep: a clock that was set is noticed after it.
-const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// An endpoint with its secrets, as of the last change.
+#[derive(Clone)]
 struct Target {
     endpoint: WebhookEndpoint,
+    /// Revisions of the endpoint's record and of its secrets.
+    revisions: [Revision; 2],
     url: Url,
     secrets: Vec<(String, Option<Timestamp>)>,
 }
@@ -67,18 +68,34 @@ struct Report {
     disabled: bool,
     /// Whether the endpoint was thought to be healthy when the attempt began.
     began_healthy: bool,
+    /// Why the attempt could not be made or its outcome not be saved, when no repetition can help.
+    damage: Option<Damage>,
+}
+
+/// What is damaged.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// The delivery or its event.
+    Delivery,
+    /// The endpoint, which all its deliveries need.
+    Endpoint,
 }
 
 struct Lane {
     hooks: Arc<Hooks>,
     id: Uuid,
     target: Arc<Target>,
+    /// When the lane last compared its endpoint and secrets with the store.
+    looked_at: Instant,
     window: VecDeque<Due>,
     /// Whether the store may hold due rows that the window has not.
     unread: bool,
     /// When the first retry is due that is not due yet.
     next_retry: Option<u64>,
     busy: HashSet<Uuid>,
+    /// Deliveries that a damaged row keeps from being sent. They are left alone until the endpoint changes or the server
+    /// starts again, so that no turn is spent on them.
+    damaged: HashSet<Uuid>,
     running: JoinSet<Report>,
     failures: u32,
     /// Failed probes since the trouble began; the burst that began it counts as one.
@@ -109,6 +126,16 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
                     hooks.forget_lane(id);
                     return;
                 }
+                Err(Error::Damaged(row)) => {
+                    hooks.damaged.note(&row);
+                    if let Some(lane) = &mut lane {
+                        lane.drain(&bell).await;
+                    }
+                    // Until somebody repairs it; whoever changes the endpoint rings.
+                    let _ = tokio::time::timeout(hooks.patience(), bell.ring.notified()).await;
+                    bell.changed.store(true, Ordering::Release);
+                    continue;
+                }
                 Err(error) => {
                     tracing::warn!(%id, ?error, "cannot load a webhook endpoint; trying again");
                     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -119,14 +146,35 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
         }
         if let Some(lane) = &mut lane {
             lane.turn(&bell).await;
+            if lane.looked_at.elapsed() >= hooks.patience() {
+                lane.looked_at = Instant::now();
+                let seen = lane.target.revisions;
+                // A read that fails is tried again after the next sleep.
+                if records(&hooks, id).await.is_ok_and(|found| revisions(&found) != seen) {
+                    bell.changed.store(true, Ordering::Release);
+                }
+            }
         }
     }
 }
 
-async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
+/// The records of an endpoint and of its secrets.
+async fn records(hooks: &Hooks, id: Uuid) -> Result<[Option<Record>; 2], Error> {
     let keys = [key::record(SYSTEM, &webhook_endpoint::SPEC, id), key::secrets(id)];
     let mut found = hooks.store().get(&keys).await?;
-    let (secrets, endpoint) = (found.pop().flatten(), found.pop().flatten());
+    let secrets = found.pop().flatten();
+    Ok([found.pop().flatten(), secrets])
+}
+
+/// Their revisions; 0 for a record that does not exist.
+fn revisions(records: &[Option<Record>; 2]) -> [Revision; 2] {
+    records.each_ref().map(|record| record.as_ref().map_or(0, |record| record.revision))
+}
+
+async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
+    let found = records(hooks, id).await?;
+    let revisions = revisions(&found);
+    let [endpoint, secrets] = found;
     let Some(record) = endpoint else { return Ok(None) };
     let endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
     let url =
@@ -139,7 +187,7 @@ async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
         hooks.master_key.open(id, &secret.sealed).map(|text| (text, secret.expires_at)).map_err(Error::Internal)
     };
     let secrets = sealed.0.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
-    Ok(Some(Target { endpoint, url, secrets }))
+    Ok(Some(Target { endpoint, revisions, url, secrets }))
 }
 
 impl Lane {
@@ -148,15 +196,13 @@ impl Lane {
         let mut lane = old.unwrap_or_else(|| Self {
             hooks: Arc::clone(hooks),
             id,
-            target: Arc::new(Target {
-                endpoint: target.endpoint.clone(),
-                url: target.url.clone(),
-                secrets: Vec::new(),
-            }),
+            target: Arc::new(target.clone()),
+            looked_at: Instant::now(),
             window: VecDeque::new(),
             unread: true,
             next_retry: None,
             busy: HashSet::new(),
+            damaged: HashSet::new(),
             running: JoinSet::new(),
             failures,
             probes: failures.min(1),
@@ -167,10 +213,12 @@ impl Lane {
             (lane.probes, lane.probe_at) = (0, Timestamp::default());
         }
         (lane.failures, lane.unread, lane.target) = (failures, true, Arc::new(target));
+        lane.damaged.clear();
         lane
     }
 
-    /// Starts what may start, then waits for whatever comes first.
+    /// Starts what may start, then waits for whatever comes first. A lane that may not send looks by itself too: for an
+    /// endpoint that was enabled, or that it owns again.
     async fn turn(&mut self, bell: &Bell) {
         let mut wake = None;
         let sends = self.target.endpoint.is_enabled() && self.hooks.may_send(self.id);
@@ -182,17 +230,17 @@ impl Lane {
                 wake = self.next_wake();
             }
         }
-        let longest = self.hooks.patience(LONGEST_SLEEP);
+        let longest = self.hooks.patience();
         let sleep = wake
             .map_or(longest, |millis| Duration::from_millis(millis.saturating_sub(edge::now().millis())).min(longest));
         tokio::select! {
             Some(report) = self.running.join_next(), if !self.running.is_empty() => {
                 if let Ok(report) = report {
-                    self.note(&report);
+                    self.note(&report, bell);
                 }
             }
             () = bell.ring.notified() => self.unread = true,
-            () = tokio::time::sleep(sleep), if sends || self.hooks.cluster.is_some() => self.unread = true,
+            () = tokio::time::sleep(sleep) => self.unread = true,
         }
     }
 
@@ -216,14 +264,22 @@ impl Lane {
 
     /// Reads due rows: first attempts before retries, but a few retries in each window, so that neither starves.
     async fn refill(&mut self) -> Result<(), Error> {
+        loop {
+            let known = self.damaged.len();
+            self.read_window().await?;
+            // A window of damaged rows alone is read again, with room for as many more: it ends with the rows.
+            if !self.window.is_empty() || self.damaged.len() == known {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn read_window(&mut self) -> Result<(), Error> {
         let now = edge::now().millis();
-        let room = WINDOW + self.busy.len();
-        let fresh = self.hooks.store().scan(&key::due_rows(self.id, FRESH), room).await?;
-        let retries = self.hooks.store().scan(&key::due_rows(self.id, RETRY), room).await?;
-        let full = fresh.len() == room || retries.len() == room;
-        let rows =
-            |records: &[Record], class| records.iter().filter_map(|record| read_due(record, class)).collect::<Vec<_>>();
-        let (fresh, retries) = (rows(&fresh, FRESH), rows(&retries, RETRY));
+        let room = WINDOW + self.busy.len() + self.damaged.len();
+        let (fresh, fresh_left) = self.due_rows(FRESH, room).await?;
+        let (retries, retries_left) = self.due_rows(RETRY, room).await?;
+        let full = fresh_left || retries_left;
         self.next_retry = fresh.iter().chain(&retries).map(|row| row.millis).find(|millis| *millis > now);
         let ready = |row: &&Due| row.millis <= now && !self.busy.contains(&row.delivery);
         let mut retries = retries.iter().filter(ready);
@@ -238,6 +294,25 @@ impl Lane {
         Ok(())
     }
 
+    /// The first due rows of a class that can be sent, and whether there may be more.
+    async fn due_rows(&mut self, class: u8, room: usize) -> Result<(Vec<Due>, bool), Error> {
+        let found = self.hooks.store().scan(&key::due_rows(self.id, class), room).await?;
+        let full = found.len() == room;
+        let mut rows = Vec::with_capacity(found.len());
+        for row in found {
+            let delivery = key_of(&row).id();
+            match row.map_err(Error::Damaged).and_then(|record| read_due(&record, class)) {
+                Ok(due) if self.damaged.contains(&due.delivery) => {}
+                Ok(due) => rows.push(due),
+                Err(error) => {
+                    self.hooks.damaged.skip::<()>(Err(error))?;
+                    self.damaged.extend(delivery);
+                }
+            }
+        }
+        Ok((rows, full))
+    }
+
     /// When to look again without being told.
     fn next_wake(&self) -> Option<u64> {
         if self.running.len() >= self.most() {
@@ -250,8 +325,26 @@ impl Lane {
         [probe, retry].into_iter().flatten().min()
     }
 
-    fn note(&mut self, report: &Report) {
+    /// Waits for the attempts in flight.
+    async fn drain(&mut self, bell: &Bell) {
+        while let Some(report) = self.running.join_next().await {
+            if let Ok(report) = report {
+                self.note(&report, bell);
+            }
+        }
+    }
+
+    fn note(&mut self, report: &Report, bell: &Bell) {
         self.busy.remove(&report.delivery);
+        if let Some(damage) = report.damage {
+            self.damaged.insert(report.delivery);
+            self.unread = true;
+            if matches!(damage, Damage::Endpoint) {
+                // Loading it again shows the damage, and the lane waits until it is repaired.
+                bell.changed.store(true, Ordering::Release);
+            }
+            return;
+        }
         if report.success {
             (self.failures, self.probes, self.probe_at) = (report.failures, 0, Timestamp::default());
         } else {
@@ -265,20 +358,19 @@ impl Lane {
             // What the window held stays in the store until the endpoint is enabled again.
             self.window.clear();
             self.hooks.metrics.disabled.inc();
-            let mut target = Target {
-                endpoint: self.target.endpoint.clone(),
-                url: self.target.url.clone(),
-                secrets: self.target.secrets.clone(),
-            };
+            let mut target = Target::clone(&self.target);
             target.endpoint.disable("20 failures in a row", edge::now());
             self.target = Arc::new(target);
         }
     }
 }
 
-fn read_due(record: &Record, class: u8) -> Option<Due> {
-    let organization = Uuid::from_slice(&record.value).ok()?;
-    Some(Due { organization, class, millis: key::due_millis(&record.key)?, delivery: record.key.id()? })
+fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
+    let read = || {
+        let organization = Uuid::from_slice(&record.value).ok()?;
+        Some(Due { organization, class, millis: key::due_millis(&record.key)?, delivery: record.key.id()? })
+    };
+    read().ok_or_else(|| Error::damaged_row(&record.key, "it names no organization"))
 }
 
 /// One attempt and the commit of its outcome.
@@ -290,12 +382,18 @@ async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, failures: u32
         success: failures == 0,
         disabled: false,
         began_healthy: failures == 0,
+        damage: None,
     };
     let outcome = perform(&hooks, &target, row, failures).await;
     drop(permit);
     match outcome {
         Ok(Some(report)) => report,
         Ok(None) => quiet,
+        Err(Error::Damaged(damaged)) => {
+            hooks.damaged.note(&damaged);
+            let is_endpoint = damaged.key == key::record(SYSTEM, &webhook_endpoint::SPEC, target.endpoint.id);
+            Report { damage: Some(if is_endpoint { Damage::Endpoint } else { Damage::Delivery }), ..quiet }
+        }
         Err(error) => {
             tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; it will be repeated");
             // Not in a tight loop: the lane reads the row again at its next turn.
@@ -373,14 +471,20 @@ async fn settle(
             verdict = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
             object.record(ending, verdict, log.clone(), now);
             if let Next::RetryAt(time) = verdict.next {
-                batch.writes.push(due(row.organization, id, RETRY, time.millis(), row.delivery));
+                batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
             }
             batch.replace(record.key, record.revision, json(&object)?);
         }
         let disabled = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, verdict, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {
-            let (success, began_healthy) = (ending.is_success(), seen == 0);
-            return Ok(Report { delivery: row.delivery, failures: verdict.failures, success, disabled, began_healthy });
+            return Ok(Report {
+                delivery: row.delivery,
+                failures: verdict.failures,
+                success: ending.is_success(),
+                disabled,
+                began_healthy: seen == 0,
+                damage: None,
+            });
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Webhooks in motion: a relay turns the outbox into deliveries, a lane for each endpoint sends them.
 //!
 //! Everything that must survive lies in the store before it is acted on; memory holds at most a window for each lane.
-//! Nothing polls in a server on its own: commits wake the relay, the relay wakes lanes, and a lane sleeps until its next
-//! delivery is due. Servers that share a store divide the endpoints, and look for each other's news (`cluster`).
+//! Commits wake the relay, the relay wakes lanes, and a lane sleeps until its next delivery is due. Each of them also
+//! looks by itself after a few seconds, so a lost signal delays a delivery and never loses it. Servers that share a store
+//! divide the endpoints, and look for each other's news (`cluster`).
 //! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
 
 pub(crate) mod backlog;
@@ -13,12 +14,12 @@ mod relay;
 pub(crate) mod retention;
 mod send;
 
-use crate::{edge::Clock, engine::Engine, metrics::HookMetrics};
+use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, metrics::HookMetrics};
 use rental_core::{
     error::Error,
     operation::Edge,
     resources::webhook_endpoint,
-    store::{Batch, Span, Store, key},
+    store::{Batch, Prior, Span, Store, key, key_of},
     webhook::{attempt::Schedule, secret::MasterKey},
 };
 use send::Sender;
@@ -36,6 +37,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
+/// The longest that the relay or a lane of a server on its own sleeps without looking by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same where servers share a store: what another server has written is found by looking.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(1);
 /// Most attempts in flight at once, over all endpoints.
 const MOST_IN_FLIGHT: usize = 512;
 
@@ -65,6 +70,8 @@ pub(crate) struct Hooks {
     /// When others share the store.
     cluster: Option<cluster::Cluster>,
     pub(crate) metrics: HookMetrics,
+    /// Damaged rows that were skipped, here and in the chores.
+    pub(crate) damaged: DamagedRows,
 }
 
 /// How a lane is told that something is new.
@@ -92,6 +99,7 @@ impl Hooks {
             counted: backlog::Counted::default(),
             cluster,
             metrics: HookMetrics::default(),
+            damaged: DamagedRows::default(),
         }))
     }
 
@@ -104,17 +112,28 @@ impl Hooks {
                 tokio::join!(relay, cluster);
             }));
         }
+        self.start_missing_lanes().await?;
+        Ok(tokio::spawn(relay::run(Arc::clone(self))))
+    }
+
+    /// Starts a lane for each endpoint that has none. Among several servers the cluster does so.
+    async fn start_missing_lanes(self: &Arc<Self>) -> Result<(), Error> {
+        if self.cluster.is_some() {
+            return Ok(());
+        }
         let prefix = key::records(rental_core::resources::organization::SYSTEM, &webhook_endpoint::SPEC);
         let mut span = Span::newest_first(&prefix);
         loop {
             let page = self.store().scan(&span, 200).await?;
-            page.iter().filter_map(|record| record.key.id()).for_each(|id| self.endpoint_changed(id));
+            // A damaged endpoint gets its lane too: it waits there until the endpoint is repaired.
+            let missing = page.iter().filter_map(|row| key_of(row).id()).filter(|id| !self.has_lane(*id));
+            missing.for_each(|id| self.endpoint_changed(id));
             match page.last() {
-                Some(last) => span.to = last.key.clone(),
-                None => break,
+                Some(last) => span.to = key_of(last).clone(),
+                None => return Ok(()),
             }
+            tokio::task::yield_now().await;
         }
-        Ok(tokio::spawn(relay::run(Arc::clone(self))))
     }
 
     /// The prefix of headers and user agent.
@@ -170,7 +189,7 @@ impl Hooks {
     /// Adds the bell of another server that sends for an endpoint.
     fn ring(&self, endpoint: Uuid, batch: &mut Batch) {
         if let Some(server) = self.cluster.as_ref().and_then(|cluster| cluster.elsewhere(endpoint)) {
-            batch.mark(key::bell(server, endpoint));
+            batch.mark(key::bell(server, endpoint), Prior::Any);
         }
     }
 
@@ -185,8 +204,8 @@ impl Hooks {
     }
 
     /// The longest that a lane or the relay sleeps without looking by itself.
-    fn patience(&self, alone: Duration) -> Duration {
-        if self.cluster.is_some() { Duration::from_secs(1) } else { alone }
+    fn patience(&self) -> Duration {
+        if self.cluster.is_some() { PATIENCE_WITH_OTHERS } else { PATIENCE }
     }
 
     fn has_lane(&self, id: Uuid) -> bool {

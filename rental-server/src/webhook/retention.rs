@@ -3,14 +3,14 @@
 use crate::app::App;
 use rental_core::{
     error::Error,
-    event, page,
+    event,
     resources::{
         delivery::{self, Delivery},
         organization::{self, SYSTEM},
         parse,
     },
-    spec::ResourceSpec,
-    store::{Batch, Check, Order, Record, Span, key},
+    spec::{IndexValue, ResourceSpec},
+    store::{Batch, Check, Order, Record, Span, key, key_of},
     value::Timestamp,
 };
 use serde_json::Value;
@@ -28,12 +28,12 @@ pub(crate) async fn sweep(app: &App, now: Timestamp) -> Result<u64, Error> {
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
         let page = app.store().scan(&organizations, 100).await?;
-        for id in page.iter().filter_map(|record| record.key.id()) {
+        for id in page.iter().filter_map(|row| key_of(row).id()) {
             removed += remove_old(app, id, &delivery::SPEC, before).await?;
             removed += remove_old(app, id, &event::SPEC, before).await?;
         }
         match page.last() {
-            Some(last) => organizations.to = last.key.clone(),
+            Some(last) => organizations.to = key_of(last).clone(),
             None => return Ok(removed),
         }
     }
@@ -47,11 +47,10 @@ async fn remove_old(app: &App, organization: Uuid, spec: &'static ResourceSpec, 
     while !span.is_empty() {
         let old = app.store().scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
-        span.from = key::after(&last.key);
+        span.from = key::after(key_of(last));
         let mut batch = Batch::default();
-        for record in old.into_iter().filter(is_finished) {
-            removed += 1;
-            remove(&mut batch, organization, spec, record)?;
+        for record in app.hooks.damaged.all_sound(old).into_iter().filter(is_finished) {
+            removed += u64::from(app.hooks.damaged.skip(remove(&mut batch, organization, spec, record))?.is_some());
         }
         app.store().commit(batch).await?;
     }
@@ -66,8 +65,8 @@ fn is_finished(record: &Record) -> bool {
 fn remove(batch: &mut Batch, organization: Uuid, spec: &'static ResourceSpec, record: Record) -> Result<(), Error> {
     let object: Value = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     let id = record.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
-    let value = |field: &str| object[field].as_str().map(str::to_owned);
-    page::index_entries(organization, spec, id, value).into_iter().for_each(|entry| batch.delete(entry));
+    let value = |field: &str| IndexValue::parse(spec.field(field)?.kind, object[field].as_str()?);
+    spec.index_keys(organization, id, value).into_iter().for_each(|entry| batch.delete(entry));
     batch.checks.push(Check::At(record.key.clone(), record.revision));
     batch.delete(record.key);
     Ok(())

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod framing;
+mod many;
 mod paths;
 
 use crate::support::{Connection, Organization, Reply, Server, rules};

@@ -4,7 +4,7 @@
 use crate::support::Server;
 use rental_core::{
     event,
-    store::{Span, Store, key, redb::Redb},
+    store::{Span, Store, all_sound, key, redb::Redb},
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -15,7 +15,8 @@ pub(crate) fn stored_events(directory: &Path, organization: &str) -> Vec<Value> 
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server closed it");
     let organization = organization.parse().expect("an id");
     let span = Span::newest_first(&key::records(organization, &event::SPEC));
-    let mut records = runtime.block_on(store.scan(&span, 1_000_000)).expect("the store answers");
+    let found = runtime.block_on(store.scan(&span, 1_000_000)).expect("the store answers");
+    let mut records = all_sound(found).expect("no event is damaged");
     store.close().expect("nothing was written");
     records.reverse();
     records.iter().map(|record| serde_json::from_slice(&record.value).expect("an event is JSON")).collect()

@@ -1,6 +1,7 @@
 //! What every list promises: the envelope, the parameters, and a walk that shows everything once (decisions, Lists).
 
 mod model;
+mod sync;
 mod walks;
 
 use crate::support::{Organization, Server, rules};
@@ -201,7 +202,7 @@ fn a_filter_of_another_list_is_an_unknown_parameter() {
     for (plural, known) in [
         ("vehicles", &[][..]),
         ("customers", &["email"][..]),
-        ("rentals", &["status", "customer"][..]),
+        ("rentals", &["status", "customer", "vehicle"][..]),
         ("invoices", &["status", "customer"][..]),
         ("tolls", &["vehicle", "customer"][..]),
         ("violations", &["vehicle", "customer"][..]),

@@ -12,6 +12,7 @@ mod connections;
 mod coverage;
 mod crash;
 mod documents;
+mod early_responses;
 mod errors;
 mod events_in_store;
 mod holds;

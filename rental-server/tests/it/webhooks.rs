@@ -4,8 +4,10 @@ mod admin;
 mod answers;
 mod backlog;
 mod crash;
+mod damage;
 mod delivery;
 mod disabling;
+mod disconnects;
 mod events;
 mod isolation;
 mod limits;
@@ -17,7 +19,7 @@ mod servers;
 mod targets;
 
 use crate::support::{
-    Organization, Reply, Server,
+    Connection, Organization, Reply, Server,
     receiver::{PATIENCE, Receiver, Seen},
 };
 use serde_json::{Value, json};
@@ -147,4 +149,12 @@ fn signed_at(seen: &Seen) -> u64 {
 /// A pause in which nothing may happen; a machine that is too slow to notice makes the test weaker, never red.
 fn quiet_while() {
     std::thread::sleep(Duration::from_millis(300));
+}
+
+/// The value of a metric.
+#[track_caller]
+fn metric(server: &Server, name: &str) -> f64 {
+    let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+    let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("no {name}"));
+    line.split(' ').nth(1).and_then(|value| value.parse().ok()).expect("a number")
 }

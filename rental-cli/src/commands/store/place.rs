@@ -1,30 +1,22 @@
 //! Location of a store: a file or a database. Reads a store into an archive, and creates one from an archive.
 
-use super::failures::{store_failure, unusable_backup};
-use crate::{
-    config::{environment, private_file},
-    edge,
-    failure::Failure,
-    output::progress::Progress,
+use super::{
+    engines::{CACHE_BYTES, connect, runtime},
+    failures::{database_failure, store_failure, unusable_backup},
+    restored,
 };
+use crate::{edge, failure::Failure, output::progress::Progress};
 use rental_core::store::{
-    SCHEMA_VERSION, Span, StoreError,
+    OLDEST_VERSION, SCHEMA_VERSION, Span,
     archive::{Reader, Summary, Writer},
     key,
-    postgres::{Address, LoadError, Postgres, Settings},
+    postgres::{Address, LoadError},
     redb::{self, Redb, RestoreError},
 };
 use std::{
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    time::Duration,
 };
-use tokio::runtime::{Builder, Runtime};
-
-/// Cache of an open store.
-pub(super) const CACHE_BYTES: usize = 256 << 20;
-/// Time-out of each database operation.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Location of a store.
 #[derive(Clone, Debug)]
@@ -106,7 +98,9 @@ impl Place {
         let mut progress = Progress::count(None, "rows written and read back");
         match self {
             Self::File(path) => {
-                let made = redb::restore(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows));
+                let mut upgrade = |path: &Path| restored::upgrade_file(path);
+                let made =
+                    redb::restore_and_upgrade(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows), &mut upgrade);
                 made.map(|made| made.archive).map_err(|error| match error {
                     RestoreError::Archive(error) => unusable_backup(file, error),
                     RestoreError::Version(version) => other_version(file, version),
@@ -121,7 +115,7 @@ impl Place {
                 let runtime = runtime()?;
                 runtime.block_on(async {
                     let store = connect(address).await?;
-                    let made = store.load(archive, &mut |rows| progress.at(rows)).await;
+                    let made = store.load(archive, &mut |rows| progress.at(rows), restored::upgrade_database).await;
                     store.close().await;
                     made.map_err(|error| match error {
                         LoadError::Archive(error) => unusable_backup(file, error),
@@ -130,7 +124,7 @@ impl Place {
                             problem: format!("{address} already contains rows; nothing was written"),
                             hint: "choose an empty database, or drop the schema `rental`",
                         },
-                        LoadError::Store(error) => database(error),
+                        LoadError::Store(error) => database_failure(error),
                     })
                 })
             }
@@ -142,53 +136,10 @@ fn other_version(file: &Path, version: u64) -> Failure {
     Failure::Unsuccessful {
         kind: "version",
         problem: format!(
-            "{} has schema version {version}, but this rental-cli supports version {SCHEMA_VERSION}; nothing was written",
+            "{} has schema version {version}, but this rental-cli supports versions {OLDEST_VERSION} to {SCHEMA_VERSION}; nothing was written",
             file.display()
         ),
         hint: "use the rental-cli of the server that wrote it",
-    }
-}
-
-fn runtime() -> Result<Runtime, Failure> {
-    let made = Builder::new_current_thread().enable_all().build();
-    made.map_err(|error| Failure::Io { doing: "connect to the database".into(), error })
-}
-
-async fn connect(address: &Address) -> Result<Postgres, Failure> {
-    // Fails if a provider is installed already, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut address = address.clone();
-    if address.lacks_password()
-        && let Some(password) = password(&address)?
-    {
-        address.set_password(&password);
-    }
-    let roots = address.root_certificate().map(private_file::read);
-    let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
-    let settings = Settings { writer: edge::server_id(), patience: PATIENCE };
-    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
-}
-
-/// Returns the password from `PGPASSWORD` or `PGPASSFILE`, as libpq does.
-fn password(address: &Address) -> Result<Option<String>, Failure> {
-    if let Some(password) = environment::variable("PGPASSWORD") {
-        return Ok(password.into_string().ok());
-    }
-    let Some(path) = environment::variable("PGPASSFILE") else { return Ok(None) };
-    let read = private_file::read(Path::new(&path));
-    let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
-    Ok(address.password_in(&text))
-}
-
-fn database(error: StoreError) -> Failure {
-    let problem = match error {
-        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
-        other => other.to_string(),
-    };
-    Failure::Unsuccessful {
-        kind: "database",
-        problem,
-        hint: "check the URL, PGPASSWORD or PGPASSFILE, and the database",
     }
 }
 

@@ -1,11 +1,11 @@
 //! One moment of the whole database, for a reader that takes its time.
 
 use super::{
+    Connections,
     link::{Client, Trouble, discard, take},
-    record, unanswered,
+    record, unanswered, version,
 };
 use crate::store::{Record, Span, StoreError};
-use deadpool_postgres::Pool;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -27,18 +27,23 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) async fn take(pool: &Pool, patience: Duration) -> Result<Self, StoreError> {
+    pub(super) async fn take(connections: &Connections) -> Result<Self, StoreError> {
+        let (pool, patience) = (&connections.pool, connections.patience);
         // From here on dropping it closes the connection, with whatever transaction is open in it.
         let mut snapshot = Self { client: Some(take(pool).await?), from: Vec::new(), to: Vec::new(), patience };
         snapshot.seek(&Span::everything());
         let begin = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = {}; \
-             SELECT key FROM rental.rows ORDER BY key LIMIT 1",
-            IDLE.as_millis()
+             SELECT 1 / count(*) FROM rental.store WHERE id = 1 AND schema_version = {}",
+            IDLE.as_millis(),
+            connections.expected()
         );
         let client = snapshot.client.as_ref().ok_or_else(lost)?;
         let begun = timeout(patience, client.batch_execute(&begin)).await;
-        begun.map_err(|_| unanswered())?.map_err(|error| Trouble::from(&error))?;
+        begun.map_err(|_| unanswered())?.map_err(|error| match version::is_of_guard(&error) {
+            true => StoreError::Unavailable(version::outdated(connections.expected().cast_unsigned(), None)),
+            false => Trouble::from(&error).into(),
+        })?;
         Ok(snapshot)
     }
 

@@ -4,9 +4,9 @@
 //! decided on what its batches expect ([`Expectations::of`]), and its statements are such that the database tells whether
 //! that was right: rows taken for new are inserted plainly, and what else is expected is looked at before them.
 
-use crate::store::{Batch, Check, Commit, Key, Revision, Write};
+use crate::store::{Batch, Check, Commit, Key, Prior, Revision, Write};
 use bytes::Bytes;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 /// What a group expects of the store before its first batch: one check for each key that is looked at.
 #[derive(Debug, Default)]
@@ -34,10 +34,6 @@ impl<'b> Expectations<'b> {
             Check::Present(_) => Some(Revision::MAX),
         }
     }
-
-    fn absent(&self, key: &Key) -> bool {
-        matches!(self.0.get(key), Some(Check::Absent(_)))
-    }
 }
 
 /// Every key that a check looks at, once.
@@ -51,8 +47,16 @@ pub(super) fn checked<'b>(batches: &[&'b Batch]) -> Vec<&'b [u8]> {
 #[derive(Debug, Default)]
 pub(super) struct Decided<'b> {
     pub(super) outcomes: Vec<Commit>,
-    /// `None` where the key is deleted.
-    writes: HashMap<&'b Key, Option<(Revision, &'b Bytes)>>,
+    writes: HashMap<&'b Key, Written<'b>>,
+}
+
+/// What becomes of a key.
+#[derive(Clone, Copy, Debug)]
+struct Written<'b> {
+    /// What its first write in the group says about the key before the group.
+    prior: Prior,
+    /// `None` when the key is deleted.
+    row: Option<(Revision, &'b Bytes)>,
 }
 
 /// Checks and applies each batch in order: each sees the writes of those before it. `stored` gives the revision of what
@@ -61,7 +65,7 @@ pub(super) fn decide<'b>(batches: &[&'b Batch], stored: impl Fn(&Key) -> Option<
     let mut decided = Decided::default();
     for batch in batches {
         let now = |key: &Key| match decided.writes.get(key) {
-            Some(write) => write.map(|(revision, _)| revision),
+            Some(write) => write.row.map(|(revision, _)| revision),
             None => stored(key),
         };
         let failed = batch.checks.iter().find(|check| !check.holds(now(check.key())));
@@ -70,10 +74,14 @@ pub(super) fn decide<'b>(batches: &[&'b Batch], stored: impl Fn(&Key) -> Option<
             continue;
         }
         for write in &batch.writes {
-            let _ = match write {
-                Write::Put(key, revision, value) => decided.writes.insert(key, Some((*revision, value))),
-                Write::Delete(key) => decided.writes.insert(key, None),
+            let (key, prior, row) = match write {
+                Write::Put(key, revision, value, prior) => (key, *prior, Some((*revision, value))),
+                Write::Delete(key) => (key, Prior::Any, None),
             };
+            match decided.writes.entry(key) {
+                Entry::Occupied(mut written) => written.get_mut().row = row,
+                Entry::Vacant(place) => drop(place.insert(Written { prior, row })),
+            }
         }
         decided.outcomes.push(Commit::Applied);
     }
@@ -115,25 +123,18 @@ pub(super) struct Plan<'b> {
 }
 
 impl<'b> Plan<'b> {
-    pub(super) fn of(decided: &Decided<'b>, expectations: &Expectations<'b>) -> Self {
-        let mut plan = Self::default();
-        let new = decided.writes.iter().filter(|(key, write)| write.is_some() && expectations.absent(key));
-        let names: HashSet<&[u8]> = new.filter_map(|(key, _)| name(key)).collect();
-        // Whatever is named after something new is new as well, such as its index entries. If not, that shows.
-        let guessed =
-            |key: &Key| !expectations.0.contains_key(key) && name(key).is_some_and(|name| names.contains(name));
-        for (&key, write) in &decided.writes {
-            match write {
-                None => plan.gone.push(key.as_bytes()),
-                Some((revision, value)) => {
-                    let new = expectations.absent(key) || guessed(key);
-                    if new { &mut plan.new } else { &mut plan.other }.push(key, *revision, value);
-                }
-            }
-        }
+    /// For a group that was decided on expectations: the database tells whether they are right.
+    pub(super) fn expecting(decided: &Decided<'b>, expectations: &Expectations<'b>) -> Self {
+        // A put that is called new is inserted plainly, unless a check says more about the key. A wrong `New` is noticed:
+        // the insert fails.
+        let is_new = |key: &Key, written: &Written<'_>| match expectations.0.get(key) {
+            Some(check) => matches!(check, Check::Absent(_)),
+            None => written.prior == Prior::New,
+        };
+        let mut plan = Self::writing(decided, is_new);
         for (key, check) in &expectations.0 {
             let expected = match check {
-                Check::Absent(_) if matches!(decided.writes.get(key), Some(Some(_))) => continue,
+                Check::Absent(_) if decided.writes.get(key).is_some_and(|written| written.row.is_some()) => continue,
                 Check::Absent(_) => ABSENT,
                 Check::Present(_) => PRESENT,
                 Check::At(_, revision) => revision.cast_signed(),
@@ -143,16 +144,28 @@ impl<'b> Plan<'b> {
         plan
     }
 
+    /// For a group that was decided on what the database has, so that nothing is left to find out.
+    pub(super) fn found(decided: &Decided<'b>) -> Self {
+        Self::writing(decided, |_, _| false)
+    }
+
+    fn writing(decided: &Decided<'b>, is_new: impl Fn(&Key, &Written<'_>) -> bool) -> Self {
+        let mut plan = Self::default();
+        for (&key, written) in &decided.writes {
+            match written.row {
+                None => plan.gone.push(key.as_bytes()),
+                Some((revision, value)) => {
+                    let rows = if is_new(key, written) { &mut plan.new } else { &mut plan.other };
+                    rows.push(key, revision, value);
+                }
+            }
+        }
+        plan
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         [&self.new.keys, &self.other.keys, &self.gone].iter().all(|keys| keys.is_empty())
     }
-}
-
-/// The id at the end of a longer key.
-fn name(key: &Key) -> Option<&[u8]> {
-    const ID: usize = 16;
-    let bytes = key.as_bytes();
-    bytes.get(bytes.len().checked_sub(ID).filter(|rest| *rest > 0)?..)
 }
 
 #[cfg(test)]
@@ -160,7 +173,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Some keys end with the same id, as records and their index entries do.
     fn keys() -> impl Strategy<Value = Key> {
         (0..2u8, 0..2u8).prop_map(|(kind, id)| Key::from_bytes(&[&[kind][..], &[id; 16]].concat()))
     }
@@ -173,14 +185,15 @@ mod tests {
         });
         let write = (keys(), 0..4u8, 0..2u64).prop_map(|(key, kind, revision)| match kind {
             0 => Write::Delete(key),
-            _ => Write::Put(key, revision, Bytes::new()),
+            1 => Write::Put(key, revision, Bytes::new(), Prior::New),
+            _ => Write::Put(key, revision, Bytes::new(), Prior::Any),
         });
         let batch = (prop::collection::vec(check, 0..3), prop::collection::vec(write, 0..4));
         prop::collection::vec(batch.prop_map(|(checks, writes)| Batch { checks, writes }), 1..6)
     }
 
     fn written(decided: &Decided<'_>) -> HashMap<Key, Option<Revision>> {
-        decided.writes.iter().map(|(&key, write)| (key.clone(), write.map(|(revision, _)| revision))).collect()
+        decided.writes.iter().map(|(&key, write)| (key.clone(), write.row.map(|(revision, _)| revision))).collect()
     }
 
     proptest! {
@@ -197,7 +210,7 @@ mod tests {
             let revision = |key: &[u8]| stored.get(&Key::from_bytes(key)).copied();
             let expectations = Expectations::of(&batches);
             let decided = decide(&batches, |key| expectations.revision(key));
-            let plan = Plan::of(&decided, &expectations);
+            let plan = Plan::expecting(&decided, &expectations);
             let confirmed = plan.new.keys.iter().all(|key| revision(key).is_none())
                 && plan.guards.iter().all(|(key, expected)| match *expected {
                     ABSENT => revision(key).is_none(),
@@ -209,9 +222,11 @@ mod tests {
                 prop_assert_eq!(&decided.outcomes, &found.outcomes);
                 prop_assert_eq!(written(&decided), written(&found));
             }
-            let guessed = plan.new.keys.iter().any(|key| !expectations.0.contains_key(&Key::from_bytes(key)));
+            let promised = plan.new.keys.iter().filter(|key| !expectations.0.contains_key(&Key::from_bytes(key)));
+            let broken = promised.into_iter().any(|key| revision(key).is_some());
             let right = expectations.0.iter().all(|(key, check)| check.holds(stored.get(key).copied()));
-            prop_assert!(confirmed || guessed || !right);
+            prop_assert!(confirmed || broken || !right);
+            prop_assert!(Plan::found(&found).new.keys.is_empty(), "what was found needs no insert that can fail");
             // Every write is in one statement, once.
             let all = [&plan.new.keys, &plan.other.keys, &plan.gone].map(|keys| keys.len());
             prop_assert_eq!(all.iter().sum::<usize>(), decided.writes.len());

@@ -2,9 +2,9 @@
 
 use super::Postgres;
 use crate::store::{
-    Batch, Commit, Span, Store, StoreError, Write,
+    Batch, Commit, Prior, SCHEMA_VERSION, Span, Store, StoreError, Versioned, Write,
     archive::{ArchiveError, Reader, Summary, digest_row},
-    key,
+    key, versioned,
 };
 use sha2::{Digest, Sha256};
 use std::{io::Read, time::Duration};
@@ -46,7 +46,7 @@ impl Postgres {
 
     /// Writes every row of an archive into this database, which must be empty, then reads all of them back. Until the
     /// end there is a mark that keeps servers from using what is half there. `progress` is told the rows so far, those
-    /// that were read back included.
+    /// that were read back included. `upgrade` takes rows of an older version to the present one.
     ///
     /// # Errors
     /// See [`LoadError`].
@@ -54,23 +54,26 @@ impl Postgres {
         &self,
         archive: &mut Reader<R>,
         progress: &mut dyn FnMut(u64),
+        upgrade: impl AsyncFnOnce(&Self) -> Result<(), String>,
     ) -> Result<Summary, LoadError> {
-        if archive.header().schema_version != crate::store::SCHEMA_VERSION {
-            return Err(LoadError::Version(archive.header().schema_version));
-        }
+        let version = archive.header().schema_version;
+        versioned::known(version).map_err(|_| LoadError::Version(version))?;
         if !self.scan(&Span::everything(), 1).await?.is_empty() {
             return Err(LoadError::NotEmpty);
         }
         let mut mark = Batch::default();
-        mark.mark(key::loading());
-        self.put(mark).await?;
+        mark.mark(key::loading(), Prior::New);
+        // As the rows of an older version are written, so is their version: nothing else opens them.
+        if !self.change_version(SCHEMA_VERSION, version, mark).await? {
+            return Err(LoadError::NotEmpty);
+        }
         let (mut waiting, mut size, mut rows, mut written) = (Batch::default(), 0, 0u64, Sha256::new());
         while let Some(frame) = archive.next_frame().map_err(LoadError::Archive)? {
             for record in frame.into_iter().filter(|record| !key::is_of_servers(&record.key)) {
                 digest_row(&mut written, &record);
                 rows += 1;
                 size += record.key.as_bytes().len() + record.value.len();
-                waiting.writes.push(Write::Put(record.key, record.revision, record.value));
+                waiting.writes.push(Write::Put(record.key, record.revision, record.value, Prior::Any));
                 if waiting.writes.len() >= ROWS || size >= BYTES {
                     self.put(std::mem::take(&mut waiting)).await?;
                     size = 0;
@@ -81,6 +84,9 @@ impl Postgres {
         let summary = archive.summary().cloned().ok_or(LoadError::Archive(ArchiveError::Unread))?;
         self.put(waiting).await?;
         self.verify(rows, written, progress).await?;
+        if version < SCHEMA_VERSION {
+            upgrade(self).await.map_err(|why| LoadError::Store(StoreError::Unavailable(why)))?;
+        }
         let mut done = Batch::default();
         done.delete(key::loading());
         self.put(done).await?;
@@ -93,7 +99,7 @@ impl Postgres {
             match self.commit(batch.clone()).await {
                 Ok(Commit::Applied) => return Ok(()),
                 Ok(Commit::Stale(key)) => return Err(StoreError::Corrupt(format!("{key:?} was in the way"))),
-                Err(error @ StoreError::Corrupt(_)) => return Err(error),
+                Err(error @ (StoreError::Corrupt(_) | StoreError::Damaged(_))) => return Err(error),
                 Err(error) => last = error,
             }
             tokio::time::sleep(PAUSE).await;

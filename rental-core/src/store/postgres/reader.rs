@@ -124,7 +124,7 @@ impl Lane {
         let mut wanted: Vec<&[u8]> = group.iter().flat_map(|ask| &ask.keys).map(Key::as_bytes).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let rows = self.reader.connections.read(GET, &[&wanted]).await?;
+        let rows = self.reader.connections.read(GET, &[&wanted, &self.reader.connections.expected()]).await?;
         let mut found = rows.iter().map(|row| record(row, 0)).collect::<Result<Vec<_>, _>>()?;
         found.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         Ok(found)

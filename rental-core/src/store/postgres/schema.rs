@@ -1,7 +1,7 @@
 //! The tables, made by whichever server comes first.
 
 use super::link::{Client, describe};
-use crate::store::SCHEMA_VERSION;
+use crate::store::{SCHEMA_VERSION, versioned};
 use std::time::Duration;
 use tokio_postgres::{Error, error::SqlState};
 
@@ -15,12 +15,12 @@ const TABLES: &str = "
 const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes the tables if they are not there, and refuses those of another version.
-pub(super) async fn prepare(client: &Client) -> Result<(), String> {
+/// Makes the tables if they are not there, and refuses those of versions that cannot be upgraded. Gives the version.
+pub(super) async fn prepare(client: &Client) -> Result<u64, String> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         match version(client).await {
-            Ok(Some(version)) => return known(version),
+            Ok(Some(version)) => return versioned::known(version).map(|()| version),
             Ok(None) => {}
             Err(error) => return Err(refused(&error)),
         }
@@ -36,7 +36,7 @@ pub(super) async fn prepare(client: &Client) -> Result<(), String> {
 }
 
 /// The version of what is there; `None` without tables.
-async fn version(client: &Client) -> Result<Option<u64>, Error> {
+pub(super) async fn version(client: &Client) -> Result<Option<u64>, Error> {
     let there = "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = 'rental' AND c.relname = 'store'";
     if client.query_one(there, &[]).await?.try_get::<_, i64>(0)? == 0 {
@@ -67,13 +67,6 @@ async fn make(client: &Client) -> Result<(), Error> {
         let _ = client.batch_execute("ROLLBACK").await;
     }
     made
-}
-
-fn known(version: u64) -> Result<(), String> {
-    if version == SCHEMA_VERSION {
-        return Ok(());
-    }
-    Err(format!("has schema version {version}, this program knows {SCHEMA_VERSION}: run the version that wrote it"))
 }
 
 fn is_race(error: &Error) -> bool {

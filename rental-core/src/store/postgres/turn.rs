@@ -3,8 +3,9 @@
 use super::{
     group::{Plan, Rows},
     link::{Client, Trouble, describe},
+    version::outdated,
 };
-use crate::store::{Revision, SCHEMA_VERSION};
+use crate::store::Revision;
 use futures_util::future::{join, join4};
 use std::collections::HashMap;
 use tokio_postgres::{Error, Row, Statement, error::SqlState, types::ToSql};
@@ -103,7 +104,7 @@ impl Turn {
 }
 
 /// Takes the row of all commits and leaves the mark of this one: one round trip.
-pub(super) async fn lock(client: &Client, id: &[u8], number: i64) -> Result<Statements, Trouble> {
+pub(super) async fn lock(client: &Client, id: &[u8], number: i64, expected: u64) -> Result<Statements, Trouble> {
     let taken = async {
         let statements = Statements::prepare(client).await?;
         let mark: [&(dyn ToSql + Sync); 2] = [&id, &number];
@@ -113,8 +114,9 @@ pub(super) async fn lock(client: &Client, id: &[u8], number: i64) -> Result<Stat
         Ok((statements, locked?.map(|row| row.try_get::<_, i64>(0)).transpose()?))
     };
     let (statements, version) = taken.await.map_err(|error: Error| Trouble::from(&error))?;
-    if version.map(i64::cast_unsigned) != Some(SCHEMA_VERSION) {
-        return Err(Trouble::Refused(format!("the store has schema version {version:?} by now; start its new server")));
+    let version = version.map(i64::cast_unsigned);
+    if version != Some(expected) {
+        return Err(Trouble::Refused(outdated(expected, version)));
     }
     Ok(statements)
 }

@@ -19,6 +19,7 @@ use super::{
     group::{Expectations, Plan, checked, decide},
     link::{Client, Trouble, discard, take},
     turn::{Ending, Turn, last_number, lock},
+    version::Expected,
 };
 use crate::store::{Batch, Commit, StoreError};
 use deadpool_postgres::Pool;
@@ -73,6 +74,8 @@ pub(super) struct Writer {
     pub(super) number: i64,
     pub(super) patience: Duration,
     pub(super) known: Arc<Known>,
+    /// The schema version that it writes.
+    pub(super) version: Expected,
 }
 
 /// How an attempt failed.
@@ -214,7 +217,7 @@ impl Writer {
     async fn begin(&mut self) -> Result<Turn, Trouble> {
         let client = take(&self.pool).await?;
         self.number += 1;
-        match timeout(self.patience, lock(&client, &self.id, self.number)).await {
+        match timeout(self.patience, lock(&client, &self.id, self.number, self.version.load(Ordering::Acquire))).await {
             Ok(Ok(statements)) => Ok(Turn { client, statements }),
             Ok(Err(trouble)) => {
                 self.end(client, &trouble).await;
@@ -231,7 +234,7 @@ impl Writer {
     async fn as_expected(&self, turn: Turn, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
         let expectations = Expectations::of(batches);
         let decided = decide(batches, |key| expectations.revision(key));
-        let plan = Plan::of(&decided, &expectations);
+        let plan = Plan::expecting(&decided, &expectations);
         self.finish(turn, &plan, decided.outcomes).await
     }
 
@@ -249,7 +252,7 @@ impl Writer {
             }
         };
         let decided = decide(batches, |key| found.get(key.as_bytes()).copied());
-        let plan = Plan::of(&decided, &Expectations::default());
+        let plan = Plan::found(&decided);
         self.finish(turn, &plan, decided.outcomes).await
     }
 

@@ -4,6 +4,7 @@ use super::{Closed, SCHEMA_VERSION, file, look::Found, unavailable};
 use crate::store::{
     StoreError,
     archive::{ArchiveError, Reader, Summary, digest_row},
+    versioned,
 };
 use redb::Builder;
 use sha2::{Digest, Sha256};
@@ -31,7 +32,7 @@ pub struct Compacted {
 /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
-    let mut db = file::open(path, cache_bytes, false)?;
+    let mut db = file::open(path, cache_bytes, false, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
         // Each round moves what it can; at some point there is nothing left to move.
@@ -71,28 +72,46 @@ impl From<StoreError> for RestoreError {
     }
 }
 
-/// Makes a new file at `path` from a backup. It has that name only once it is whole, read back, and on disk.
-///
-/// `progress` is told the rows so far.
+/// Makes a new file at `path` from a backup of the present version.
 ///
 /// # Errors
-/// See [`RestoreError`].
+/// See [`restore_and_upgrade`]; a backup of an older version is refused.
 pub fn restore<R: Read>(
     path: &Path,
     cache_bytes: usize,
     archive: &mut Reader<R>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Restored, RestoreError> {
-    if archive.header().schema_version != SCHEMA_VERSION {
-        return Err(RestoreError::Version(archive.header().schema_version));
+    let version = archive.header().schema_version;
+    if version != SCHEMA_VERSION {
+        return Err(RestoreError::Version(version));
     }
+    restore_and_upgrade(path, cache_bytes, archive, progress, &mut |_| Ok(()))
+}
+
+/// Makes a new file at `path` from a backup. It has that name only once it is whole, read back, and on disk.
+///
+/// `progress` is told the rows so far. `upgrade` takes the new file to the present version, where the backup is of an older
+/// one; it is called before the file gets its name.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn restore_and_upgrade<R: Read>(
+    path: &Path,
+    cache_bytes: usize,
+    archive: &mut Reader<R>,
+    progress: &mut dyn FnMut(u64),
+    upgrade: &mut dyn FnMut(&Path) -> Result<(), StoreError>,
+) -> Result<Restored, RestoreError> {
+    let version = archive.header().schema_version;
+    versioned::known(version).map_err(|_| RestoreError::Version(version))?;
     if path.exists() {
         return Err(RestoreError::Exists);
     }
     let unfinished = file::Unfinished::beside(path)?;
     let mut builder = Builder::new();
     let db = unfinished.database(builder.set_cache_size(cache_bytes))?;
-    file::prepare(&db)?;
+    file::prepare_version(&db, version)?;
     let (mut waiting, mut size, mut digest, mut rows) = (Vec::new(), 0, Sha256::new(), 0u64);
     while let Some(frame) = archive.next_frame().map_err(RestoreError::Archive)? {
         rows += frame.len() as u64;
@@ -112,6 +131,9 @@ pub fn restore<R: Read>(
     db.close().map_err(unavailable)?;
     progress(rows);
     verify(unfinished.path(), cache_bytes, rows, digest)?;
+    if version < SCHEMA_VERSION {
+        upgrade(unfinished.path())?;
+    }
     let bytes = std::fs::metadata(unfinished.path()).map_err(unavailable)?.len();
     unfinished.publish()?;
     Ok(Restored { archive: summary, bytes })
@@ -119,7 +141,7 @@ pub fn restore<R: Read>(
 
 /// Reads the new file from one end to the other: every page, every row, all as they came.
 fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result<(), StoreError> {
-    let closed = Closed::open(path, cache_bytes)?;
+    let closed = Closed::of(path, cache_bytes, file::Versions::Upgradable)?;
     let (mut digest, mut found, mut problem) = (Sha256::new(), 0, closed.pages().err().map(str::to_owned));
     closed.walk(&mut |step| {
         match step {
@@ -127,7 +149,7 @@ fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result
                 digest_row(&mut digest, &record);
                 found += 1;
             }
-            Found::Damaged(_, error) => problem = Some(error.to_string()),
+            Found::Damaged(row) => problem = Some(row.to_string()),
             Found::Gap(_, detail) => problem = Some(detail),
         }
         problem.is_none()

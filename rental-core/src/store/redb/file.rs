@@ -1,7 +1,7 @@
 //! The file under the engine: made whole or not at all, opened, refused in a sentence.
 
-use super::{IN_USE, META, ROWS, SCHEMA_VERSION, row, unavailable};
-use crate::store::{Record, StoreError};
+use super::{IN_USE, META, ROWS, SCHEMA_VERSION, row, unavailable, version};
+use crate::store::{Record, StoreError, key, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,8 +10,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Which files are opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Versions {
+    /// Those of the present version that no upgrade left half done.
+    Present,
+    /// Those that can be upgraded too.
+    Upgradable,
+}
+
 /// Opens the file at `path`, or makes it when `make` says so.
-pub(super) fn open(path: &Path, cache_bytes: usize, make: bool) -> Result<Database, StoreError> {
+pub(super) fn open(path: &Path, cache_bytes: usize, make: bool, versions: Versions) -> Result<Database, StoreError> {
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
     // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
@@ -20,7 +29,7 @@ pub(super) fn open(path: &Path, cache_bytes: usize, make: bool) -> Result<Databa
             make_file(&builder, path)?;
         }
         let db = if make { builder.create(path) } else { builder.open(path) }.map_err(|error| refusal(path, error))?;
-        if make { prepare(&db) } else { recognize(&db, path) }?;
+        if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
     let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
@@ -31,7 +40,7 @@ pub(super) fn open(path: &Path, cache_bytes: usize, make: bool) -> Result<Databa
 fn make_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
     let unfinished = Unfinished::beside(path)?;
     let db = unfinished.database(builder)?;
-    prepare(&db)?;
+    prepare(&db, Versions::Present)?;
     db.close().map_err(unavailable)?;
     unfinished.publish()
 }
@@ -117,43 +126,53 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     }
 }
 
-/// Makes the tables of a new file, and refuses a file of another version.
-pub(super) fn prepare(db: &Database) -> Result<(), StoreError> {
+/// Makes the tables of a new file, and refuses a file of a version that is not asked for.
+pub(super) fn prepare(db: &Database, versions: Versions) -> Result<(), StoreError> {
+    match prepare_version(db, SCHEMA_VERSION)? {
+        None => Ok(()),
+        Some(found) => known(db, found, versions),
+    }
+}
+
+/// Makes the tables of a new file of this version; gives the version of a file that has its tables.
+pub(super) fn prepare_version(db: &Database, version: u64) -> Result<Option<u64>, StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
     {
         let mut meta = transaction.open_table(META).map_err(unavailable)?;
-        let found = meta.get("schema_version").map_err(unavailable)?.map(|version| version.value());
+        let found = meta.get(version::NAME).map_err(unavailable)?.map(|version| version.value());
         match found {
-            Some(version) => return known(version),
-            None => drop(meta.insert("schema_version", SCHEMA_VERSION).map_err(unavailable)?),
+            Some(found) => return Ok(Some(found)),
+            None => drop(meta.insert(version::NAME, version).map_err(unavailable)?),
         }
         transaction.open_table(ROWS).map_err(unavailable)?;
     }
-    transaction.commit().map_err(unavailable)
+    transaction.commit().map_err(unavailable)?;
+    Ok(None)
 }
 
 /// Refuses what this program did not write, without changing it.
-pub(super) fn recognize(db: &Database, path: &Path) -> Result<(), StoreError> {
+pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Result<(), StoreError> {
     let meta = match db.begin_read().map_err(unavailable)?.open_table(META) {
         Err(redb::TableError::TableDoesNotExist(_)) => None,
         meta => Some(meta.map_err(unavailable)?),
     };
-    let version = meta.map(|meta| meta.get("schema_version").map(|version| version.map(|version| version.value())));
+    let version = meta.map(|meta| meta.get(version::NAME).map(|version| version.map(|version| version.value())));
     match version.transpose().map_err(unavailable)?.flatten() {
-        Some(version) => known(version),
+        Some(version) => known(db, version, versions),
         None => Err(StoreError::Corrupt(format!("{} is a redb file, but no store of this program", path.display()))),
     }
 }
 
-/// Refuses what another version wrote.
-pub(super) fn known(version: u64) -> Result<(), StoreError> {
-    if version == SCHEMA_VERSION {
+/// Refuses versions that are not asked for.
+fn known(db: &Database, version: u64, versions: Versions) -> Result<(), StoreError> {
+    versioned::known(version).map_err(StoreError::Unavailable)?;
+    if versions == Versions::Upgradable {
         return Ok(());
     }
-    Err(StoreError::Unavailable(format!(
-        "the store has schema version {version}, this program knows {SCHEMA_VERSION}: run the version that wrote it"
-    )))
+    let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
+    let half = rows.get(key::upgrade().as_bytes()).map_err(unavailable)?.is_some();
+    if version == SCHEMA_VERSION && !half { Ok(()) } else { Err(StoreError::Unavailable(needs_upgrade(version))) }
 }
 
 /// Adds rows that are not there yet, in one transaction.

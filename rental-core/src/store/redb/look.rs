@@ -5,7 +5,7 @@
 //! on behind them.
 
 use super::{ROWS, Rows, file, row, unavailable};
-use crate::store::{Key, Record, StoreError, key};
+use crate::store::{DamagedRow, Key, Record, StoreError, key};
 use redb::{
     BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
 };
@@ -33,6 +33,7 @@ const TAGS: &[u8] = b"acdhimnoqrsx";
 pub struct Closed {
     path: PathBuf,
     cache_bytes: usize,
+    versions: file::Versions,
     open: Mutex<Option<(Database, Arc<Rows>)>>,
     pages: Result<(), String>,
     budget: Arc<AtomicU64>,
@@ -44,7 +45,7 @@ pub enum Found {
     /// A row whose checksum is right.
     Row(Record),
     /// A row that is damaged.
-    Damaged(Key, StoreError),
+    Damaged(Box<DamagedRow>),
     /// Rows behind this key, if any, cannot be read, nor can be told how many.
     Gap(Option<Key>, String),
 }
@@ -56,8 +57,13 @@ impl Closed {
     /// # Errors
     /// The file is not there, open in another process, of another version, or nothing in it can be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        Self::of(path, cache_bytes, file::Versions::Present)
+    }
+
+    pub(super) fn of(path: &Path, cache_bytes: usize, versions: file::Versions) -> Result<Self, StoreError> {
         let budget = Arc::new(AtomicU64::new(u64::MAX));
-        let mut closed = Self { path: path.to_owned(), cache_bytes, open: Mutex::new(None), pages: Ok(()), budget };
+        let mut closed =
+            Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), budget };
         match closed.database(true) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
             Err(StoreError::Corrupt(detail)) => {
@@ -122,7 +128,7 @@ impl Closed {
                         break StoreError::Corrupt("the keys are out of order".into());
                     }
                     (last, cut) = (Some(key.as_bytes().to_vec()), 0);
-                    let found = record.map_or_else(|error| Found::Damaged(key, error), Found::Row);
+                    let found = record.map_or_else(Found::Damaged, Found::Row);
                     if !each(found) {
                         return;
                     }
@@ -179,7 +185,7 @@ impl Closed {
             let mut builder = Builder::new();
             builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(check);
             let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
-            file::recognize(&db, path)?;
+            file::recognize(&db, path, self.versions)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
             Ok((db, Arc::new(rows)))
         });

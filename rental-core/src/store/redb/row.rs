@@ -3,7 +3,7 @@
 //! redb checks its page checksums on repair only, never on a read. The checksum of each row is looked at on every read,
 //! so that a byte that rotted is never served: CRC-32 finds any one flipped bit and any burst of up to 32 of them.
 
-use crate::store::{Key, Record, Revision, StoreError};
+use crate::store::{DamagedRow, Key, Record, Revision, Scanned};
 use bytes::Bytes;
 
 /// First byte of a stored value.
@@ -12,14 +12,14 @@ const FORMAT: u8 = 2;
 const HEADER: usize = 1 + 8 + 4;
 
 /// The record that lies at `key`.
-pub(super) fn decode(key: Key, stored: &[u8]) -> Result<Record, StoreError> {
+pub(super) fn decode(key: Key, stored: &[u8]) -> Scanned {
     let (revision, value) = split(&key, stored)?;
     Ok(Record { revision, value: Bytes::copy_from_slice(value), key })
 }
 
 /// Revision and value, once the checksum has been found right.
-pub(super) fn split<'s>(key: &Key, stored: &'s [u8]) -> Result<(Revision, &'s [u8]), StoreError> {
-    let damaged = |what: &str| StoreError::Corrupt(format!("{}: {what}", key.in_words()));
+pub(super) fn split<'s>(key: &Key, stored: &'s [u8]) -> Result<(Revision, &'s [u8]), Box<DamagedRow>> {
+    let damaged = |what: &str| DamagedRow::new(key.clone(), what);
     match stored.split_first() {
         None => Ok((0, stored)),
         Some((&FORMAT, _)) => {
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_row_of_an_older_format_is_refused() {
         let old = [&[1][..], &7u64.to_be_bytes(), b"{}"].concat();
-        assert!(matches!(split(&key(b"r"), &old), Err(StoreError::Corrupt(text)) if text.contains("format 1")));
+        assert!(matches!(split(&key(b"r"), &old), Err(row) if row.reason.contains("format 1")));
     }
 
     proptest! {
@@ -93,7 +93,7 @@ mod tests {
             let mut stored = encode(&key(b"r1"), revision, &value);
             let bit = bit.index(stored.len() * 8);
             stored[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(matches!(split(&key(b"r1"), &stored), Err(StoreError::Corrupt(_))));
+            prop_assert!(split(&key(b"r1"), &stored).is_err_and(|row| row.key == key(b"r1")));
         }
     }
 }

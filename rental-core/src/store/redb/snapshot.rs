@@ -19,7 +19,7 @@ impl Snapshot {
         let range = self.0.range::<&[u8]>(..).map_err(unavailable)?;
         Ok(range.map(|row| {
             let (key, value) = row.map_err(unavailable)?;
-            row::decode(Key::from_bytes(key.value()), value.value())
+            Ok(row::decode(Key::from_bytes(key.value()), value.value())?)
         }))
     }
 
@@ -33,7 +33,7 @@ impl Snapshot {
         let range = self.0.range::<&[u8]>(span.from.as_bytes()..to).map_err(unavailable)?;
         Ok(range.map(|row| {
             let (key, value) = row.map_err(unavailable)?;
-            row::decode(Key::from_bytes(key.value()), value.value())
+            Ok(row::decode(Key::from_bytes(key.value()), value.value())?)
         }))
     }
 

@@ -2,6 +2,7 @@
 
 use super::{dependencies, manifests, read, top};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -50,8 +51,10 @@ fn only_in(folder: &str, words: &[&str], except: &[&str]) {
 fn the_core_knows_no_http_clock_randomness_environment_or_runtime() {
     let core = "rental-core/src";
     only_in(core, &["warp", "hyper", "http::", "reqwest", "StatusCode", "HeaderMap"], &[]);
-    only_in(core, &["SystemTime", "Instant", "Utc::now", "Local"], &[]);
-    only_in(core, &["new_v4", "now_v7", "new_v7", "rand", "getrandom"], &[]);
+    only_in(core, &["SystemTime"], &["platform/system.rs"]);
+    only_in(core, &["Instant", "Utc::now", "Local"], &[]);
+    only_in(core, &["new_v4", "now_v7", "rand"], &[]);
+    only_in(core, &["new_v7", "getrandom"], &["platform/system.rs"]);
     only_in(core, &["env", "println", "eprintln", "TcpStream", "UdpSocket", "ToSocketAddrs"], &[]);
     only_in(core, &["std::fs"], &["store/redb.rs", "store/redb/"]);
     only_in(core, &["tokio"], &["store/redb.rs", "store/postgres", "store/conformance.rs"]);
@@ -125,10 +128,27 @@ fn the_command_line_opens_a_store_in_one_place() {
 fn the_verifier_stands_alone() {
     for (folder, manifest) in manifests() {
         let named = dependencies(&manifest);
-        // Fuzzing holds it against what the server signs; the programs do not need it.
-        assert!(folder == "fuzz" || !named.contains("rental-webhook-verify"), "{folder}");
+        // Fuzzing and the core's examples hold it against what is signed; the programs do not need it.
+        let programs = if folder == "rental-core" { without_dev_dependencies(&manifest) } else { named.clone() };
+        assert!(folder == "fuzz" || !programs.contains("rental-webhook-verify"), "{folder}");
         let own = named.iter().filter(|name| name.starts_with("rental-"));
         assert!(folder != "rental-webhook-verify" || own.count() == 0, "{folder}");
+    }
+}
+
+/// The names of the dependencies that are part of a build.
+fn without_dev_dependencies(manifest: &str) -> BTreeSet<String> {
+    let sections = manifest.split("\n[").filter(|section| !section.starts_with("dev-dependencies"));
+    dependencies(&sections.collect::<Vec<_>>().join("\n["))
+}
+
+#[test]
+fn the_programs_leave_out_the_clock_of_the_library() {
+    assert!(read("rental-core/src/platform.rs").contains("#[cfg(feature = \"system\")]\nmod system;"));
+    for (folder, manifest) in manifests().into_iter().filter(|(folder, _)| folder != "rental-core") {
+        for line in manifest.lines().filter(|line| line.starts_with("rental-core")) {
+            assert!(line.contains("default-features = false") && !line.contains("\"system\""), "{folder}: {line}");
+        }
     }
 }
 

@@ -137,7 +137,7 @@ fn blocks(text: &str) -> Vec<Block> {
 }
 
 /// Whether a program runs here; with `RENTAL_REQUIRE_ALL` it has to.
-fn runs(program: &Path) -> bool {
+pub(super) fn runs(program: &Path) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok_and(|ended| ended.status.success());
     if !there {
         assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "{} is not there", program.display());
@@ -210,7 +210,7 @@ fn the_examples_for_api_users_work_when_pasted() {
 
 #[test]
 fn the_examples_for_operators_work_when_pasted() {
-    check("docs/operating.md", Kind::Own);
+    check("docs/runbook.md", Kind::Own);
 }
 
 /// Its commands start and stop servers, so the shell has them all.

@@ -30,6 +30,8 @@ pub(crate) struct Server {
     /// Closed with this process, which ends the server: see `start_in`.
     stdin: Option<ChildStdin>,
     _directory: Option<TempDir>,
+    /// Words of the errors that the test causes on purpose.
+    expected_errors: Option<&'static str>,
 }
 
 pub(crate) const ADMIN_TOKEN: &str = "test-admin-token-of-more-than-32-characters";
@@ -97,7 +99,8 @@ impl Server {
             }
         }
         let (pid, address) = (pid.expect("the shell says it"), address.expect("the server says it"));
-        Self { address, admin_token: ADMIN_TOKEN.into(), pid, log, shell, stdin, _directory: None }
+        let admin_token = ADMIN_TOKEN.into();
+        Self { address, admin_token, pid, log, shell, stdin, _directory: None, expected_errors: None }
     }
 
     /// Sends a signal: `KILL`, `TERM`, `STOP`.
@@ -131,6 +134,19 @@ impl Server {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Errors with these words may be logged, as the test causes them.
+    pub(crate) fn expecting_errors(mut self, words: &'static str) -> Self {
+        self.expected_errors = Some(words);
+        self
+    }
+
+    fn assert_no_errors(&self) {
+        let log = self.log();
+        let expected = |line: &&str| self.expected_errors.is_some_and(|words| line.contains(words));
+        let errors: Vec<&str> = log.lines().filter(|line| line.contains("ERROR") && !expected(line)).collect();
+        assert!(std::thread::panicking() || errors.is_empty(), "the server logged errors: {errors:#?}");
+    }
+
     /// One request with the admin token.
     pub(crate) fn admin(&self, method: &str, path: &str, body: &Value) -> Reply {
         let token = format!("Bearer {}", self.admin_token);
@@ -159,7 +175,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stdin.take());
         let _ = self.shell.wait();
-        assert_no_errors(&self.log());
+        self.assert_no_errors();
     }
 }
 
@@ -189,11 +205,6 @@ fn store_on(database: &str, directory: &Path) -> Vec<(&'static str, String)> {
     let master_key = directory.join("store.master-key");
     fs::write(&master_key, "5".repeat(64)).expect("a file");
     vec![("RENTAL_STORE", database.to_owned()), ("RENTAL_MASTER_KEY_FILE", master_key.to_string_lossy().into_owned())]
-}
-
-fn assert_no_errors(log: &str) {
-    let errors: Vec<&str> = log.lines().filter(|line| line.contains("ERROR")).collect();
-    assert!(std::thread::panicking() || errors.is_empty(), "the server logged errors: {errors:#?}");
 }
 
 fn rand_suffix() -> u32 {
@@ -297,6 +308,6 @@ impl Organization<'_> {
 
 impl Drop for Organization<'_> {
     fn drop(&mut self) {
-        assert_no_errors(&self.server.log());
+        self.server.assert_no_errors();
     }
 }

@@ -1,11 +1,11 @@
 //! What operators see and do: test deliveries, the log of attempts, filters, deletion, metrics (decisions, Operators).
 
 use super::{
-    Hook, act, hook, hook_at, many_events, observed, one_event, quiet_while, state, usual, wait_for,
+    Hook, act, hook, hook_at, many_events, metric, observed, one_event, quiet_while, state, usual, wait_for,
     wait_for_deliveries, with_schedule,
 };
 use crate::support::{
-    Connection, Organization, Server,
+    Organization,
     receiver::{Act, Receiver},
 };
 use rental_core::value::Timestamp;
@@ -138,12 +138,6 @@ fn after_a_deletion_nothing_more_is_sent_and_the_endpoint_is_gone() {
 }
 
 /// A counter's value.
-fn metric(server: &Server, name: &str) -> f64 {
-    let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
-    let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("no {name}"));
-    line.split(' ').nth(1).and_then(|value| value.parse().ok()).expect("a number")
-}
-
 #[test]
 fn metrics_count_attempts_by_how_they_ended_and_disabled_endpoints() {
     let server = with_schedule("10ms,10ms,10ms");

@@ -1,6 +1,6 @@
 //! Several servers on one database: every endpoint has one sender at a time, whoever it is and whatever becomes of it.
 
-use super::{PRIVATE, act, hook, observed, wait_for, wait_for_deliveries};
+use super::{PRIVATE, act, hook, observed, signed, wait_for, wait_for_deliveries};
 use crate::support::{
     Connection, Organization, Server, database,
     receiver::{Act, Receiver, Seen},
@@ -172,6 +172,32 @@ fn what_one_server_changes_about_an_endpoint_its_sender_heeds() {
     assert_eq!(old.count(), before, "disabled by another server");
     act(&second, &hook, "enable", &Value::Null).ok();
     old.wait_for(before + 1);
+}
+
+#[test]
+fn a_secret_that_one_server_rotates_is_used_by_the_sender_of_another() {
+    let Some([first, second]) = servers::<2>(&[]) else { return };
+    let (here, receiver) = (first.organization(), Receiver::start());
+    let hook = hook(&here, &receiver);
+    wait_until_served(&here, std::slice::from_ref(&receiver));
+    let mut secret = hook.secret.clone();
+    // One of the two is not the one that sends.
+    for server in [&first, &second] {
+        let rotated = act(server, &hook, "rotate_secret", &json!({"overlap_seconds": 0})).ok();
+        secret = rotated["secret"].as_str().expect("a secret").to_owned();
+        wait_for(
+            "a delivery that the new secret signs",
+            || {
+                let before = receiver.count();
+                here.post("/v1/leads", &json!({})).ok();
+                let seen = receiver.wait_for(before + 1);
+                let last = seen.last().expect("a delivery");
+                (last.header("Service-Signature") == signed(last, &[&secret])).then_some(())
+            },
+            String::new,
+        );
+    }
+    assert_ne!(secret, hook.secret);
 }
 
 #[test]

@@ -1,0 +1,144 @@
+//! `store upgrade`: upgrades a store of an older program to the current schema version.
+
+use super::{
+    engines::{CACHE_BYTES, connect_any_version, runtime},
+    failures::store_failure,
+    place::Place,
+};
+use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{
+    store::{SCHEMA_VERSION, Versioned, redb::Redb},
+    upgrade::{self, Marker, State, Step, Upgrade, UpgradeError},
+};
+use serde_json::json;
+use std::time::Duration;
+
+pub(super) const EXAMPLES: [&str; 3] = [
+    "rental-cli store upgrade redb:/var/lib/rental/rental.redb --dry-run",
+    "rental-cli store upgrade redb:/var/lib/rental/rental.redb",
+    "rental-cli store upgrade postgres://rental@db/rental --keep-damaged",
+];
+/// Pause while another process upgrades the same database.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) fn command() -> Command {
+    Command::new("upgrade")
+        .about("Upgrade a store to the current schema version; irreversible, so back it up first")
+        .arg(
+            Arg::new("url")
+                .value_name("URL")
+                .required(true)
+                .value_parser(Place::parse)
+                .help("Store to upgrade, redb:PATH or postgres://USER@HOST:PORT/DATABASE"),
+        )
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Count rows to write and damaged rows; change nothing"),
+        )
+        .arg(
+            Arg::new("keep-damaged")
+                .long("keep-damaged")
+                .action(ArgAction::SetTrue)
+                .help("Upgrade despite damaged rows, which are kept unchanged"),
+        )
+}
+
+/// Result of an upgrade.
+struct Done {
+    from: u64,
+    counted: Option<Marker>,
+}
+
+pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let place = matches.get_one::<Place>("url").cloned().ok_or_else(|| Failure::Usage("no URL".into()))?;
+    let (trial, keep) = (matches.get_flag("dry-run"), matches.get_flag("keep-damaged"));
+    let runtime = runtime()?;
+    let done = match &place {
+        Place::File(path) => {
+            if !path.exists() {
+                let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+                return Err(Failure::Io { doing: format!("read {}", path.display()), error });
+            }
+            let store = Redb::open_any_version(path, CACHE_BYTES).map_err(store_failure)?;
+            let done = runtime.block_on(upgrade_store(&store, trial, keep))?;
+            store.close().map_err(store_failure)?;
+            done
+        }
+        Place::Database(address) => runtime.block_on(async {
+            let store = connect_any_version(address).await?;
+            let done = upgrade_store(&store, trial, keep).await;
+            store.close().await;
+            done
+        })?,
+    };
+    let counted = done.counted.as_ref();
+    let count = |of: fn(&Marker) -> u64| counted.map_or(0, of);
+    session.out.value(&json!({
+            "object": "store_upgrade", "store": place.to_string(), "from": done.from, "to": SCHEMA_VERSION, "dry_run": trial,
+            "records": count(|counted| counted.seen), "rows_written": count(|counted| counted.written),
+            "rows_removed": count(|counted| counted.removed), "rows_damaged": count(|counted| counted.damaged),
+            "damaged": counted.map(|counted| counted.damaged_rows.as_slice()).unwrap_or_default(),
+        }))
+}
+
+/// Checks for damaged rows, then upgrades.
+async fn upgrade_store(store: &dyn Versioned, trial: bool, keep: bool) -> Result<Done, Failure> {
+    let from = match upgrade::state(store).await.map_err(refused)? {
+        State::Current => return Ok(Done { from: SCHEMA_VERSION, counted: None }),
+        State::Older(version) => version,
+        State::Unfinished(marker) => marker.from,
+    };
+    let mut progress = Progress::count(None, "rows counted");
+    let counted = upgrade::survey(store, &mut |rows| progress.at(rows)).await.map_err(refused)?;
+    progress.finish();
+    if trial || !keep {
+        let tried = Upgrade::trial(store).await.map_err(refused)?;
+        let tried = finish(tried, counted.records, "records tried").await?;
+        if !keep && let Some(tried) = tried.as_ref().filter(|tried| tried.damaged > 0) {
+            return Err(damaged(tried.damaged, &tried.damaged_rows));
+        }
+        if !keep && counted.damaged > 0 {
+            return Err(damaged(counted.damaged, &counted.damaged_rows));
+        }
+        if trial {
+            return Ok(Done { from, counted: tried });
+        }
+    }
+    let upgrade = Upgrade::begin(store).await.map_err(refused)?;
+    Ok(Done { from, counted: finish(upgrade, counted.records, "records upgraded").await? })
+}
+
+async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, Failure> {
+    let Some(mut upgrade) = upgrade else { return Ok(None) };
+    let mut progress = Progress::count(Some(records), label);
+    loop {
+        let step = upgrade.step().await.map_err(refused)?;
+        progress.at(upgrade.progress().seen);
+        match step {
+            Step::Went => {}
+            Step::Outrun => tokio::time::sleep(PAUSE).await,
+            Step::Done => return Ok(Some(upgrade.progress().clone())),
+        }
+    }
+}
+
+fn damaged(count: u64, listed: &[String]) -> Failure {
+    let shown: Vec<String> = listed.iter().take(20).map(|row| printable(row)).collect();
+    Failure::Unsuccessful {
+        kind: "damaged",
+        problem: format!("{count} rows are damaged, and nothing was changed: {}", shown.join("; ")),
+        hint: "restore a backup, or use --keep-damaged to upgrade all other rows and keep these unchanged",
+    }
+}
+
+fn refused(error: UpgradeError) -> Failure {
+    match error {
+        UpgradeError::Store(error) => store_failure(error),
+        UpgradeError::Refused(problem) => {
+            Failure::Unsuccessful { kind: "version", problem, hint: "nothing was changed" }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Files of other systems become objects.
+//!
+//! 1. [`statements`]: a statement of a toll agency or a list of violations becomes checked rows. It needs no store.
+//! 2. [`recording`]: the rows become tolls and violations, each object once.
+//!
+//! [`Counts`] is the result of every import.
+
+mod counts;
+pub mod recording;
+pub mod statements;
+
+pub use counts::{Counts, RowError, RowOutcome};

@@ -1,0 +1,95 @@
+//! The rows of one transaction.
+
+use super::{
+    importable::Importable,
+    recorder::{CHUNK, MAX_ATTEMPTS, Recorder, contended},
+};
+use crate::{
+    error::Error,
+    imports::RowOutcome,
+    operation,
+    store::{Batch, Commit, Key},
+};
+use std::collections::HashMap;
+
+/// What the transaction of a chunk writes, and what is counted after its commit.
+struct Chunk<'r, R> {
+    batch: Batch,
+    outcomes: Vec<(u64, RowOutcome)>,
+    matched: u64,
+    /// The rows of the chunk, by the key of their identity.
+    rows: HashMap<Key, &'r R>,
+    /// The look-ups by which credits find the new objects.
+    look_ups: Vec<Key>,
+}
+
+impl<T: Importable> Recorder<'_, T> {
+    /// Records the first of these rows in one transaction. Returns how many rows it recorded.
+    pub(super) async fn chunk(&mut self, rows: &[(u64, T::Row)]) -> Result<usize, Error> {
+        'attempts: for _ in 0..MAX_ATTEMPTS {
+            let mut chunk = Chunk {
+                batch: Batch::default(),
+                outcomes: Vec::with_capacity(CHUNK),
+                matched: 0,
+                rows: HashMap::with_capacity(CHUNK),
+                look_ups: Vec::new(),
+            };
+            let mut taken = 0;
+            for (number, row) in rows.iter().take(CHUNK) {
+                match self.add(*number, row, &mut chunk).await {
+                    Ok(true) => taken += 1,
+                    Ok(false) => break,
+                    // A concurrent import has recorded the object since it was looked up.
+                    Err(Error::Conflict(_)) => continue 'attempts,
+                    Err(error) => return Err(error),
+                }
+            }
+            if self.commit(chunk.batch).await? == Commit::Applied {
+                chunk.rows.keys().chain(&chunk.look_ups).for_each(|key| self.remember(key));
+                self.counts.matched += chunk.matched;
+                chunk.outcomes.into_iter().for_each(|(number, outcome)| self.counts.add(number, outcome));
+                return Ok(taken);
+            }
+        }
+        Err(contended())
+    }
+
+    /// Adds one row to a chunk. `false` when the row changes an object of the same chunk, so that it has to wait for the
+    /// next transaction.
+    async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T::Row>) -> Result<bool, Error> {
+        let (id, mut object) = self.object(row);
+        let Some(identity) = object.identity() else {
+            let why = "has neither a transaction number nor a time, so it could not be told from others";
+            chunk.outcomes.push((number, RowOutcome::Invalid(why.into())));
+            return Ok(true);
+        };
+        let key = self.identity_key(&identity);
+        let stated = T::stated_amount(row);
+        let outcome = match chunk.rows.get(&key) {
+            Some(earlier) if stated.map_or(*earlier == row, |_| T::stated_amount(earlier) == stated) => {
+                RowOutcome::Duplicate
+            }
+            Some(_) => return Ok(false),
+            None => match self.claim(&key).await? {
+                Some(claim) if stated.is_some() && (claim.amount.is_none() || claim.amount == stated) => {
+                    RowOutcome::Duplicate
+                }
+                Some(claim) => self.correct(claim, row, &object, &mut chunk.batch).await?,
+                None if self.would_have_written(&key) => T::REPEATED_IN_DRY_RUN,
+                None => {
+                    let vehicle = self.vehicle(&object).await?;
+                    *object.vehicle() = vehicle;
+                    chunk.matched += u64::from(vehicle.is_some());
+                    chunk.look_ups.extend(self.credit_look_up(&object));
+                    let batch = std::mem::take(&mut chunk.batch);
+                    chunk.batch =
+                        operation::insert(self.store, self.edge, self.organization, id, &object, batch).await?;
+                    RowOutcome::Created
+                }
+            },
+        };
+        chunk.rows.insert(key, row);
+        chunk.outcomes.push((number, outcome));
+        Ok(true)
+    }
+}

@@ -1,0 +1,69 @@
+//! Credits: rows that take money back from an object that another row makes.
+
+use super::{
+    importable::Importable,
+    recorder::{MAX_ATTEMPTS, Recorder, contended},
+};
+use crate::{
+    effects,
+    error::Error,
+    imports::RowOutcome,
+    store::{Batch, Commit, all_sound},
+};
+use uuid::Uuid;
+
+impl<T: Importable> Recorder<'_, T> {
+    /// Records one credit in a transaction of its own.
+    pub(super) async fn credit(&mut self, number: u64, credit: &T::Row) -> Result<(), Error> {
+        for _ in 0..MAX_ATTEMPTS {
+            let mut batch = Batch::default();
+            let outcome = self.take_back(credit, &mut batch).await?;
+            if self.commit(batch).await? == Commit::Applied {
+                self.counts.add(number, outcome);
+                return Ok(());
+            }
+        }
+        Err(contended())
+    }
+
+    async fn take_back(&mut self, credit: &T::Row, batch: &mut Batch) -> Result<RowOutcome, Error> {
+        let (_, charge) = self.object(credit);
+        let Some(identity) = charge.identity() else {
+            return Ok(RowOutcome::Invalid("is a credit without a transaction number and a time".into()));
+        };
+        let key = self.identity_key(&format!("credit\n{identity}"));
+        if self.claim(&key).await?.is_some() || self.would_have_written(&key) {
+            return Ok(RowOutcome::Duplicate);
+        }
+        let amount = T::stated_amount(credit);
+        let Some(original) = self.charge_of(&charge, &identity).await? else {
+            let charges = [Some(self.identity_key(&identity)), self.credit_look_up(&charge)];
+            if charges.iter().flatten().any(|charge| self.would_have_written(charge)) {
+                self.remember(&key);
+                return Ok(RowOutcome::Updated);
+            }
+            let (object, amount) = (T::SPEC.object, amount.unwrap_or_default());
+            return Ok(RowOutcome::Invalid(format!(
+                "gives back {amount} for no {object} that is known; import the statement that has the {object}, then this \
+                 one again"
+            )));
+        };
+        let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
+        if outcome == RowOutcome::Updated {
+            self.remember(&key);
+            batch.insert(key, effects::claim_value(original, amount));
+        }
+        Ok(outcome)
+    }
+
+    /// The object that a credit belongs to: the one with the same identity, else the newest one under its look-up.
+    async fn charge_of(&self, charge: &T, identity: &str) -> Result<Option<Uuid>, Error> {
+        if let Some(claim) = self.claim(&self.identity_key(identity)).await? {
+            return Ok(Some(claim.id));
+        }
+        let Some(look_up) = charge.credit_look_up() else { return Ok(None) };
+        let span = look_up.span(self.organization.id, T::SPEC);
+        let found = all_sound(self.store.scan(&span, 1).await?)?;
+        Ok(found.first().and_then(|record| record.key.id()))
+    }
+}

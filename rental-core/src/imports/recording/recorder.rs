@@ -1,0 +1,242 @@
+//! One import of a file into one organization, and what its chunks and credits share.
+
+use super::importable::{Importable, NewObject};
+use crate::{
+    attribution::{self, Whose},
+    edge::Edge,
+    effects,
+    error::Error,
+    imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
+    operation,
+    resources::organization::Organization,
+    store::{Batch, Commit, Key, Record, Store, key},
+    value::Money,
+};
+use std::collections::{HashMap, HashSet};
+use uuid::Uuid;
+
+/// Rows in one transaction.
+pub const CHUNK: usize = 200;
+/// How often a transaction is prepared again after a concurrent write to what it had read.
+pub(super) const MAX_ATTEMPTS: usize = 64;
+/// The most results of vehicle searches that are kept.
+const MAX_VEHICLES: usize = 50_000;
+/// The most credits that wait for charges that follow them in the file.
+const MAX_CREDITS: usize = 20_000;
+
+/// How a file is recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Whether nothing is written.
+    pub dry_run: bool,
+    /// The authority that numbered the summonses of a list of violations.
+    pub issuer: &'a str,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self { dry_run: false, issuer: DEFAULT_ISSUER }
+    }
+}
+
+/// Records the rows of one file as objects of one organization.
+pub struct Recorder<'a, T: Importable> {
+    pub(super) store: &'a dyn Store,
+    pub(super) edge: &'a dyn Edge,
+    pub(super) organization: &'a Organization,
+    options: Options<'a>,
+    /// The outcomes of the rows so far.
+    pub counts: Counts,
+    /// Vehicles by their identifiers: most rows of a statement repeat few of them.
+    vehicles: HashMap<[Option<String>; 3], Option<Uuid>>,
+    /// In a dry run: the ends of the keys that a real run would have written.
+    written: HashSet<u64>,
+    credits: Vec<(u64, T::Row)>,
+}
+
+/// The record under the key of an identity.
+pub(super) struct Claim {
+    record: Record,
+    pub(super) id: Uuid,
+    /// The amount that the last row stated.
+    pub(super) amount: Option<Money>,
+}
+
+impl<'a, T: Importable> Recorder<'a, T> {
+    /// Begins to record a file.
+    #[must_use]
+    pub fn new(store: &'a dyn Store, edge: &'a dyn Edge, organization: &'a Organization, options: Options<'a>) -> Self {
+        Self {
+            store,
+            edge,
+            organization,
+            options,
+            counts: Counts::default(),
+            vehicles: HashMap::new(),
+            written: HashSet::new(),
+            credits: Vec::new(),
+        }
+    }
+
+    /// Records the next rows of the file, with their numbers. Credits wait for [`Recorder::finish`], because a statement
+    /// can have them before the charge that they belong to.
+    ///
+    /// # Errors
+    /// The store cannot serve. The chunks before the failed one are recorded.
+    pub async fn record(&mut self, rows: Vec<(u64, T::Row)>) -> Result<(), Error> {
+        let mut charges = Vec::with_capacity(rows.len());
+        for (number, row) in rows {
+            match T::is_credit(&row) {
+                true if self.credits.len() < MAX_CREDITS => self.credits.push((number, row)),
+                true => self.credit(number, &row).await?,
+                false => charges.push((number, row)),
+            }
+        }
+        let mut rest = charges.as_slice();
+        while !rest.is_empty() {
+            rest = &rest[self.chunk(rest).await?..];
+        }
+        Ok(())
+    }
+
+    /// Records the credits that wait, and sorts the errors.
+    ///
+    /// # Errors
+    /// The store cannot serve.
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        for (number, credit) in std::mem::take(&mut self.credits) {
+            self.credit(number, &credit).await?;
+        }
+        self.counts.sort();
+        Ok(())
+    }
+
+    /// A new object of a row, with its id.
+    pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
+        let id = self.edge.new_id();
+        let (created_at, issuer) = (operation::created_at(id), self.options.issuer);
+        (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
+    }
+
+    /// The vehicle that the identifiers of an object name, if they name exactly one.
+    pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<Uuid>, Error> {
+        let [tag, plate, state] = object.identifiers();
+        let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
+        if let Some(known) = self.vehicles.get(&identifiers) {
+            return Ok(*known);
+        }
+        let found = match attribution::vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
+            Whose::One(id) => Some(id),
+            Whose::None | Whose::Unclear(_) => None,
+        };
+        if self.vehicles.len() >= MAX_VEHICLES {
+            self.vehicles.clear();
+        }
+        self.vehicles.insert(identifiers, found);
+        Ok(found)
+    }
+
+    pub(super) fn identity_key(&self, identity: &str) -> Key {
+        effects::identity_key(self.organization.id, T::SPEC, identity)
+    }
+
+    /// The prefix of the index entries by which credits find an object.
+    pub(super) fn credit_look_up(&self, object: &T) -> Option<Key> {
+        object.credit_look_up().map(|look_up| look_up.prefix(self.organization.id, T::SPEC))
+    }
+
+    pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim>, Error> {
+        let Some(record) = self.store.get(std::slice::from_ref(place)).await?.pop().flatten() else { return Ok(None) };
+        let (id, amount) = effects::read_claim(&record.value)?;
+        Ok(Some(Claim { record, id, amount }))
+    }
+
+    /// Changes the object of a claim to what a later row says.
+    pub(super) async fn correct(
+        &mut self,
+        claim: Claim,
+        row: &T::Row,
+        from_row: &T,
+        batch: &mut Batch,
+    ) -> Result<RowOutcome, Error> {
+        let vehicle = self.vehicle(from_row).await?;
+        let before = claim.amount.unwrap_or_default();
+        let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
+        if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
+            let value = effects::claim_value(claim.id, Some(stated));
+            batch.replace(claim.record.key, claim.record.revision, value);
+        }
+        Ok(outcome)
+    }
+
+    /// Adds a change of an object to a batch. The change returns `None` when the object would have an impossible amount.
+    pub(super) async fn change(
+        &self,
+        id: Uuid,
+        batch: &mut Batch,
+        change: impl FnOnce(&mut T) -> Option<()>,
+    ) -> Result<RowOutcome, Error> {
+        let place = key::record(self.organization.id, T::SPEC, id);
+        let before = self.store.get(&[place]).await?.pop().flatten();
+        let before =
+            before.ok_or_else(|| Error::Internal(format!("no {} has the id {id} of a claim", T::SPEC.object)))?;
+        let (now, mut possible) = (self.edge.now(), true);
+        let rule = |object: &mut T| {
+            let old = object.clone();
+            possible = change(object).is_some();
+            match possible {
+                true if *object != old => object.touch(now),
+                true => {}
+                false => *object = old,
+            }
+            Ok(Vec::new())
+        };
+        let prepared = match operation::edit(self.store, self.edge, self.organization, before, rule).await {
+            Ok(prepared) => prepared,
+            Err(Error::Conflict(why)) => {
+                return Ok(RowOutcome::Invalid(format!("{why} Then import the file again.")));
+            }
+            Err(error) => return Err(error),
+        };
+        if !possible {
+            let object = T::SPEC.object;
+            return Ok(RowOutcome::Invalid(format!("would make {object} {id} less than 0 or more than any amount")));
+        }
+        let outcome = if prepared.batch.is_empty() { RowOutcome::Duplicate } else { RowOutcome::Updated };
+        batch.checks.extend(prepared.batch.checks);
+        batch.writes.extend(prepared.batch.writes);
+        Ok(outcome)
+    }
+
+    /// Commits a batch, except in a dry run.
+    pub(super) async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        if self.options.dry_run || batch.is_empty() {
+            Ok(Commit::Applied)
+        } else {
+            Ok(self.store.commit(batch).await?)
+        }
+    }
+
+    /// In a dry run, remembers a key that a real run would have written.
+    pub(super) fn remember(&mut self, key: &Key) {
+        if self.options.dry_run {
+            self.written.insert(end_of(key));
+        }
+    }
+
+    /// Whether a real run would have written a key by now.
+    pub(super) fn would_have_written(&self, key: &Key) -> bool {
+        self.options.dry_run && self.written.contains(&end_of(key))
+    }
+}
+
+/// The last 8 bytes of the hash in a key. Two of a million keys are equal once in thirty million imports.
+fn end_of(key: &Key) -> u64 {
+    let bytes = key.as_bytes();
+    bytes[bytes.len() - 8..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Concurrent writes made every attempt of a transaction stale.
+pub(super) fn contended() -> Error {
+    Error::Unavailable("others changed the same tolls or violations too often".into())
+}

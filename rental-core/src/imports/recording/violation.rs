@@ -1,0 +1,80 @@
+//! Violations. A list has the present state of each, so its last row counts.
+
+use super::importable::{Importable, NewObject};
+use crate::{
+    imports::{RowOutcome, statements::ViolationRow},
+    resources::violation::{self, Violation},
+    value::Money,
+};
+use uuid::Uuid;
+
+impl Importable for Violation {
+    type Row = ViolationRow;
+
+    const REPEATED_IN_DRY_RUN: RowOutcome = RowOutcome::Updated;
+
+    fn from_row(row: &ViolationRow, new: &NewObject<'_>) -> Self {
+        let mut violation = Self {
+            id: new.id,
+            object: violation::SPEC.object.into(),
+            summons_number: row.summons_number.clone(),
+            issuer: Some(new.issuer.to_owned()),
+            amount_due: row.amount_due,
+            currency: new.organization.default_currency,
+            vehicle_id: None,
+            customer_id: None,
+            plate: None,
+            state: None,
+            issue_date: None,
+            violation_time: None,
+            issued_on: None,
+            issued_at: None,
+            violation: None,
+            fine_amount: None,
+            penalty_amount: None,
+            interest_amount: None,
+            reduction_amount: None,
+            payment_amount: None,
+            issuing_agency: None,
+            attribution: None,
+            rental_id: None,
+            created_at: new.created_at,
+            updated_at: new.created_at,
+        };
+        copy(&mut violation, row);
+        violation
+    }
+
+    fn identity(&self) -> Option<String> {
+        self.issuer.as_deref().map(|issuer| violation::identity(issuer, &self.summons_number))
+    }
+
+    fn correct(&mut self, row: &ViolationRow, vehicle: Option<Uuid>, _: Money) -> Option<()> {
+        copy(self, row);
+        self.vehicle_id = self.vehicle_id.or(vehicle);
+        Some(())
+    }
+}
+
+/// Copies what the row says. A field without a value in the row keeps the value that it has.
+fn copy(violation: &mut Violation, row: &ViolationRow) {
+    fn keep<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
+        if new.is_some() {
+            old.clone_from(new);
+        }
+    }
+    violation.amount_due = row.amount_due;
+    keep(&mut violation.plate, &row.plate);
+    keep(&mut violation.state, &row.state);
+    keep(&mut violation.issue_date, &row.issue_date);
+    keep(&mut violation.violation_time, &row.violation_time);
+    keep(&mut violation.violation, &row.violation);
+    keep(&mut violation.fine_amount, &row.fine_amount);
+    keep(&mut violation.penalty_amount, &row.penalty_amount);
+    keep(&mut violation.interest_amount, &row.interest_amount);
+    keep(&mut violation.reduction_amount, &row.reduction_amount);
+    keep(&mut violation.payment_amount, &row.payment_amount);
+    keep(&mut violation.issuing_agency, &row.issuing_agency);
+    keep(&mut violation.issued_on, &row.issued_on);
+    keep(&mut violation.issued_at, &row.issued_at);
+}

@@ -1,0 +1,39 @@
+//! Why a file was not read to its end.
+
+/// The content of the file is wrong, and no row of it may be used. The sentence says what was expected, what was found
+/// and what to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refused(pub String);
+
+/// Why a file was not read to its end.
+#[derive(Debug)]
+pub enum Failed {
+    /// The content of the file is wrong.
+    Refused(Refused),
+    /// The file could not be read.
+    Read(std::io::Error),
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Read(error) => write!(f, "the file could not be read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+impl std::error::Error for Failed {}
+
+impl From<Refused> for Failed {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}

@@ -1,0 +1,49 @@
+//! What a column of a statement can hold.
+
+/// The meaning of a column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Field {
+    Agency,
+    TransactionId,
+    OccurredAt,
+    Date,
+    Time,
+    Plaza,
+    Plate,
+    PlateState,
+    Transponder,
+    TagOrPlate,
+    Amount,
+    Debit,
+    Credit,
+    Kind,
+    SummonsNumber,
+    AmountDue,
+    Violation,
+    Fine,
+    Penalty,
+    Interest,
+    Reduction,
+    Payment,
+}
+
+/// How many fields there are.
+pub(super) const FIELDS: usize = Field::Payment as usize + 1;
+
+/// The fields of a toll, with their names in a mapping file.
+pub(super) const TOLL_FIELDS: [(Field, &str); 14] = [
+    (Field::Agency, "agency"),
+    (Field::TransactionId, "transaction_id"),
+    (Field::OccurredAt, "occurred_at"),
+    (Field::Date, "date"),
+    (Field::Time, "time"),
+    (Field::Plaza, "plaza"),
+    (Field::Plate, "plate"),
+    (Field::PlateState, "plate_state"),
+    (Field::Transponder, "transponder_number"),
+    (Field::TagOrPlate, "tag_or_plate"),
+    (Field::Amount, "amount"),
+    (Field::Debit, "debit"),
+    (Field::Credit, "credit"),
+    (Field::Kind, "type"),
+];

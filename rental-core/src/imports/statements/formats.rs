@@ -1,0 +1,344 @@
+//! The known formats of statements, as data. `docs/imports.md` has the source of each.
+
+use super::{
+    field::Field,
+    mapping::{Charges, Mapping},
+    time::Order,
+};
+use crate::{
+    resources::{toll, violation},
+    spec::ResourceSpec,
+    value::Zone,
+};
+
+/// A kind of file: statements with tolls, or lists of violations. This value has all that differs between the two before
+/// their rows are read.
+#[derive(Debug)]
+pub struct Kind {
+    /// The resource that the rows become.
+    pub resource: &'static ResourceSpec,
+    /// What such a file is called in a sentence.
+    pub file: &'static str,
+    /// Names and descriptions of the formats. The first is the default.
+    pub formats: &'static [(&'static str, &'static str)],
+    /// Whether a file may be JSON instead of CSV.
+    pub json: bool,
+    /// The parameter of an import that only this kind of file has.
+    pub parameter: Parameter,
+    /// A CSV file in the default format, with one row.
+    pub example: &'static str,
+    pub(super) layouts: &'static [Format],
+    pub(super) other_files: &'static [OtherFile],
+    /// What to do with a file of no known format.
+    pub(super) advice: &'static str,
+}
+
+/// A parameter that only one kind of file has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Parameter {
+    /// A [`Mapping`] that describes the file, in place of a format.
+    Mapping,
+    /// The name of the authority that numbered the summonses. [`DEFAULT_ISSUER`] when absent.
+    Issuer,
+}
+
+/// The issuer of violations when an import does not name one.
+pub const DEFAULT_ISSUER: &str = "NYC";
+
+/// The columns of a format, its time zone and order of dates, and the meaning of the sign of an amount.
+#[derive(Debug)]
+pub(super) struct Format {
+    pub(super) name: &'static str,
+    about: &'static str,
+    /// The agency of every row, when no column has it.
+    agency: Option<&'static str>,
+    zone: Option<Zone>,
+    /// For each field the names of its columns. A file needs at least one of them.
+    pub(super) columns: &'static [(Field, &'static [&'static str])],
+    /// Fields that need a column. `None`: all of them.
+    pub(super) required: Option<&'static [Field]>,
+    /// Other fields of which at least one needs a column.
+    pub(super) one_of: &'static [Field],
+    /// Whether the names of a field are spellings of one column. Otherwise they are columns to look into, in this order.
+    pub(super) spellings: bool,
+    /// A column that only this format has.
+    pub(super) mark: Option<&'static str>,
+    order: Option<Order>,
+    charges: Charges,
+    /// A column that makes charges positive.
+    positive_with: Option<&'static str>,
+    /// For the format of this product: an unknown column refuses the file, a first row of another length does not, and a
+    /// row needs an agency but no time.
+    pub(super) strict: bool,
+}
+
+/// A file that is often mistaken for one of this kind, known by a column that it has and others that it lacks.
+#[derive(Debug)]
+pub(super) struct OtherFile {
+    pub(super) column: &'static str,
+    pub(super) lacks: &'static [&'static str],
+    pub(super) hint: &'static str,
+}
+
+/// Statements of toll agencies.
+pub const TOLLS: Kind = Kind {
+    resource: &toll::SPEC,
+    file: "a statement of a toll agency",
+    formats: &names(&TOLL_FORMATS),
+    json: false,
+    parameter: Parameter::Mapping,
+    example: "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n61231234567,2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n",
+    layouts: &TOLL_FORMATS,
+    other_files: &[
+        OtherFile { column: "summons_number", lacks: &[], hint: A_LIST_OF_VIOLATIONS },
+        OtherFile { column: "SUMMONS", lacks: &[], hint: A_LIST_OF_VIOLATIONS },
+    ],
+    advice: "choose another --format, or describe the file in a mapping file and give --mapping",
+};
+
+const A_LIST_OF_VIOLATIONS: &str = "this looks like a list of violations (nyc-open-data); import it as violations";
+
+/// Lists of violations.
+pub const VIOLATIONS: Kind = Kind {
+    resource: &violation::SPEC,
+    file: "a list of violations",
+    formats: &names(&VIOLATION_FORMATS),
+    json: true,
+    parameter: Parameter::Issuer,
+    example: "plate,state,summons_number,issue_date,violation_time,violation,amount_due\nABC1234,NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50\n",
+    layouts: &VIOLATION_FORMATS,
+    other_files: &[OtherFile {
+        column: "violation_code",
+        // A violation of 0 would say that it was paid, and would overwrite the amount that is known.
+        lacks: &["amount_due", "fine_amount"],
+        hint: "this looks like a list of a fiscal year, which has no amounts; download Open Parking and Camera \
+               Violations for the same plates",
+    }],
+    advice: "choose another --format, or rename the columns",
+};
+
+/// Every kind of file.
+pub const KINDS: [&Kind; 2] = [&TOLLS, &VIOLATIONS];
+
+impl Kind {
+    /// The kind of file whose rows become objects of a resource, if there is one.
+    #[must_use]
+    pub fn of(resource: &ResourceSpec) -> Option<&'static Self> {
+        KINDS.into_iter().find(|kind| kind.resource.tag == resource.tag)
+    }
+}
+
+const fn names<const N: usize>(formats: &[Format; N]) -> [(&'static str, &'static str); N] {
+    let (mut names, mut at) = ([("", ""); N], 0);
+    while at < N {
+        names[at] = (formats[at].name, formats[at].about);
+        at += 1;
+    }
+    names
+}
+
+const TOLL_FORMATS: [Format; 6] = [GENERIC, EZPASS_NY, EZPASS_NY_FLEET, EZPASS_NJ, EZPASS_PA, SUNPASS];
+
+const GENERIC: Format = Format {
+    name: "generic",
+    about: "CSV with the columns transaction_id, occurred_at (RFC 3339), agency, plaza, plate, plate_state, \
+            transponder_number, amount, in any order",
+    agency: None,
+    zone: None,
+    columns: &[
+        (Field::TransactionId, &["transaction_id"]),
+        (Field::OccurredAt, &["occurred_at"]),
+        (Field::Agency, &["agency"]),
+        (Field::Plaza, &["plaza"]),
+        (Field::Plate, &["plate"]),
+        (Field::PlateState, &["plate_state"]),
+        (Field::Transponder, &["transponder_number"]),
+        (Field::Amount, &["amount"]),
+    ],
+    required: Some(&[Field::Agency, Field::Amount]),
+    one_of: &[Field::Transponder, Field::Plate],
+    spellings: false,
+    mark: None,
+    order: None,
+    charges: Charges::Positive,
+    positive_with: None,
+    strict: true,
+};
+
+/// What the agencies of the north-east have in common.
+const EZPASS: Format = Format {
+    zone: Some(Zone::NEW_YORK),
+    columns: &[],
+    required: None,
+    one_of: &[],
+    order: Some(Order::MonthDayYear),
+    charges: Charges::Negative,
+    strict: false,
+    ..GENERIC
+};
+
+const EZPASS_NY: Format = Format {
+    name: "ezpass-ny",
+    about: "E-ZPass New York, the transactions of an account (Lane Txn ID, Tag/Plate #, ..., Exit Time, Amount)",
+    columns: &[
+        (Field::TransactionId, &["Lane Txn ID"]),
+        (Field::TagOrPlate, &["Tag/Plate #"]),
+        (Field::Agency, &["Agency"]),
+        (Field::Plaza, &["Exit Plaza", "Entry Plaza"]),
+        (Field::Date, &["Date"]),
+        (Field::Time, &["Exit Time"]),
+        (Field::Amount, &["Amount"]),
+        (Field::Kind, &["Agency", "Entry Plaza", "Exit Plaza", "Tag/Plate #"]),
+    ],
+    ..EZPASS
+};
+
+const EZPASS_NY_FLEET: Format = Format {
+    name: "ezpass-ny-fleet",
+    about: "E-ZPass New York, a fleet's account (with Posted Date and Post Txn Balance)",
+    columns: &[
+        (Field::TransactionId, &["Lane Txn ID"]),
+        (Field::TagOrPlate, &["Tag/Plate #"]),
+        (Field::Agency, &["Agency"]),
+        (Field::Plaza, &["Exit Plaza", "Entry Plaza"]),
+        (Field::Date, &["Date"]),
+        (Field::Time, &["Time"]),
+        (Field::Amount, &["Amount"]),
+        (Field::Kind, &["Agency", "Entry Plaza", "Exit Plaza", "Tag/Plate #"]),
+    ],
+    mark: Some("Posted Date"),
+    ..EZPASS
+};
+
+const EZPASS_NJ: Format = Format {
+    name: "ezpass-nj",
+    about: "E-ZPass New Jersey, and New York's older statements; with a PLAZA ID column charges are positive, \
+            else negative",
+    columns: &[
+        (Field::TagOrPlate, &["TAG/PLATE NUMBER"]),
+        (Field::Agency, &["AGENCY"]),
+        (Field::Kind, &["ACTIVITY", "DESCRIPTION"]),
+        (Field::Plaza, &["EXIT PLAZA", "ENTRY PLAZA"]),
+        (Field::Date, &["TRANSACTION DATE"]),
+        (Field::Time, &["EXIT TIME", "ENTRY TIME"]),
+        (Field::Amount, &["AMOUNT"]),
+    ],
+    positive_with: Some("PLAZA ID"),
+    ..EZPASS
+};
+
+const EZPASS_PA: Format = Format {
+    name: "ezpass-pa",
+    about: "Pennsylvania Turnpike (Transaction, Transponder, License State, ..., Exit Interchange, Amount)",
+    agency: Some("PA Turnpike"),
+    columns: &[
+        (Field::TagOrPlate, &["Transponder"]),
+        (Field::PlateState, &["License State"]),
+        (Field::Kind, &["Transaction"]),
+        (Field::OccurredAt, &["Exit Date", "Entry Date"]),
+        (Field::Plaza, &["Exit Interchange", "Entry Interchange"]),
+        (Field::Amount, &["Amount"]),
+    ],
+    charges: Charges::Positive,
+    ..EZPASS
+};
+
+const SUNPASS: Format = Format {
+    name: "sunpass",
+    about: "SunPass, Florida (TRANSACTION NUMBER, TRANSPONDER/LICENSE PLATE, ..., DEBIT(-), CREDIT(+))",
+    columns: &[
+        (Field::TransactionId, &["TRANSACTION NUMBER"]),
+        (Field::TagOrPlate, &["TRANSPONDER/LICENSE PLATE"]),
+        (Field::Agency, &["AGENCY NAME"]),
+        (Field::Plaza, &["DESCRIPTION / PLAZA NAME"]),
+        (Field::Kind, &["DESCRIPTION / PLAZA NAME"]),
+        (Field::Date, &["TRANSACTION DATE"]),
+        (Field::Time, &["TRANSACTION TIME"]),
+        (Field::Debit, &["DEBIT(-)"]),
+        (Field::Credit, &["CREDIT(+)"]),
+    ],
+    ..EZPASS
+};
+
+/// Words in the columns of [`Field::Kind`] that tell payments and fees from tolls.
+pub(super) const NOT_TOLLS: &[&str] = &[
+    "payment",
+    "replenish",
+    "service fee",
+    "monthly fee",
+    "statement fee",
+    "account fee",
+    "tag fee",
+    "lease tag",
+    "tag lease",
+    "tag deposit",
+    "transponder purchase",
+];
+
+const VIOLATION_FORMATS: [Format; 2] = [NYC_OPEN_DATA, NYC_FLEET];
+
+const NYC_OPEN_DATA: Format = Format {
+    name: "nyc-open-data",
+    about: "New York's Open Parking and Camera Violations, as CSV or JSON; also with the names of the \
+            fiscal-year lists",
+    columns: &[
+        (Field::SummonsNumber, &["summons_number"]),
+        (Field::Plate, &["plate", "plate_id"]),
+        (Field::AmountDue, &["amount_due"]),
+        (Field::PlateState, &["state", "registration_state"]),
+        (Field::Date, &["issue_date"]),
+        (Field::Time, &["violation_time"]),
+        (Field::Violation, &["violation", "violation_description", "violation_code"]),
+        (Field::Fine, &["fine_amount"]),
+        (Field::Penalty, &["penalty_amount"]),
+        (Field::Interest, &["interest_amount"]),
+        (Field::Reduction, &["reduction_amount"]),
+        (Field::Payment, &["payment_amount"]),
+        (Field::Agency, &["issuing_agency"]),
+    ],
+    required: Some(&[Field::SummonsNumber, Field::Plate]),
+    one_of: &[Field::AmountDue, Field::Fine],
+    spellings: true,
+    charges: Charges::Positive,
+    ..EZPASS
+};
+
+const NYC_FLEET: Format = Format {
+    name: "nyc-fleet",
+    about: "the file of New York's fleet and rental programs (PLATE, STATE, TYPE, TERMINATED, SUMMONS, ...)",
+    columns: &[
+        (Field::SummonsNumber, &["SUMMONS"]),
+        (Field::Plate, &["PLATE"]),
+        (Field::AmountDue, &["AMOUNT DUE"]),
+        (Field::PlateState, &["STATE"]),
+        (Field::Date, &["ISSUE DATE"]),
+        (Field::Time, &["ISSUE TIME"]),
+        (Field::Violation, &["VC"]),
+        (Field::Fine, &["FINE"]),
+        (Field::Penalty, &["PENALTY"]),
+        (Field::Interest, &["INTEREST"]),
+        (Field::Reduction, &["REDUCTION"]),
+        (Field::Payment, &["PAYMENT"]),
+    ],
+    ..NYC_OPEN_DATA
+};
+
+impl Format {
+    /// The names of a field's columns.
+    pub(super) fn names(&self, field: Field) -> &'static [&'static str] {
+        self.columns.iter().find(|(known, _)| *known == field).map_or(&[], |(_, names)| *names)
+    }
+
+    /// The format as a mapping, by which files are read. `has` tells whether the file has a column.
+    pub(super) fn mapping(&self, has: impl Fn(&str) -> bool) -> Mapping {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Mapping {
+            agency: self.agency.map(str::to_owned),
+            zone: self.zone,
+            columns: self.columns.iter().map(|(field, names)| (*field, owned(names))).collect(),
+            order: self.order,
+            charges: if self.positive_with.is_some_and(has) { Charges::Positive } else { self.charges },
+            skip: None,
+        }
+    }
+}

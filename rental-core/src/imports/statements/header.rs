@@ -1,0 +1,83 @@
+//! The header of a file. Case, spaces and underscores in the name of a column do not matter.
+
+use super::{
+    csv::Record,
+    failure::{Failed, Refused},
+};
+use crate::body::{did_you_mean, shorten};
+
+/// The names of a file's columns.
+pub(super) struct Header {
+    names: Vec<String>,
+    normal: Vec<String>,
+}
+
+impl Header {
+    pub(super) fn read(record: &Record<'_>) -> Result<Self, Failed> {
+        let Some(fields) = record.fields() else {
+            let advice = "save it as \"CSV UTF-8\"";
+            return Err(
+                Refused(format!("expected a header in UTF-8, but line {} is not; {advice}", record.line)).into()
+            );
+        };
+        Ok(Self::of(fields.iter().map(|name| shorten(name.trim())).collect()))
+    }
+
+    /// A header with these names.
+    pub(super) fn of(names: Vec<String>) -> Self {
+        Self { normal: names.iter().map(|name| normal(name)).collect(), names }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of a column as the file spells it.
+    pub(super) fn name(&self, at: usize) -> &str {
+        self.names.get(at).map_or("", String::as_str)
+    }
+
+    /// The number of a column, from 0.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        let name = normal(name);
+        self.normal.iter().position(|known| *known == name)
+    }
+
+    /// A name that two columns have, among the columns that are read.
+    pub(super) fn repeated(&self, columns: &[usize]) -> Option<&str> {
+        let twice = |at: &&usize| self.normal.iter().filter(|name| **name == self.normal[**at]).count() > 1;
+        columns.iter().find(twice).map(|at| self.name(*at))
+    }
+
+    /// The error for a file that has none of these columns, with the column that may be the first of them.
+    pub(super) fn lacks(&self, names: &[&str]) -> String {
+        let near = names.first().map_or_else(String::new, |name| self.near(name));
+        format!("there is no column `{}`{near}", names.join("` or `"))
+    }
+
+    /// `; is X it?` for a name that is missing.
+    fn near(&self, name: &str) -> String {
+        let near = did_you_mean(&normal(name), self.normal.iter().map(String::as_str));
+        let found = self.normal.iter().position(|known| near.contains(&format!("`{known}`")));
+        found.map_or_else(String::new, |at| format!("; is `{}` it?", self.name(at)))
+    }
+
+    /// The columns that are not in `known`.
+    pub(super) fn others<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let known: Vec<String> = known.iter().map(|name| normal(name)).collect();
+        let columns = self.names.iter().zip(&self.normal);
+        columns.filter(move |(_, normal)| !known.contains(normal)).map(|(name, _)| name.as_str())
+    }
+
+    /// The names for a message, at most 12.
+    pub(super) fn shown(&self) -> String {
+        let most = 12;
+        let more = if self.names.len() > most { ", …" } else { "" };
+        format!("{}{more}", self.names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A name without the differences in spelling: `Plate ID`, `plate_id` and `PLATE  ID` are one name.
+pub(super) fn normal(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace() && *c != '_').flat_map(char::to_lowercase).collect()
+}

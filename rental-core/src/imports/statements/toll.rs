@@ -1,0 +1,188 @@
+//! The rows of a toll agency's statement.
+
+use super::{
+    amount::Signed,
+    cells::{is_rounded, rounded, text},
+    field::Field,
+    formats::{Kind, NOT_TOLLS, TOLLS},
+    mapping::Charges,
+    row::{NotRecorded, StatementRow, Values},
+    time::{self, Order},
+};
+use crate::{
+    body::shorten,
+    value::{Date, Money, Plate, Timestamp, tag_digits},
+};
+
+/// A charge or a credit of a toll agency's statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TollRow {
+    /// More than 0, for a charge and for a credit.
+    pub amount: Money,
+    /// Whether it is a credit: money that the agency gives back for a toll.
+    pub credit: bool,
+    /// The agency that charged the toll.
+    pub agency: String,
+    /// The agency's number of the transaction, if its format has one.
+    pub transaction_id: Option<String>,
+    /// The local date.
+    pub occurred_on: Option<Date>,
+    /// The instant, if the statement has a time of day. Of an hour that the clocks showed twice, the earlier instant.
+    pub occurred_at: Option<Timestamp>,
+    /// The plaza or gantry.
+    pub plaza: Option<String>,
+    /// As reported. From a column for tags and plates: the number without its state.
+    pub plate: Option<String>,
+    /// As reported, or split off the plate.
+    pub plate_state: Option<String>,
+    /// As reported. From a column for tags and plates: the digits alone.
+    pub transponder_number: Option<String>,
+}
+
+/// Transponder, plate and the plate's state.
+type Identifiers = (Option<String>, Option<String>, Option<String>);
+
+impl StatementRow for TollRow {
+    const KIND: &'static Kind = &TOLLS;
+
+    fn read(values: &Values<'_>) -> Result<Self, NotRecorded> {
+        skip(values)?;
+        let (amount, credit) = amount(values)?;
+        if amount.is_zero() {
+            return Err(NotRecorded::Skipped("no charge: the amount is 0"));
+        }
+        let agency = agency(values, credit)?;
+        let (occurred_on, occurred_at) = occurred(values)?;
+        let (transponder_number, plate, plate_state) = vehicle(values)?;
+        Ok(Self {
+            amount,
+            credit,
+            agency,
+            transaction_id: values.identifier(Field::TransactionId)?,
+            occurred_on,
+            occurred_at,
+            plaza: values.text(Field::Plaza)?,
+            plate,
+            plate_state,
+            transponder_number,
+        })
+    }
+}
+
+/// Skips rows that say that they are no tolls.
+fn skip(values: &Values<'_>) -> Result<(), NotRecorded> {
+    let same = |given: &str, value: &str| given.to_lowercase() == value.to_lowercase();
+    let mut by_mapping = values.plan.mapping.skip.iter().flat_map(|(_, values)| values);
+    if let Some(given) = values.plan.layout.skip_value(values.row)
+        && by_mapping.any(|value| same(given, value))
+    {
+        return Err(NotRecorded::Skipped("a kind of row that the mapping file skips"));
+    }
+    let other = |given: &str| NOT_TOLLS.iter().any(|word| given.to_lowercase().contains(word));
+    if values.all(Field::Kind).any(other) {
+        return Err(NotRecorded::Skipped("a payment or a fee of the account, not a toll"));
+    }
+    Ok(())
+}
+
+/// The amount, and whether it is a credit.
+fn amount(values: &Values<'_>) -> Result<(Money, bool), String> {
+    if !values.plan.layout.has(Field::Debit) {
+        let Signed { negative, money } = values.amount(Field::Amount)?.ok_or_else(|| values.blank(Field::Amount))?;
+        return Ok((money, negative == (values.plan.mapping.charges == Charges::Positive)));
+    }
+    let (debit, credit) = (values.amount(Field::Debit)?, values.amount(Field::Credit)?);
+    if [debit, credit].into_iter().flatten().any(|signed| signed.negative) {
+        return Err("has a negative debit or credit, which could mean either; correct the row".into());
+    }
+    match (debit.map(|signed| signed.money), credit.map(|signed| signed.money)) {
+        (None, None) => Err(values.blank(Field::Debit)),
+        (Some(debit), Some(credit)) if !debit.is_zero() && !credit.is_zero() => {
+            Err("has both a debit and a credit; correct the row".into())
+        }
+        (Some(debit), credit) if !debit.is_zero() || credit.is_none() => Ok((debit, false)),
+        (_, credit) => Ok((credit.unwrap_or_default(), true)),
+    }
+}
+
+fn agency(values: &Values<'_>, credit: bool) -> Result<String, NotRecorded> {
+    if let Some(agency) = &values.plan.mapping.agency {
+        return Ok(agency.clone());
+    }
+    match values.text(Field::Agency)? {
+        Some(agency) => Ok(agency),
+        // A credit for a toll names the agency that charged it.
+        None if credit && !values.plan.strict => {
+            Err(NotRecorded::Skipped("money that came in without an agency: a payment, not a toll"))
+        }
+        None => Err(NotRecorded::Invalid(values.blank(Field::Agency))),
+    }
+}
+
+/// The local date, and the instant if there is a time of day.
+fn occurred(values: &Values<'_>) -> Result<(Option<Date>, Option<Timestamp>), String> {
+    let plan = values.plan;
+    let field = if plan.layout.has(Field::Date) { Field::Date } else { Field::OccurredAt };
+    let label = values.label(field);
+    let Some(given) = values.get(field) else {
+        return if plan.strict { Ok((None, None)) } else { Err(values.blank(field)) };
+    };
+    let order = plan.mapping.order.unwrap_or(Order::YearMonthDay);
+    let unreadable =
+        |label: &str, given: &str, example: &str| format!("`{label}` is `{}`, which is not {example}", shorten(given));
+    if field == Field::Date {
+        let date = time::date(given, order).ok_or_else(|| unreadable(label, given, example(order)))?;
+        let Some(clock) = values.get(Field::Time) else { return Ok((Some(date), None)) };
+        let seconds = time::time_of_day(clock)
+            .ok_or_else(|| unreadable(values.label(Field::Time), clock, "a time such as 05:13:32 PM or 17:13"))?;
+        return Ok((Some(date), plan.zone.and_then(|zone| time::instant(zone, date, seconds))));
+    }
+    if let Some(at) = Timestamp::parse(given) {
+        // Without a zone the date is the written one, whatever its offset.
+        let written = given.get(..10).and_then(Date::parse);
+        return Ok((plan.zone.map(|zone| zone.local(at).date()).or(written), Some(at)));
+    }
+    let (day, clock) = given.split_once(['T', ' ']).map_or((given, None), |(day, clock)| (day, Some(clock)));
+    let wanted = if plan.zone.is_some() { example(order) } else { "an RFC 3339 time such as 2026-06-02T14:03:00Z" };
+    let wrong = || unreadable(label, given, wanted);
+    let zone = plan.zone.ok_or_else(wrong)?;
+    let date = time::date(day, order).ok_or_else(wrong)?;
+    let Some(clock) = clock else { return Ok((Some(date), None)) };
+    let seconds = time::time_of_day(clock).ok_or_else(wrong)?;
+    Ok((Some(date), time::instant(zone, date, seconds)))
+}
+
+/// The identifiers of the vehicle. A rounded transponder number is left out if there is a plate.
+fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
+    let mut plate = values.text(Field::Plate)?;
+    let mut state = values.text(Field::PlateState)?;
+    let (mut tag, mut lost) = (None, None);
+    match values.identifier(Field::Transponder) {
+        Ok(given) => tag = given,
+        Err(why) => lost = Some(why),
+    }
+    if let Some(given) = values.get(Field::TagOrPlate) {
+        let label = values.label(Field::TagOrPlate);
+        let given = text(given.trim_matches(['\'', '"']), label)?;
+        if let Some(digits) = tag_digits(&given) {
+            tag = tag.or(Some(digits));
+        } else if is_rounded(&given) {
+            lost = Some(rounded(&given, label));
+        } else if let (None, Some(found)) = (&plate, Plate::parse(&given, state.as_deref())) {
+            plate = Some(found.number);
+            state = found.state.or(state);
+        }
+    }
+    match lost {
+        Some(why) if plate.is_none() && tag.is_none() => Err(why),
+        _ => Ok((tag, plate, state)),
+    }
+}
+
+fn example(order: Order) -> &'static str {
+    match order {
+        Order::MonthDayYear => "a date with the month first, such as 12/29/2025",
+        Order::DayMonthYear => "a date with the day first, such as 29/12/2025",
+        Order::YearMonthDay => "a date such as 2025-12-29",
+    }
+}

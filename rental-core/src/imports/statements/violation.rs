@@ -1,0 +1,86 @@
+//! The rows of a list of violations.
+
+use super::{
+    field::Field,
+    formats::{Kind, VIOLATIONS},
+    row::{NotRecorded, StatementRow, Values},
+    time::{self, Order},
+};
+use crate::value::{Date, Money, Timestamp};
+
+/// A violation as a list reports it.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "each field but the last two is documented in the SPEC of violations")]
+pub struct ViolationRow {
+    pub summons_number: String,
+    pub amount_due: Money,
+    pub plate: Option<String>,
+    pub state: Option<String>,
+    pub issue_date: Option<String>,
+    pub violation_time: Option<String>,
+    pub violation: Option<String>,
+    pub fine_amount: Option<Money>,
+    pub penalty_amount: Option<Money>,
+    pub interest_amount: Option<Money>,
+    pub reduction_amount: Option<Money>,
+    pub payment_amount: Option<Money>,
+    pub issuing_agency: Option<String>,
+    /// `issue_date` as a date, if it is one: real lists have `51/71/2004`.
+    pub issued_on: Option<Date>,
+    /// The instant, if `violation_time` is a time of day.
+    pub issued_at: Option<Timestamp>,
+}
+
+impl StatementRow for ViolationRow {
+    const KIND: &'static Kind = &VIOLATIONS;
+
+    fn read(values: &Values<'_>) -> Result<Self, NotRecorded> {
+        let summons_number =
+            values.identifier(Field::SummonsNumber)?.ok_or_else(|| values.blank(Field::SummonsNumber))?;
+        let (issue_date, violation_time) = (values.text(Field::Date)?, values.text(Field::Time)?);
+        let order = values.plan.mapping.order.unwrap_or(Order::YearMonthDay);
+        let issued_on = issue_date.as_deref().and_then(|given| time::date(given, order));
+        let seconds = violation_time.as_deref().and_then(time::time_of_day);
+        let local = values.plan.zone.zip(issued_on).zip(seconds);
+        let mut row = Self {
+            summons_number,
+            amount_due: Money::default(),
+            plate: values.text(Field::Plate)?,
+            state: values.text(Field::PlateState)?,
+            issue_date,
+            violation_time,
+            violation: values.text(Field::Violation)?,
+            fine_amount: money(values, Field::Fine)?,
+            penalty_amount: money(values, Field::Penalty)?,
+            interest_amount: money(values, Field::Interest)?,
+            reduction_amount: money(values, Field::Reduction)?,
+            payment_amount: money(values, Field::Payment)?,
+            issuing_agency: values.text(Field::Agency)?,
+            issued_on,
+            issued_at: local.and_then(|((zone, date), seconds)| time::instant(zone, date, seconds)),
+        };
+        let due = money(values, Field::AmountDue)?.or_else(|| row.due());
+        row.amount_due =
+            due.ok_or_else(|| format!("{}, and there is no fine to compute it from", values.blank(Field::AmountDue)))?;
+        Ok(row)
+    }
+}
+
+fn money(values: &Values<'_>, field: Field) -> Result<Option<Money>, String> {
+    match values.amount(field)? {
+        Some(signed) if signed.negative && !signed.money.is_zero() => {
+            Err(format!("`{}` must be 0 or more", values.label(field)))
+        }
+        signed => Ok(signed.map(|signed| signed.money)),
+    }
+}
+
+impl ViolationRow {
+    /// Fine + penalty + interest - reduction - payment, at least 0. The rows of the city have this amount due.
+    fn due(&self) -> Option<Money> {
+        let or_zero = Option::unwrap_or_default;
+        let owed = self.fine_amount?.plus(or_zero(self.penalty_amount))?.plus(or_zero(self.interest_amount))?;
+        let less = or_zero(self.reduction_amount).plus(or_zero(self.payment_amount))?;
+        Some(owed.minus(less).unwrap_or_default())
+    }
+}

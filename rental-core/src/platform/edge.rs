@@ -1,0 +1,16 @@
+//! What a platform takes from outside.
+
+use crate::{edge::Edge, error::Error};
+
+/// What a platform takes from outside: the time, ids and random bytes.
+///
+/// `SystemEdge` (feature `system`) reads those of the operating system. Write your own for tests, or to take them from
+/// elsewhere. `now` must not go back. Each id must be a UUID of version 7, greater than every one before it, and carry the
+/// present time: lists are ordered by id, and the time in an object's id is its `created_at`.
+pub trait PlatformEdge: Edge {
+    /// 32 bytes that nobody can guess; API keys and webhook secrets are made of them.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when there is no randomness.
+    fn random_bytes(&self) -> Result<[u8; 32], Error>;
+}

@@ -1,0 +1,73 @@
+//! Events as they are stored and delivered.
+
+use super::list::Listed;
+use crate::{
+    error::Error,
+    event::{self, EVENT_TYPES, EventType},
+    resources::Resource,
+    spec::ResourceSpec,
+    store::Record,
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// Something that happened to an object, recorded in the transaction of the change.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The id, by which receivers recognize an event that is delivered twice.
+    pub id: Uuid,
+    /// What happened.
+    pub event_type: EventType,
+    /// When it happened, in seconds since 1970-01-01T00:00:00Z.
+    pub created: u64,
+    body: Bytes,
+}
+
+#[derive(Deserialize)]
+struct Members<'a> {
+    id: Uuid,
+    r#type: &'a str,
+    created: u64,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+impl Event {
+    /// The JSON that every delivery sends, byte for byte: `id`, `object`, `type`, `created` and `data`.
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The object in `data`, as it was after the change.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when the event carries another kind of object than `T`; [`Error::Internal`] when it is
+    /// damaged.
+    pub fn data<T: Resource>(&self) -> Result<T, Error> {
+        let object = EVENT_TYPES.iter().find(|row| row.0 == self.event_type).map_or("", |row| row.2);
+        if object != T::SPEC.object {
+            let name = self.event_type.as_str();
+            return Err(Error::Conflict(format!("{name} carries a {object}, not a {}.", T::SPEC.object)));
+        }
+        let damaged = |error: serde_json::Error| Error::Internal(format!("event {} does not parse: {error}", self.id));
+        let members: Members<'_> = serde_json::from_slice(&self.body).map_err(damaged)?;
+        serde_json::from_str(members.data.get()).map_err(damaged)
+    }
+}
+
+impl Listed for Event {
+    const SPEC: &'static ResourceSpec = &event::SPEC;
+
+    fn read(record: Record) -> Result<Self, Error> {
+        let members: Members<'_> =
+            serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+        let known = EVENT_TYPES.iter().find(|row| row.1 == members.r#type);
+        let event_type = known
+            .ok_or_else(|| Error::Internal(format!("event {} has the unknown type {}", members.id, members.r#type)))?
+            .0;
+        Ok(Self { id: members.id, event_type, created: members.created, body: record.value.clone() })
+    }
+}

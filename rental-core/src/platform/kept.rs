@@ -1,0 +1,127 @@
+//! Errors as the store keeps them under an idempotency key, so that a repetition fails in the same way.
+
+use crate::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    resources::spec_of,
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The status of a stored response that is an object.
+pub(super) const SUCCESS: u16 = 200;
+/// The status of a stored response that is an error.
+const FAILURE: u16 = 400;
+
+const CODES: [FieldCode; 5] =
+    [FieldCode::Invalid, FieldCode::Missing, FieldCode::Unknown, FieldCode::Duplicate, FieldCode::ResourceMissing];
+
+/// Every error for which [`Error::is_final`] holds.
+#[derive(Deserialize, Serialize)]
+#[serde(tag = "error", rename_all = "snake_case")]
+enum Kept {
+    NotFound { object: String },
+    Invalid { fields: Vec<KeptField>, unlisted: u32 },
+    VehicleUnavailable { rental: Uuid, message: String },
+    PreconditionFailed,
+    Conflict { message: String },
+}
+
+#[derive(Deserialize, Serialize)]
+struct KeptField {
+    param: String,
+    code: String,
+    message: String,
+}
+
+/// The status and bytes to store for a final error.
+pub(super) fn write(error: &Error) -> (u16, Bytes) {
+    let kept = match error.clone() {
+        Error::NotFound { object } => Kept::NotFound { object: object.into() },
+        Error::Invalid(fields) => Kept::Invalid {
+            fields: fields.listed().iter().cloned().map(KeptField::from).collect(),
+            unlisted: u32::try_from(fields.unlisted()).unwrap_or(u32::MAX),
+        },
+        Error::VehicleUnavailable { rental, message } => Kept::VehicleUnavailable { rental, message },
+        Error::PreconditionFailed => Kept::PreconditionFailed,
+        Error::Conflict(message) => Kept::Conflict { message },
+        // Never kept: `operation::write` asks for final errors alone.
+        other => Kept::Conflict { message: other.to_string() },
+    };
+    // Strings and ids are always JSON.
+    (FAILURE, serde_json::to_vec(&kept).unwrap_or_default().into())
+}
+
+/// The error that was stored.
+///
+/// # Errors
+/// [`Error::Internal`] when the bytes are not what [`write`] made.
+pub(super) fn read(body: &[u8]) -> Result<Error, Error> {
+    let damaged = |why: &str| Error::Internal(format!("a stored response is no error: {why}"));
+    let kept: Kept = serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
+    Ok(match kept {
+        Kept::NotFound { object } => {
+            Error::NotFound { object: spec_of(&object).ok_or_else(|| damaged("an unknown resource"))?.object }
+        }
+        Kept::Invalid { fields, unlisted } => {
+            let fields: Option<Vec<FieldError>> = fields.into_iter().map(KeptField::read).collect();
+            let mut errors = FieldErrors::from(fields.ok_or_else(|| damaged("an unknown code"))?);
+            // As many are listed as can be when others are not, so these are counted and never made.
+            (0..unlisted).for_each(|_| errors.add(|| FieldError::new("body", FieldCode::Invalid, "has more mistakes")));
+            Error::Invalid(errors)
+        }
+        Kept::VehicleUnavailable { rental, message } => Error::VehicleUnavailable { rental, message },
+        Kept::PreconditionFailed => Error::PreconditionFailed,
+        Kept::Conflict { message } => Error::Conflict(message),
+    })
+}
+
+impl From<FieldError> for KeptField {
+    fn from(error: FieldError) -> Self {
+        Self { param: error.param, code: error.code.as_str().into(), message: error.message }
+    }
+}
+
+impl KeptField {
+    fn read(self) -> Option<FieldError> {
+        let code = CODES.into_iter().find(|code| code.as_str() == self.code)?;
+        Some(FieldError { param: self.param, code, message: self.message })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_final_error_is_read_back_as_it_was() {
+        let fields = CODES.map(|code| FieldError::new("daily_rate", code, "is wrong"));
+        let many = vec![fields[0].clone(); FieldErrors::MOST + 3];
+        let errors = [
+            Error::NotFound { object: "vehicle" },
+            Error::Invalid(fields.to_vec().into()),
+            Error::Invalid(many.into()),
+            Error::VehicleUnavailable { rental: Uuid::from_u128(7), message: "It is \"taken\".".into() },
+            Error::PreconditionFailed,
+            Error::Conflict("The invoice is void.".into()),
+        ];
+        for error in errors {
+            assert!(error.is_final(), "{error:?}");
+            let (status, body) = write(&error);
+            assert_ne!(status, SUCCESS);
+            assert_eq!(read(&body), Ok(error));
+        }
+    }
+
+    #[test]
+    fn what_is_no_stored_error_is_reported_as_damage() {
+        for body in [
+            "",
+            "{}",
+            r#"{"error":"not_found","object":"spaceship"}"#,
+            r#"{"error":"invalid","fields":[{}],"unlisted":0}"#,
+        ] {
+            assert!(matches!(read(body.as_bytes()), Err(Error::Internal(_))), "{body}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! API keys: issued for an organization, and recognized.
+
+use super::{context::Context, edge::PlatformEdge, kept, stored::Stored};
+use crate::{
+    access::{self, Principal},
+    edge::Edge,
+    error::{Error, KeyProblem},
+    operation::{self, Create, Intent, Preparing},
+    resources::{
+        Resource,
+        api_key::{ApiKey, Scope},
+        of,
+        organization::{Organization, SYSTEM},
+        parse,
+    },
+    store::{Store, key},
+    value::Timestamp,
+};
+use serde_json::json;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// What a caller wants to do with an API key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// Read objects: both scopes allow it.
+    Read,
+    /// Create and change objects: the scope must be [`Scope::ReadWrite`].
+    Write,
+}
+
+/// An API key that was just issued.
+#[derive(Clone)]
+pub struct IssuedKey {
+    /// The record, which has everything but the key itself.
+    pub record: Stored<ApiKey>,
+    /// The key. Only its hash is stored: show it once, nobody can read it again.
+    pub key: String,
+}
+
+impl std::fmt::Debug for IssuedKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IssuedKey").field("record", &self.record).field("key", &"[secret]").finish()
+    }
+}
+
+/// A new API key together with the entry by which it is found.
+struct Issue<'a> {
+    text: &'a str,
+    hash: [u8; 32],
+    body: &'a [u8],
+}
+
+impl Intent for Issue<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (collection, system) = (of::<ApiKey>().create().done(), Organization::system());
+            let hint = format!("\"{}…{}\"", access::KEY_PREFIX, &self.text[self.text.len() - 4..]);
+            let given = [("hint", hint)];
+            let create = Create { collection: &collection, organization: &system, body: self.body, given: &given };
+            let mut prepared = create.prepare(store, edge).await?;
+            let record: ApiKey =
+                serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
+            prepared.batch.insert(key::access(&self.hash), access::entry(&self.hash, record.id));
+            Ok(prepared)
+        })
+    }
+}
+
+/// Issues a key of `organization`.
+pub(super) async fn issue(
+    context: &Context,
+    organization: Uuid,
+    (scope, name, expires_at): (Scope, &str, Option<Timestamp>),
+) -> Result<IssuedKey, Error> {
+    let edge: &dyn PlatformEdge = context.edge();
+    let text = access::key_text(&edge.random_bytes()?);
+    let hash = access::key_hash(&text).ok_or_else(|| Error::Internal("a new key has no hash".into()))?;
+    let body = json!({"organization_id": organization, "scope": scope, "name": name, "expires_at": expires_at});
+    let body = body.to_string();
+    let intent = Issue { text: &text, hash, body: body.as_bytes() };
+    let end = (kept::SUCCESS, &kept::write as operation::Render<'_>);
+    let written = operation::write(context.store(), edge, SYSTEM, None, &intent, end).await?;
+    let record = Stored::written(&written.body, written.revision.unwrap_or(1), false)?;
+    Ok(IssuedKey { record, key: text })
+}
+
+/// The key's record and its organization, whether or not the key still works.
+pub(super) async fn principal(store: &dyn Store, presented: &str) -> Result<Principal, Error> {
+    let unknown = || Error::Unauthenticated(KeyProblem::Invalid);
+    let hash = access::key_hash(presented).ok_or_else(unknown)?;
+    let entry = store.get(&[key::access(&hash)]).await?.pop().flatten().ok_or_else(unknown)?;
+    let id = access::open_entry(&entry.value, &hash).ok_or_else(unknown)?;
+    let key: ApiKey = load(store, id).await?.ok_or_else(unknown)?;
+    let organization: Organization = load(store, key.organization_id).await?.ok_or_else(unknown)?;
+    Ok(Principal { key, organization: Arc::new(organization) })
+}
+
+/// One of the operator's objects.
+async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<T>, Error> {
+    let record = store.get(&[key::record(SYSTEM, T::SPEC, id)]).await?.pop().flatten();
+    record.map(|record| parse(&record.key, &record.value)).transpose()
+}

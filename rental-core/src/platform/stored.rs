@@ -1,0 +1,62 @@
+//! An object with its revision.
+
+use crate::{
+    error::Error,
+    resources::{Resource, parse},
+    store::{Record, Revision},
+};
+use std::ops::Deref;
+
+/// An object as the store holds it, with its revision. Its fields are read through it: `rental.status`.
+///
+/// It is a copy: later writes do not change it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored<T> {
+    object: T,
+    revision: Revision,
+    replayed: bool,
+}
+
+impl<T> Stored<T> {
+    /// How many times the object was written: 1 when it is new. Give it to
+    /// [`UpdateRequest::if_revision`](crate::platform::UpdateRequest::if_revision) to change only what you have seen.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Whether this is the stored response to an earlier write with the same idempotency key. The object may have
+    /// changed since then.
+    #[must_use]
+    pub fn is_replayed(&self) -> bool {
+        self.replayed
+    }
+
+    /// The object alone.
+    #[must_use]
+    pub fn into_object(self) -> T {
+        self.object
+    }
+}
+
+impl<T: Resource> Stored<T> {
+    /// Reads a record.
+    pub(super) fn of(record: Record) -> Result<Self, Error> {
+        Ok(Self { object: parse(&record.key, &record.value)?, revision: record.revision, replayed: false })
+    }
+
+    /// Reads the response to a write.
+    pub(super) fn written(body: &[u8], revision: Revision, replayed: bool) -> Result<Self, Error> {
+        let object = serde_json::from_slice(body)
+            .map_err(|error| Error::Internal(format!("a written {} does not parse: {error}", T::SPEC.object)))?;
+        Ok(Self { object, revision, replayed })
+    }
+}
+
+impl<T> Deref for Stored<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.object
+    }
+}

@@ -1,0 +1,151 @@
+//! Writes with their options, performed when they are awaited.
+
+use super::{context::Context, kept, stored::Stored};
+use crate::{
+    error::{Error, FieldCode},
+    idempotency::Ticket,
+    operation::{self, Intent, Written},
+    resources::{Create, Resource, Update, of},
+    store::Revision,
+};
+use serde::Serialize;
+use std::{
+    future::{Future, IntoFuture},
+    marker::PhantomData,
+    pin::Pin,
+};
+use uuid::Uuid;
+
+/// The future of a request.
+pub(super) type Response<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
+
+/// What both kinds of writes have.
+struct Request {
+    context: Context,
+    owner: Uuid,
+    body: Result<Vec<u8>, Error>,
+    idempotency_key: Option<String>,
+}
+
+impl Request {
+    fn new(context: Context, owner: Uuid, body: &impl Serialize) -> Self {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| Error::Malformed(format!("The body cannot be written as JSON: {error}.")));
+        Self { context, owner, body, idempotency_key: None }
+    }
+
+    /// Performs `intent` once for each idempotency key; `operation` and `target` tell this write from others.
+    async fn perform<T: Resource>(
+        &self,
+        (operation, target): (&str, &str),
+        body: &[u8],
+        intent: &dyn Intent,
+    ) -> Result<Stored<T>, Error> {
+        let ticket = match &self.idempotency_key {
+            Some(key) => Some(
+                Ticket::new(key.as_bytes(), operation, target, body)
+                    .map_err(|rule| Error::field("idempotency_key", FieldCode::Invalid, rule))?,
+            ),
+            None => None,
+        };
+        let (store, edge) = (self.context.store(), self.context.edge());
+        let end = (kept::SUCCESS, &kept::write as operation::Render<'_>);
+        let written = operation::write(store, edge, self.owner, ticket.as_ref(), intent, end).await?;
+        match written {
+            Written { status: kept::SUCCESS, body, revision, replayed, .. } => {
+                Stored::written(&body, revision.unwrap_or(1), replayed)
+            }
+            Written { body, .. } => Err(kept::read(&body)?),
+        }
+    }
+}
+
+/// Creates an object when it is awaited.
+#[must_use = "nothing is created until the request is awaited"]
+pub struct CreateRequest<T> {
+    request: Request,
+    object: PhantomData<fn() -> T>,
+}
+
+impl<T> CreateRequest<T> {
+    pub(super) fn new(context: Context, owner: Uuid, body: &impl Serialize) -> Self {
+        Self { request: Request::new(context, owner, body), object: PhantomData }
+    }
+
+    /// Performs the write at most once for this key: a repetition within 24 hours gets the stored response, also when
+    /// that was a final error such as [`Error::Invalid`]. `key` has 1 to 255 visible ASCII characters.
+    ///
+    /// The same key with another body fails with [`Error::IdempotencyReused`].
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.request.idempotency_key = Some(key.into());
+        self
+    }
+}
+
+impl<T: Create> IntoFuture for CreateRequest<T> {
+    type Output = Result<Stored<T>, Error>;
+    type IntoFuture = Response<Stored<T>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let request = self.request;
+            let body = request.body.clone()?;
+            let organization = request.context.owner(request.owner).await?;
+            let collection = of::<T>().create().done();
+            let intent =
+                operation::Create { collection: &collection, organization: &organization, body: &body, given: &[] };
+            request.perform(("create", T::SPEC.object), &body, &intent).await
+        })
+    }
+}
+
+/// Changes an object when it is awaited.
+#[must_use = "nothing is changed until the request is awaited"]
+pub struct UpdateRequest<T> {
+    request: Request,
+    id: String,
+    revision: Option<Revision>,
+    object: PhantomData<fn() -> T>,
+}
+
+impl<T> UpdateRequest<T> {
+    pub(super) fn new(context: Context, owner: Uuid, id: String, body: &impl Serialize) -> Self {
+        Self { request: Request::new(context, owner, body), id, revision: None, object: PhantomData }
+    }
+
+    /// Changes the object only if this is its present revision, and fails with [`Error::PreconditionFailed`] otherwise.
+    pub fn if_revision(mut self, revision: Revision) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+
+    /// Performs the write at most once for this key; see [`CreateRequest::idempotency_key`].
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.request.idempotency_key = Some(key.into());
+        self
+    }
+}
+
+impl<T: Update> IntoFuture for UpdateRequest<T> {
+    type Output = Result<Stored<T>, Error>;
+    type IntoFuture = Response<Stored<T>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { request, id, revision, .. } = self;
+            let body = request.body.clone()?;
+            let organization = request.context.owner(request.owner).await?;
+            let collection = of::<T>().update().done();
+            let expected = |present: Revision| revision.is_none_or(|revision| revision == present);
+            let intent = operation::Update {
+                collection: &collection,
+                organization: &organization,
+                id: &id,
+                body: &body,
+                expected: &expected,
+            };
+            let target = format!("{}/{id}", T::SPEC.object);
+            request.perform(("update", &target), &body, &intent).await
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! The indexes of a resource, as data, and what one index entry says.
+//!
+//! The key of an entry is: organization, tag of the resource, number of the index, the values of its fields, id. Numbers
+//! are written down here and never reused, so an entry of an older program can never answer a question of another index.
+
+use super::{FilterSpec, Kind, ResourceSpec};
+use crate::{
+    store::{Key, Span, key},
+    value::{self, Timestamp},
+};
+use uuid::Uuid;
+
+/// One index behind the filters of a list: every object whose fields are all set has one entry in it.
+#[derive(Debug)]
+pub struct IndexSpec {
+    /// The byte behind the tag of the resource in the keys of the entries, 1 to 127. Never reused in this resource, also
+    /// not after the index is gone.
+    pub number: u8,
+    /// The fields that it compares exactly, in the order of the key.
+    pub fields: &'static [&'static str],
+    /// The time field by which its entries are ordered, before the id; without one they are in order of creation.
+    pub ordered_by: Option<&'static str>,
+}
+
+/// An index with this number over these fields, its entries in order of creation.
+#[must_use]
+pub const fn index(number: u8, fields: &'static [&'static str]) -> IndexSpec {
+    IndexSpec { number, fields, ordered_by: None }
+}
+
+/// An index with this number over all objects, its entries ordered by a time field.
+#[must_use]
+pub const fn ordered_index(number: u8, ordered_by: &'static str) -> IndexSpec {
+    IndexSpec { number, fields: &[], ordered_by: Some(ordered_by) }
+}
+
+/// A way to find objects by something that is no filter of their list. Its entries are made by the resource itself.
+#[derive(Debug)]
+pub struct LookUpSpec {
+    /// The byte behind the tag of the resource in the keys of the entries, 128 to 255. Never reused in this resource.
+    pub number: u8,
+    /// What finds the objects.
+    pub name: &'static str,
+}
+
+/// A look-up with this number.
+#[must_use]
+pub const fn look_up(number: u8, name: &'static str) -> LookUpSpec {
+    LookUpSpec { number, name }
+}
+
+impl LookUpSpec {
+    /// The entries of this look-up with these values.
+    #[must_use]
+    pub fn of(&self, values: &[&[u8]]) -> IndexPrefix {
+        values.iter().fold(IndexPrefix::new(self.number), |prefix, value| prefix.with(value))
+    }
+}
+
+/// The value of a field, as an index entry has it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IndexValue<'a> {
+    /// Text, byte by byte.
+    Text(&'a str),
+    /// An id: its 16 bytes.
+    Id(Uuid),
+    /// A time: its milliseconds as 8 bytes, so that byte order is the order of time.
+    Time(Timestamp),
+}
+
+impl<'a> IndexValue<'a> {
+    /// The value of a field of this kind from its text; `None` for an id or time that no object can have.
+    #[must_use]
+    pub fn parse(kind: Kind, text: &'a str) -> Option<Self> {
+        match kind {
+            Kind::Reference(_) | Kind::Id => value::id(text).map(Self::Id),
+            Kind::Time => Timestamp::parse(text).map(Self::Time),
+            _ => Some(Self::Text(text)),
+        }
+    }
+
+    fn put_into(self, prefix: IndexPrefix) -> IndexPrefix {
+        match self {
+            Self::Text(text) => prefix.with(text.as_bytes()),
+            Self::Id(id) => prefix.with(id.as_bytes()),
+            Self::Time(time) => prefix.with(&time.millis().to_be_bytes()),
+        }
+    }
+}
+
+/// What the key of an index entry says between the tag of the resource and the id: the number of the index and the values.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct IndexPrefix(Vec<u8>);
+
+impl IndexPrefix {
+    /// Of the index or look-up with this number, without values.
+    #[must_use]
+    pub fn new(number: u8) -> Self {
+        let mut bytes = Vec::with_capacity(1 + 3 * (2 + 16));
+        bytes.push(number);
+        Self(bytes)
+    }
+
+    /// With one more value. Its length stands before it, so that values cannot run into each other.
+    #[must_use]
+    pub fn with(mut self, value: &[u8]) -> Self {
+        // Every value is bounded far below 64 KiB: the longest is an e-mail address of 254 bytes.
+        self.0.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
+        self.0.extend_from_slice(value);
+        self
+    }
+
+    /// The objects of its entries, newest first.
+    #[must_use]
+    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Span {
+        Span::newest_first(&self.prefix(organization, spec)).following(key::records(organization, spec))
+    }
+
+    /// The beginning of the keys of its entries.
+    #[must_use]
+    pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
+        key::index(organization, spec, &self.0)
+    }
+
+    /// The key of the entry of one object.
+    #[must_use]
+    pub fn entry(&self, organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+        key::entry(&self.prefix(organization, spec), id)
+    }
+}
+
+impl IndexSpec {
+    /// The entries of this index in which the fields have these values; `None` when one of them has none.
+    pub fn with<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>>) -> Option<IndexPrefix> {
+        let mut fields = self.fields.iter().chain(&self.ordered_by);
+        fields.try_fold(IndexPrefix::new(self.number), |prefix, field| Some(value(field)?.put_into(prefix)))
+    }
+
+    /// Whether it compares exactly these fields and has this order.
+    fn serves(&self, fields: &[&str], ordered_by: Option<&str>) -> bool {
+        let same = self.fields.len() == fields.len() && self.fields.iter().all(|field| fields.contains(field));
+        same && self.ordered_by == ordered_by
+    }
+}
+
+impl ResourceSpec {
+    /// The index that serves a list filtered by exactly these fields, in order of creation or by a time field.
+    #[must_use]
+    pub fn index_over(&self, fields: &[&str], ordered_by: Option<&str>) -> Option<&'static IndexSpec> {
+        self.indexes.iter().find(|index| index.serves(fields, ordered_by))
+    }
+
+    /// Where an object whose fields have these values stands in the indexes of its resource.
+    pub fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
+        self.indexes.iter().filter_map(|index| index.with(value)).collect()
+    }
+
+    /// The keys of the index entries of an object whose fields have these values.
+    pub fn index_keys<'a>(
+        &self,
+        organization: Uuid,
+        id: Uuid,
+        value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy,
+    ) -> Vec<Key> {
+        self.index_prefixes(value).iter().map(|prefix| prefix.entry(organization, self, id)).collect()
+    }
+
+    /// The parameter of the list that compares `field`.
+    fn parameter_of(&self, field: &str) -> &'static str {
+        self.filters.iter().find(|filter| filter.field == field).map_or("", |filter: &FilterSpec| filter.param)
+    }
+
+    /// What the list offers, in words: ``"`status`, `customer`, `status` with `customer`; or `updated` alone"``.
+    #[must_use]
+    pub fn offered_combinations(&self) -> String {
+        let one = |index: &IndexSpec| {
+            let names: Vec<String> =
+                index.fields.iter().map(|field| format!("`{}`", self.parameter_of(field))).collect();
+            names.join(" with ")
+        };
+        let filters = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one);
+        let exact = filters.chain(["`created`".to_owned()]).collect::<Vec<_>>().join(", ");
+        let ranges: String = self.ranges.iter().map(|range| format!("; or `{}` alone", range.param)).collect();
+        format!("{exact} (`created` also with the others){ranges}")
+    }
+}

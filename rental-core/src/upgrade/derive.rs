@@ -1,0 +1,62 @@
+//! What the present program writes beside a record: every row that can be computed from records alone, and the claims
+//! that an object of before may lack.
+
+use crate::{
+    effects::{claim_value, identity_key},
+    error::Error,
+    integrity::effects_of,
+    resources::{
+        organization::SYSTEM,
+        parse,
+        webhook_endpoint::{self, WebhookEndpoint},
+    },
+    spec::ResourceSpec,
+    store::{Key, Revision, key},
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+/// The rows of one record.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// Index entries, look-ups, holds: there must be these and no others.
+    pub(super) derived: Vec<(Key, Bytes)>,
+    /// Claims: what is there stays, because only the past knows more.
+    pub(super) state: Vec<(Key, Revision, Bytes)>,
+}
+
+/// The first bytes of the keys that records alone decide about.
+pub(super) const DERIVED_TAGS: [u8; 2] = [b'h', b'i'];
+
+/// The rows of a record. On the way it is parsed as what it should be.
+pub(super) fn rows(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, json: &[u8]) -> Result<Rows, Error> {
+    let place = key::record(organization, spec, id);
+    let effects = effects_of(spec, &place, json)?;
+    let mut rows = Rows::default();
+    rows.derived.extend(effects.entries.iter().map(|one| (one.entry(organization, spec, id), Bytes::new())));
+    if let Some(hold) = effects.hold {
+        rows.derived.push((hold.key(organization), hold.value()));
+    }
+    rows.derived.sort_unstable();
+    rows.derived.dedup();
+    if let Some(identity) = &effects.identity {
+        let value = claim_value(id, effects.charge.and_then(|charge| charge.amount));
+        rows.state.push((identity_key(organization, spec, identity), 1, value));
+    }
+    let bills = effects.bills.iter().map(|source| (key::billed(organization, *source), 1, claim_value(id, None)));
+    rows.state.extend(bills);
+    if spec.tag == webhook_endpoint::SPEC.tag && organization == SYSTEM {
+        let endpoint: WebhookEndpoint = parse(&place, json)?;
+        rows.state.push((key::subscribed(endpoint.organization_id), 1, Bytes::new()));
+    }
+    Ok(rows)
+}
+
+/// The part of a derived row's key that says which index of which organization it belongs to.
+pub(super) fn group(key: &Key) -> String {
+    const HOLDS: usize = 1 + 16;
+    const INDEX: usize = 1 + 16 + 1 + 1;
+    let bytes = key.as_bytes();
+    let length = if bytes.first() == Some(&b'i') { INDEX } else { HOLDS };
+    hex::encode(&bytes[..bytes.len().min(length)])
+}

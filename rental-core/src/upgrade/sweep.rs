@@ -1,0 +1,131 @@
+//! Removes derived rows of an organization that none of its records has.
+
+use super::{
+    Phase, Upgrade, UpgradeError, derive, spec_of_tag,
+    walk::{Work, owner, parts},
+};
+use crate::{
+    resources::rental,
+    store::{Key, Order, Record, Span, get_each, key, key_of},
+};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// Rows that are read at a time.
+const PAGE: usize = 1000;
+
+impl Upgrade<'_> {
+    /// Does the next part of a sweep; true after the last one of all.
+    pub(super) async fn sweep(&mut self, work: &mut Work) -> Result<bool, UpgradeError> {
+        if self.marker.stale.is_empty() {
+            self.marker.stale = self.stale().await?;
+        }
+        while let Some(group) = self.marker.stale.first().cloned() {
+            if !self.clean(&group, work).await? {
+                return Ok(false);
+            }
+            self.marker.stale.remove(0);
+            self.marker.resume_at = None;
+        }
+        let ended = self.marker.organization.is_none();
+        self.marker.swept = self.marker.organization.take().or(self.marker.swept);
+        self.marker.expected.clear();
+        self.marker.damage_here = false;
+        self.pending.clear();
+        self.marker.phase = Phase::Records;
+        Ok(ended)
+    }
+
+    /// The derived rows up to and with those of the organization, from where the last sweep ended.
+    fn ranges(&self) -> Vec<Span> {
+        let at = |tag: u8, organization: Uuid| Key::from_bytes(&[&[tag][..], organization.as_bytes()].concat());
+        let range = |tag: u8| {
+            let whole = Key::from_bytes(&[tag]);
+            let from = self.marker.swept.map_or_else(|| whole.clone(), |swept| key::after(&at(tag, swept)));
+            let to = self.marker.organization.map_or_else(|| key::after(&whole), |own| key::after(&at(tag, own)));
+            Span { from, to, order: Order::Ascending, follow: None }
+        };
+        derive::DERIVED_TAGS.into_iter().map(range).collect()
+    }
+
+    /// Prefixes with more rows than the records have.
+    async fn stale(&self) -> Result<Vec<String>, UpgradeError> {
+        let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+        for mut span in self.ranges() {
+            loop {
+                let page = self.store.scan(&span, PAGE).await?;
+                let Some(last) = page.last() else { break };
+                span.from = key::next(key_of(last));
+                for row in &page {
+                    *counted.entry(derive::group(key_of(row))).or_default() += 1;
+                }
+            }
+        }
+        counted.retain(|group, count| {
+            let expected = self.marker.expected.get(group).copied().unwrap_or_default();
+            let pending = self.pending.get(group).copied().unwrap_or_default();
+            *count + pending != expected
+        });
+        Ok(counted.into_keys().collect())
+    }
+
+    /// Removes rows of one prefix that no record has; false while there are more.
+    async fn clean(&mut self, group: &str, work: &mut Work) -> Result<bool, UpgradeError> {
+        let prefix = Key::from_bytes(&hex::decode(group).unwrap_or_default());
+        let mut span = Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
+        if let Some(at) = &self.marker.resume_at {
+            span.from = Key::from_bytes(&hex::decode(at).unwrap_or_default());
+        }
+        // Without a record that has rows here, and without one that cannot be read, there is nothing to look up.
+        let unknown = !self.marker.expected.contains_key(group) && !self.marker.damage_here;
+        while !work.is_full() {
+            let page = self.store.scan(&span, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(true) };
+            span.from = key::next(key_of(last));
+            self.marker.resume_at = Some(hex::encode(span.from.as_bytes()));
+            let keys: Vec<Key> = page.iter().map(|row| key_of(row).clone()).collect();
+            let stale = if unknown { keys } else { self.without_record(keys).await? };
+            stale.into_iter().for_each(|key| work.delete(key));
+        }
+        Ok(false)
+    }
+
+    /// Those of these rows whose record does not exist or has other rows. Rows of a damaged record are kept.
+    async fn without_record(&mut self, keys: Vec<Key>) -> Result<Vec<Key>, UpgradeError> {
+        let mut stale = Vec::new();
+        let (pointing, nowhere): (Vec<_>, Vec<_>) =
+            keys.into_iter().map(|key| (target(&key), key)).partition(|(target, _)| target.is_some());
+        stale.extend(nowhere.into_iter().map(|(_, key)| key));
+        let targets: Vec<Key> = pointing.iter().filter_map(|(target, _)| target.clone()).collect();
+        for (found, (_, key)) in get_each(self.store, &targets).await?.into_iter().zip(pointing) {
+            let kept = match found {
+                Ok(Some(record)) => self.has(&record, &key).await?,
+                Ok(None) => false,
+                Err(_) => true,
+            };
+            if !kept {
+                stale.push(key);
+            }
+        }
+        Ok(stale)
+    }
+
+    /// Whether a record has this derived row. One that cannot be read may have any.
+    async fn has(&mut self, record: &Record, key: &Key) -> Result<bool, UpgradeError> {
+        let Some((spec, id)) = parts(&record.key) else { return Ok(true) };
+        let organization = owner(&record.key);
+        self.load(organization).await?;
+        let rows = self.apply(organization, spec, id, record.clone());
+        Ok(rows.map_or(true, |lifted| lifted.rows.derived.iter().any(|(own, _)| own == key)))
+    }
+}
+
+/// The record that a derived row belongs to.
+fn target(key: &Key) -> Option<Key> {
+    let bytes = key.as_bytes();
+    let organization = Uuid::from_slice(bytes.get(1..17)?).ok()?;
+    match bytes.first()? {
+        b'h' => Some(key::record(organization, &rental::SPEC, key::hold_parts(key)?.1)),
+        _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
+    }
+}

@@ -1,0 +1,413 @@
+//! The walk over the records: batch by batch, from wherever the marker stands.
+
+use super::{Marker, Members, Phase, State, derive, is_lifted, lift, spec_of_tag, state, steps};
+use crate::{
+    error::Error,
+    resources::organization::{self, SYSTEM},
+    spec::ResourceSpec,
+    store::{
+        Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, StoreError,
+        Versioned, Write, get_each, key, key_of, versioned,
+    },
+};
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use uuid::Uuid;
+
+/// Rows and bytes after which a batch is committed. A chunk of records is added whole, so this is less than the 4,000
+/// rows and 8 MB that a batch may have.
+const FULL_ROWS: usize = 3000;
+const FULL_BYTES: usize = 4 << 20;
+/// Records that are read at a time, and those that are worked on at a time.
+const PAGE: usize = 256;
+const CHUNK: usize = 32;
+
+/// Why an upgrade does not go on.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum UpgradeError {
+    /// The engine failed. What is committed stays, and another attempt goes on from there.
+    Store(StoreError),
+    /// This program must not touch the store; the text is for the operator.
+    Refused(String),
+}
+
+impl From<StoreError> for UpgradeError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl std::fmt::Display for UpgradeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for UpgradeError {}
+
+/// What a step of an upgrade did.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// A batch was committed; there is more to do.
+    Went,
+    /// Another process committed a batch first. It may be at work still: wait a little before the next step.
+    Outrun,
+    /// The store is of the present version.
+    Done,
+}
+
+/// One upgrade, from the claim to the end.
+pub struct Upgrade<'s> {
+    pub(super) store: &'s dyn Versioned,
+    /// Whether nothing is committed.
+    trial: bool,
+    revision: Revision,
+    pub(super) marker: Marker,
+    /// Records that were read and are not done.
+    page: VecDeque<Scanned>,
+    /// The organization whose records are being lifted.
+    context: Option<(Uuid, Result<Members, String>)>,
+    /// Derived rows of the organization that are in no committed batch.
+    pub(super) pending: HashMap<String, u64>,
+    full_rows: usize,
+    chunk: usize,
+}
+
+/// A batch that is being filled.
+pub(super) struct Work {
+    batch: Batch,
+    bytes: usize,
+    full_rows: usize,
+}
+
+impl Work {
+    pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
+        self.bytes += key.as_bytes().len() + value.len();
+        self.batch.writes.push(Write::Put(key, revision, value, prior));
+    }
+
+    pub(super) fn delete(&mut self, key: Key) {
+        self.bytes += key.as_bytes().len();
+        self.batch.delete(key);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.batch.writes.len() >= self.full_rows || self.bytes >= FULL_BYTES
+    }
+}
+
+/// What becomes of one record.
+pub(super) struct Lifted {
+    key: Key,
+    /// The new bytes, where they differ.
+    changed: Option<(Revision, Bytes)>,
+    pub(super) rows: derive::Rows,
+}
+
+impl<'s> Upgrade<'s> {
+    /// Claims the store, or goes on with an upgrade that was begun. `None` when there is nothing to do.
+    ///
+    /// # Errors
+    /// See [`state`].
+    pub async fn begin(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
+        // Another server may claim it, and even finish, between the question and the claim.
+        for _ in 0..100 {
+            let from = match state(store).await? {
+                State::Current => return Ok(None),
+                State::Unfinished(marker) if marker.to == SCHEMA_VERSION => return Self::resume(store).await,
+                // The program that began it knew fewer versions: its lifts are done again, which changes nothing.
+                State::Unfinished(marker) => (store.version().await?, marker.from),
+                State::Older(version) => (version, version),
+            };
+            let (present, from) = from;
+            let marker = Marker::new(from, SCHEMA_VERSION, steps(from));
+            let mut batch = Batch::default();
+            batch.writes.push(Write::Put(key::upgrade(), 1, json(&marker)?, Prior::Any));
+            store.change_version(present, SCHEMA_VERSION, batch).await?;
+        }
+        Err(UpgradeError::Refused("other programs keep claiming the store".into()))
+    }
+
+    /// Does everything but commit, on a store of an older version that nobody changes.
+    ///
+    /// # Errors
+    /// See [`state`].
+    pub async fn trial(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
+        let from = match state(store).await? {
+            State::Current => return Ok(None),
+            State::Unfinished(marker) => marker.from,
+            State::Older(version) => version,
+        };
+        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps(from)))))
+    }
+
+    fn new(store: &'s dyn Versioned, trial: bool, revision: Revision, marker: Marker) -> Self {
+        Self {
+            store,
+            trial,
+            revision,
+            marker,
+            page: VecDeque::new(),
+            context: None,
+            pending: HashMap::new(),
+            full_rows: FULL_ROWS,
+            chunk: CHUNK,
+        }
+    }
+
+    async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
+        let Some(record) = store.get(&[key::upgrade()]).await?.pop().flatten() else { return Ok(None) };
+        let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
+        Ok(Some(Self::new(store, false, record.revision, marker)))
+    }
+
+    /// Commits after so many rows instead of as many as a batch may have.
+    #[must_use]
+    pub fn in_batches_of(self, rows: usize) -> Self {
+        Self { full_rows: rows.clamp(1, FULL_ROWS), chunk: 1, ..self }
+    }
+
+    /// How far it has come.
+    #[must_use]
+    pub fn progress(&self) -> &Marker {
+        &self.marker
+    }
+
+    /// Does the next batch.
+    ///
+    /// # Errors
+    /// The engine failed. Begin again: the marker tells how far it came.
+    pub async fn step(&mut self) -> Result<Step, UpgradeError> {
+        let mut work = Work { batch: Batch::default(), bytes: 0, full_rows: self.full_rows };
+        let mut done = false;
+        while !work.is_full() && !done {
+            done = match self.marker.phase {
+                Phase::Records => self.records(&mut work).await?,
+                Phase::Sweep => self.sweep(&mut work).await?,
+            };
+        }
+        self.commit(work, done).await
+    }
+
+    async fn commit(&mut self, work: Work, done: bool) -> Result<Step, UpgradeError> {
+        let mut batch = work.batch;
+        let removed = batch.writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
+        self.marker.removed += removed;
+        self.marker.written += batch.writes.len() as u64 - removed;
+        if self.trial {
+            return Ok(if done { Step::Done } else { Step::Went });
+        }
+        if done {
+            batch.checks.push(Check::At(key::upgrade(), self.revision));
+            batch.delete(key::upgrade());
+        } else {
+            batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
+        }
+        match self.store.commit(batch).await? {
+            Commit::Applied if done => Ok(Step::Done),
+            Commit::Applied => {
+                self.revision += 1;
+                self.pending.clear();
+                Ok(Step::Went)
+            }
+            Commit::Stale(_) => self.give_way().await,
+        }
+    }
+
+    /// Takes over what another process has done.
+    async fn give_way(&mut self) -> Result<Step, UpgradeError> {
+        self.page.clear();
+        self.context = None;
+        self.pending.clear();
+        versioned::known(self.store.version().await?).map_err(UpgradeError::Refused)?;
+        match self.store.get(&[key::upgrade()]).await?.pop().flatten() {
+            None => Ok(Step::Done),
+            Some(record) => {
+                (self.revision, self.marker) = (record.revision, Marker::read(&record).map_err(UpgradeError::Refused)?);
+                Ok(Step::Outrun)
+            }
+        }
+    }
+
+    /// Takes the next records of an organization; true after the last row of all.
+    async fn records(&mut self, work: &mut Work) -> Result<bool, UpgradeError> {
+        if self.page.is_empty() {
+            self.page = self.store.scan(&self.span(), PAGE).await?.into();
+        }
+        let Some(first) = self.page.front() else {
+            self.marker.phase = Phase::Sweep;
+            return Ok(false);
+        };
+        let organization = owner(key_of(first));
+        if self.marker.organization.is_some_and(|current| current != organization) {
+            self.marker.phase = Phase::Sweep;
+            return Ok(false);
+        }
+        self.marker.organization = Some(organization);
+        let mut lifted = Vec::with_capacity(self.chunk);
+        while lifted.len() < self.chunk
+            && let Some(row) = self.page.pop_front_if(|row| owner(key_of(row)) == organization)
+        {
+            self.marker.seen += 1;
+            self.marker.set_after(key_of(&row));
+            let key = key_of(&row).clone();
+            match self.lifted(organization, row).await? {
+                Ok(one) => lifted.push(one),
+                Err(reason) => {
+                    self.marker.note(&key, &reason);
+                    self.marker.damage_here = true;
+                }
+            }
+        }
+        self.write(work, lifted).await?;
+        Ok(false)
+    }
+
+    /// The records that are not done.
+    fn span(&self) -> Span {
+        let first = Key::from_bytes(b"r");
+        let from = self.marker.after().map_or_else(|| first.clone(), |after| key::next(&after));
+        Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
+    }
+
+    /// A record as the present program would have written it; the inner error says why there is none.
+    async fn lifted(&mut self, organization: Uuid, row: Scanned) -> Result<Result<Lifted, String>, UpgradeError> {
+        let record = match row {
+            Ok(record) => record,
+            Err(damaged) => return Ok(Err(damaged.reason)),
+        };
+        let Some((spec, id)) = parts(&record.key) else { return Ok(Err("it is of no known resource".into())) };
+        if is_lifted(self.marker.from, spec) {
+            self.load(organization).await?;
+        }
+        Ok(self.apply(organization, spec, id, record))
+    }
+
+    pub(super) fn apply(
+        &self,
+        organization: Uuid,
+        spec: &'static ResourceSpec,
+        id: Uuid,
+        record: Record,
+    ) -> Result<Lifted, String> {
+        if !is_lifted(self.marker.from, spec) {
+            let rows = derive::rows(organization, spec, id, &record.value).map_err(detail)?;
+            return Ok(Lifted { key: record.key, changed: None, rows });
+        }
+        let context = match &self.context {
+            Some((_, Ok(members))) => members,
+            Some((_, Err(why))) => return Err(format!("its organization cannot be read: {why}")),
+            None => return Err("its organization was not read".into()),
+        };
+        let mut members = Members::parse(&record.value)?;
+        lift(self.marker.from, spec.object, &mut members, context)?;
+        let changed = members.is_changed().then(|| Bytes::from(members.json()));
+        let rows = derive::rows(organization, spec, id, changed.as_ref().unwrap_or(&record.value)).map_err(detail)?;
+        Ok(Lifted { key: record.key, changed: changed.map(|value| (record.revision + 1, value)), rows })
+    }
+
+    /// Reads the organization whose records come now.
+    pub(super) async fn load(&mut self, organization: Uuid) -> Result<(), UpgradeError> {
+        if self.context.as_ref().is_some_and(|(known, _)| *known == organization) {
+            return Ok(());
+        }
+        let members = if organization == SYSTEM {
+            Ok(Members::default())
+        } else {
+            let place = key::record(SYSTEM, &organization::SPEC, organization);
+            match get_each(self.store, std::slice::from_ref(&place)).await?.pop() {
+                Some(Ok(Some(record))) => Members::parse(&record.value).and_then(|mut members| {
+                    // In a trial it was not lifted before.
+                    lift(self.marker.from, organization::SPEC.object, &mut members, &Members::default())?;
+                    Ok(members)
+                }),
+                Some(Err(damaged)) => Err(damaged.reason),
+                _ => Err("it is not there".into()),
+            }
+        };
+        self.context = Some((organization, members));
+        Ok(())
+    }
+
+    /// Adds what differs from what is there to the batch.
+    async fn write(&mut self, work: &mut Work, lifted: Vec<Lifted>) -> Result<(), UpgradeError> {
+        let keys = lifted.iter().flat_map(|one| {
+            let derived = one.rows.derived.iter().map(|(key, _)| key.clone());
+            derived.chain(one.rows.state.iter().map(|(key, ..)| key.clone()))
+        });
+        let keys: Vec<Key> = keys.collect();
+        let found = get_each(self.store, &keys).await?;
+        // What a batch before this one in the same transaction, or a trial, has claimed.
+        let mut there: BTreeMap<&Key, Result<Option<Bytes>, ()>> = keys
+            .iter()
+            .zip(found)
+            .map(|(key, found)| (key, found.map(|record| record.map(|record| record.value)).map_err(|_| ())))
+            .collect();
+        for one in lifted {
+            if let Some((revision, value)) = one.changed {
+                work.put(one.key, revision, value, Prior::Any);
+            }
+            for (key, value) in one.rows.derived {
+                let group = derive::group(&key);
+                *self.marker.expected.entry(group.clone()).or_default() += 1;
+                match there.get(&key) {
+                    Some(Ok(Some(present))) if *present == value => {}
+                    Some(Ok(None)) => {
+                        *self.pending.entry(group).or_default() += 1;
+                        work.put(key, 0, value, Prior::New);
+                    }
+                    // A derived row that is damaged is made again.
+                    _ => work.put(key, 0, value, Prior::Any),
+                }
+            }
+            for (key, revision, value) in one.rows.state {
+                match there.get_mut(&key) {
+                    Some(known @ Ok(None)) => {
+                        *known = Ok(Some(value.clone()));
+                        // A chunk before this one in the same batch may have the same claim.
+                        if !work
+                            .batch
+                            .writes
+                            .iter()
+                            .any(|write| matches!(write, Write::Put(other, ..) if *other == key))
+                        {
+                            work.put(key, revision, value, Prior::New);
+                        }
+                    }
+                    Some(Err(())) => self.marker.note(&key, "it is damaged"),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Resource and id in the key of a record.
+pub(super) fn parts(key: &Key) -> Option<(&'static ResourceSpec, Uuid)> {
+    let bytes = key.as_bytes();
+    (bytes.len() == 34).then_some(())?;
+    Some((spec_of_tag(bytes[17])?, key.id()?))
+}
+
+/// The organization in the key of a record.
+pub(super) fn owner(key: &Key) -> Uuid {
+    key.as_bytes().get(1..17).and_then(|bytes| Uuid::from_slice(bytes).ok()).unwrap_or(SYSTEM)
+}
+
+fn json(marker: &Marker) -> Result<Bytes, UpgradeError> {
+    let value = serde_json::to_vec(marker).map_err(|error| UpgradeError::Refused(error.to_string()))?;
+    Ok(value.into())
+}
+
+/// What is wrong with a record, for the operator.
+pub(super) fn detail(error: Error) -> String {
+    match error {
+        Error::Damaged(row) => row.reason.clone(),
+        Error::Internal(detail) => detail,
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,97 @@
+//! The stores of older versions, and what the tests do with them.
+
+use bytes::Bytes;
+use rental_core::store::{Batch, Commit, Prior};
+use rental_core::{
+    store::{Key, Order, Record, Revision, Span, Store, Versioned, Write, memory::Memory, redb::Redb},
+    upgrade::{Marker, Step, Upgrade},
+};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    path::{Path, PathBuf},
+};
+
+/// Fixtures of version 2.
+pub(crate) const V2: [&str; 2] = ["v2", "v2-first"];
+pub(crate) const CACHE: usize = 8 << 20;
+
+pub(crate) type Rows = BTreeMap<Key, (Revision, Bytes)>;
+
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts").block_on(future)
+}
+
+/// A file of a fixture, unpacked.
+pub(crate) fn fixture(directory: &str, name: &str) -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stores").join(directory);
+    match name {
+        "store.backup" | "master-key" | "admin-token" | "rows.json" => std::fs::read(root.join(name)).unwrap(),
+        _ => {
+            let packed = std::fs::read(root.join(format!("{name}.lz4"))).unwrap();
+            lz4_flex::block::decompress_size_prepended(&packed).unwrap()
+        }
+    }
+}
+
+/// The redb file of a fixture, in a directory that is gone at the end.
+pub(crate) fn file(directory: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rental.redb");
+    std::fs::write(&path, fixture(directory, "store.redb")).unwrap();
+    (folder, path)
+}
+
+/// All rows of a fixture.
+pub(crate) fn rows_of(directory: &str) -> Rows {
+    let (_folder, path) = file(directory);
+    wait(everything(&Redb::open_any_version(&path, CACHE).unwrap()))
+}
+
+/// A fixture in memory.
+pub(crate) fn memory(rows: &Rows) -> Memory {
+    let store = Memory::of_version(2);
+    wait(fill(&store, rows));
+    store
+}
+
+/// Writes rows as they are.
+pub(crate) async fn fill(store: &dyn Store, rows: &Rows) {
+    let mut batch = Batch::default();
+    for (key, (revision, value)) in rows {
+        batch.writes.push(Write::Put(key.clone(), *revision, value.clone(), Prior::Any));
+    }
+    assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+}
+
+/// All rows of a store.
+pub(crate) async fn everything(store: &dyn Store) -> Rows {
+    let mut span =
+        Span { from: Key::from_bytes(&[]), to: Key::from_bytes(&[255; 64]), order: Order::Ascending, follow: None };
+    let mut rows = Rows::new();
+    loop {
+        let page = store.scan(&span, 1000).await.unwrap();
+        let Some(last) = page.last() else { return rows };
+        span.from = Key::from_bytes(&[rental_core::store::key_of(last).as_bytes(), &[0]].concat());
+        for Record { key, revision, value } in page.into_iter().flatten() {
+            rows.insert(key, (revision, value));
+        }
+    }
+}
+
+/// Upgrades a store to the end, and gives what was counted.
+pub(crate) async fn upgrade(store: &dyn Versioned) -> Option<Marker> {
+    let mut upgrade = Upgrade::begin(store).await.unwrap()?;
+    while upgrade.step().await.unwrap() != Step::Done {}
+    Some(upgrade.progress().clone())
+}
+
+/// Compares two whole stores, row by row.
+#[track_caller]
+pub(crate) fn same(found: &Rows, expected: &Rows, what: &str) {
+    let differs = |key: &&Key| found.get(key) != expected.get(key);
+    let all = found.keys().chain(expected.keys()).filter(differs);
+    let listed: Vec<String> =
+        all.map(|key| format!("{}: {:?}, not {:?}", key.in_words(), found.get(key), expected.get(key))).collect();
+    assert!(listed.is_empty(), "{what}: {} rows differ: {:#?}", listed.len(), &listed[..listed.len().min(5)]);
+}

@@ -1,0 +1,95 @@
+//! Damaged rows that work in the background comes upon: each is skipped, logged once and counted once.
+
+use prometheus_client::metrics::counter::Counter;
+use rental_core::{
+    error::Error,
+    store::{DamagedRow, Key, Record, Scanned},
+};
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
+
+/// Most rows that are remembered. Beyond it a damaged row is skipped without being logged or counted.
+const MOST_REMEMBERED: usize = 10_000;
+/// Most rows that are logged one by one. After these the log only says how many there are, at each multiple.
+const MOST_LOGGED: usize = 100;
+
+/// The damaged rows that were skipped since the process started.
+#[derive(Debug, Default)]
+pub(crate) struct DamagedRows {
+    seen: Mutex<HashSet<Key>>,
+    pub(crate) counter: Counter,
+}
+
+impl DamagedRows {
+    /// Logs and counts a row, unless that was done before.
+    pub(crate) fn note(&self, row: &DamagedRow) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_REMEMBERED || !seen.insert(row.key.clone()) {
+            return;
+        }
+        let rows = seen.len();
+        drop(seen);
+        self.counter.inc();
+        if rows <= MOST_LOGGED {
+            tracing::error!(%row, "a row of the store is damaged; it is skipped, everything else goes on");
+        }
+        if rows.is_multiple_of(MOST_LOGGED) {
+            tracing::error!(rows, "many rows of the store are damaged; `rental-cli store check` lists them");
+        }
+    }
+
+    /// The row, if it is sound.
+    pub(crate) fn sound<T>(&self, row: Result<T, Box<DamagedRow>>) -> Option<T> {
+        row.inspect_err(|row| self.note(row)).ok()
+    }
+
+    /// The sound rows of a scan.
+    pub(crate) fn all_sound(&self, rows: Vec<Scanned>) -> Vec<Record> {
+        rows.into_iter().filter_map(|row| self.sound(row)).collect()
+    }
+
+    /// What was made of a row; `None` if the row is damaged.
+    ///
+    /// # Errors
+    /// Every other error.
+    pub(crate) fn skip<T>(&self, made: Result<T, Error>) -> Result<Option<T>, Error> {
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(Error::Damaged(row)) => {
+                self.note(&row);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_damaged_row_is_counted_once_and_memory_is_bounded() {
+        let rows = DamagedRows::default();
+        let row = |n: usize| DamagedRow::new(Key::from_bytes(&n.to_be_bytes()), "it is damaged");
+        for n in (0..50).chain(0..50) {
+            rows.note(&row(n));
+        }
+        assert_eq!(rows.counter.get(), 50);
+        (0..MOST_REMEMBERED + 500).for_each(|n| rows.note(&row(n)));
+        assert_eq!(rows.counter.get(), MOST_REMEMBERED as u64);
+        assert_eq!(rows.seen.lock().unwrap().len(), MOST_REMEMBERED);
+    }
+
+    #[test]
+    fn only_damage_is_skipped() {
+        let rows = DamagedRows::default();
+        let damaged = Error::Damaged(DamagedRow::new(Key::from_bytes(b"k"), "it is damaged"));
+        assert_eq!(rows.skip::<()>(Err(damaged)), Ok(None));
+        assert_eq!(rows.skip(Ok(7)), Ok(Some(7)));
+        assert!(rows.skip::<()>(Err(Error::Unavailable("later".into()))).is_err());
+        assert_eq!(rows.counter.get(), 1);
+    }
+}

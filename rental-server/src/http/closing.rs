@@ -1,0 +1,124 @@
+//! The end of a connection whose client may still be sending.
+//!
+//! A response such as 401 or 413 goes out before the body was read. Closing the socket then makes the kernel answer the
+//! rest of the body with a reset, and a reset can destroy the response before the client has read it: proxies turn that
+//! into a 502. So the connection is closed as RFC 9112, 9.6 says: the sending half first, then what still arrives is
+//! read and dropped, for a bounded time and a bounded number of bytes.
+
+use crate::http::traffic::Traffic;
+use std::{
+    future::Future,
+    io,
+    mem::MaybeUninit,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Sleep,
+};
+
+/// The longest that a client is read from after the last response.
+const LONGEST: Duration = Duration::from_secs(2);
+/// Most bytes that are read from it meanwhile.
+const MOST_BYTES: usize = 32 << 20;
+/// Bytes that are read in one go.
+const PART: usize = 16 << 10;
+
+/// A stream that is closed without a reset while its client is still sending.
+pub(super) struct ClosesGently {
+    stream: TcpStream,
+    traffic: Arc<Traffic>,
+    /// Limits how many streams are closed gently at the same time.
+    places: Arc<Semaphore>,
+    /// Whether the client has closed its half.
+    ended: bool,
+    closing: Option<Closing>,
+}
+
+/// The time after the sending half was closed.
+struct Closing {
+    until: Pin<Box<Sleep>>,
+    bytes_left: usize,
+    _place: OwnedSemaphorePermit,
+}
+
+impl ClosesGently {
+    pub(super) fn new(stream: TcpStream, traffic: Arc<Traffic>, places: Arc<Semaphore>) -> Self {
+        Self { stream, traffic, places, ended: false, closing: None }
+    }
+
+    /// What is needed to wait for the client; `None` when it has nothing more to say, or when too many others wait.
+    fn begin(&self) -> Option<Closing> {
+        if self.ended || !self.traffic.is_unread() {
+            return None;
+        }
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        Some(Closing { until: Box::pin(tokio::time::sleep(LONGEST)), bytes_left: MOST_BYTES, _place: place })
+    }
+}
+
+impl AsyncRead for ClosesGently {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (before, room) = (buffer.filled().len(), buffer.remaining());
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if buffer.filled().len() > before {
+            self.traffic.received();
+        } else if room > 0 {
+            self.ended = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ClosesGently {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    /// Closes the sending half, then reads and drops what the client still sends, until it closes its half too.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.closing.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+            this.closing = this.begin();
+        }
+        let Some(closing) = &mut this.closing else { return Poll::Ready(Ok(())) };
+        let mut bytes = [MaybeUninit::uninit(); PART];
+        while closing.bytes_left > 0 && closing.until.as_mut().poll(context).is_pending() {
+            let mut part = ReadBuf::uninit(&mut bytes);
+            match ready!(Pin::new(&mut this.stream).poll_read(context, &mut part)) {
+                Ok(()) if !part.filled().is_empty() => {
+                    closing.bytes_left = closing.bytes_left.saturating_sub(part.filled().len());
+                }
+                // The client has closed its half, or has gone.
+                Ok(()) | Err(_) => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}

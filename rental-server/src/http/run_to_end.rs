@@ -1,0 +1,54 @@
+//! A request that may change something runs to its end, whatever its client does.
+//!
+//! A commit and what follows it (the relay is told of new events, a sender reads its endpoint again, remembered keys
+//! are forgotten) are steps of one handler. hyper drops the handler's future when the client disconnects, and the
+//! request time-out drops it as well. So the future of such a request is kept in a box: dropped before its end, the box
+//! moves into a task of its own. This covers every step of every handler at one place.
+//!
+//! A handler that still waits for its body has changed nothing: it is dropped. Safe methods are not wrapped at all.
+
+use crate::http::{call::Call, handlers::Handled, serve::log_problem};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+/// A handler that continues in a task of its own when it is dropped before its end.
+pub(super) struct RunToEnd<F: Future<Output = Handled> + Send + 'static> {
+    /// Nothing when it has ended.
+    work: Option<Pin<Box<F>>>,
+    call: Arc<Call>,
+}
+
+impl<F: Future<Output = Handled> + Send + 'static> RunToEnd<F> {
+    pub(super) fn new(work: Pin<Box<F>>, call: Arc<Call>) -> Self {
+        Self { work: Some(work), call }
+    }
+}
+
+impl<F: Future<Output = Handled> + Send + 'static> Future for RunToEnd<F> {
+    type Output = Handled;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Handled> {
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        let outcome = ready!(work.as_mut().poll(context));
+        self.work = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl<F: Future<Output = Handled> + Send + 'static> Drop for RunToEnd<F> {
+    fn drop(&mut self) {
+        let Some(work) = self.work.take().filter(|_| !self.call.is_reading()) else { return };
+        let call = Arc::clone(&self.call);
+        // Outside of the runtime, when the process ends, nothing can continue.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            if let Err(problem) = work.await {
+                log_problem(&problem, &call);
+            }
+        });
+    }
+}

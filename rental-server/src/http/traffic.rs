@@ -1,0 +1,75 @@
+//! The requests of one connection, counted so that silence is noticed without a clock for each request.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// How often a connection is checked for silence.
+const TICK: Duration = Duration::from_secs(10);
+
+/// The traffic of one connection. Holds the connection's place until the connection is closed and each of its requests
+/// has ended, so that a shutdown waits for requests whose client has gone.
+pub(super) struct Traffic {
+    begun: AtomicU64,
+    ended: AtomicU64,
+    /// Whether bytes were received that belong to no request that was read to its end.
+    unread: AtomicBool,
+    _place: OwnedSemaphorePermit,
+}
+
+/// A request until its response is made.
+pub(super) struct InFlight(Arc<Traffic>);
+
+impl Traffic {
+    pub(super) fn new(place: OwnedSemaphorePermit) -> Self {
+        Self { begun: AtomicU64::new(0), ended: AtomicU64::new(0), unread: AtomicBool::new(false), _place: place }
+    }
+
+    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    /// Bytes were received.
+    pub(super) fn received(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// The request that the last bytes belong to was read to its end.
+    pub(super) fn all_was_read(&self) {
+        self.unread.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the client may still be sending a request that nobody reads.
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when nothing was in flight and nothing began for the whole of `limit`, give or take a tick.
+    pub(super) async fn ceased(&self, limit: Duration) {
+        let (mut seen, mut quiet) = (u64::MAX, 0);
+        while quiet < limit.as_secs() / TICK.as_secs() {
+            tokio::time::sleep(TICK).await;
+            let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
+            quiet = if begun == ended && (begun == seen || begun == 0) { quiet + 1 } else { 0 };
+            seen = begun;
+        }
+    }
+}
+
+impl InFlight {
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.0
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,65 @@
+//! What the address answers while the store is upgraded: the process is alive, and not ready.
+
+use crate::{
+    edge,
+    http::reply::{Problem, Reply, finish, render},
+    upgrade::Progress,
+};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use rental_core::operation::Edge;
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+};
+use warp::http::{StatusCode, header};
+
+/// Most connections at once.
+const CONNECTIONS: usize = 256;
+/// The longest that a connection lasts. Each has one request.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Answers until it is dropped.
+pub(crate) async fn serve(listener: &TcpListener, told: watch::Receiver<Progress>) {
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => drop(tokio::spawn(connection(stream, told.clone(), permit))),
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, told: watch::Receiver<Progress>, permit: OwnedSemaphorePermit) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answer = answer(request.uri().path(), &told.borrow());
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let mut builder = http1::Builder::new();
+    // After the upgrade the next connection leads to the server itself.
+    builder.keep_alive(false).header_read_timeout(None);
+    // Whoever is slow, or silent, is cut off: nothing is lost by that.
+    let _ = tokio::time::timeout(LONGEST, builder.serve_connection(TokioIo::new(stream), service)).await;
+    drop(permit);
+}
+
+fn answer(path: &str, progress: &Progress) -> warp::reply::Response {
+    let request_id = edge::Clock.new_id().to_string();
+    let reply = match path {
+        "/healthz" => Reply::json("{\"status\":\"ok\"}".into()),
+        "/readyz" => {
+            let body = serde_json::to_vec(progress).unwrap_or_default();
+            Reply { status: StatusCode::SERVICE_UNAVAILABLE, ..Reply::json(body.into()) }
+        }
+        _ => {
+            let (status, body) = render(&Problem::StoreUpgrading, &request_id);
+            Reply { status, ..Reply::json(body) }
+        }
+    };
+    let reply = if reply.status == StatusCode::OK { reply } else { reply.with(header::RETRY_AFTER, "5") };
+    finish(reply.with(header::CACHE_CONTROL, "no-store"), &request_id)
+}

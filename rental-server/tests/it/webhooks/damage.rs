@@ -1,0 +1,165 @@
+//! A damaged row harms only itself: the server starts, delivers and cleans up for everything else (decisions, Second round).
+
+use super::{PRIVATE, hook, hook_at, metric, one_event, wait_for};
+use crate::{
+    events_in_store::stop,
+    support::{Organization, Server, receiver::Receiver},
+};
+use rental_core::{
+    event,
+    idempotency::{self, Ticket},
+    store::{Batch, Commit, Key, Prior, Store, Write, key, redb::Redb},
+    value::Timestamp,
+};
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+use uuid::Uuid;
+
+const DAMAGED: &str = "rental_damaged_rows_total";
+/// In the log line of a row that is skipped.
+const SKIPPED: &str = "a row of the store is damaged";
+
+/// Flips one bit wherever these bytes are in the file, as a bad disk does.
+fn flip(directory: &Path, text: &str) {
+    let path = directory.join("store.redb");
+    let mut file = fs::read(&path).expect("the file");
+    let found: Vec<usize> =
+        file.windows(text.len()).enumerate().filter(|(_, bytes)| *bytes == text.as_bytes()).map(|(at, _)| at).collect();
+    assert!(!found.is_empty(), "no {text} in the file");
+    found.into_iter().for_each(|at| file[at] ^= 1);
+    fs::write(&path, file).expect("the file");
+}
+
+/// Runs on the file of a server that has stopped.
+fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+    let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server closed it");
+    let done = runtime.block_on(act(&store));
+    store.close().expect("the file is whole");
+    done
+}
+
+/// Puts rows as no server would.
+fn put(directory: &Path, rows: Vec<(Key, &[u8])>) {
+    let write = |(key, value): (Key, &[u8])| Write::Put(key, 1, value.to_vec().into(), Prior::Any);
+    let batch = Batch { checks: Vec::new(), writes: rows.into_iter().map(write).collect() };
+    assert_eq!(on_file(directory, async |store| store.commit(batch).await), Ok(Commit::Applied));
+}
+
+fn again<'s>(server: &'s Server, organization: &(String, String, String)) -> Organization<'s> {
+    let (id, read, write) = organization.clone();
+    Organization { server, id, read, write }
+}
+
+fn keys(organization: Organization<'_>) -> (String, String, String) {
+    (organization.id.clone(), organization.read.clone(), organization.write.clone())
+}
+
+/// The `n`th id of a moment.
+fn id_at(millis: u64, n: u64) -> Uuid {
+    Uuid::from_u128((u128::from(millis) << 80) | (0x7 << 76) | (0x2 << 62) | u128::from(n))
+}
+
+fn wait_for_damage(server: &Server, rows: f64) {
+    wait_for(
+        "damaged rows",
+        || (metric(server, DAMAGED) >= rows).then_some(()),
+        || metric(server, DAMAGED).to_string(),
+    );
+}
+
+#[test]
+fn a_flipped_bit_in_an_endpoint_keeps_no_other_from_its_deliveries() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let (one, other) = (server.organization(), server.organization());
+    let (beside, elsewhere) = (Receiver::start(), Receiver::start());
+    let broken = hook_at(&one, &format!("{}?break-me-here", beside.url()), json!({}));
+    hook(&one, &beside);
+    hook(&other, &elsewhere);
+    let (one, other) = (keys(one), keys(other));
+    stop(server);
+    flip(directory.path(), "break-me-here");
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors(SKIPPED);
+    let (one, other) = (again(&server, &one), again(&server, &other));
+    one_event(&one);
+    one_event(&other);
+    assert!(beside.wait_for(1).iter().all(|seen| !seen.line.contains("here")));
+    elsewhere.wait_for(1);
+    // Its reader is told; it is logged and counted once, however often it is met.
+    let read = server.admin("GET", &format!("/admin/v1/webhook_endpoints/{}", broken.id), &Value::Null);
+    assert_eq!(read.status, 500);
+    (0..5).for_each(|_| one_event(&one));
+    beside.wait_for(6);
+    assert_eq!(metric(&server, DAMAGED), 1.0);
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("it is skipped")).collect();
+    assert!(lines.len() == 1 && lines[0].contains(&format!("webhook_endpoint {}", broken.id)), "{lines:#?}");
+}
+
+#[test]
+fn damaged_rows_at_the_head_of_the_outbox_and_of_what_is_due_hold_nothing_up() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let receiver = Receiver::start();
+    let hook = hook(&organization, &receiver);
+    let organization = keys(organization);
+    stop(server);
+    let endpoint: Uuid = hook.id.parse().expect("an id");
+    let owner: Uuid = organization.0.parse().expect("an id");
+    // More than the relay and a lane read at a time, and all of them before what is sound.
+    let mut rows: Vec<(Key, &[u8])> = (0..600).map(|n| (key::outbox(id_at(1, n)), b"?".as_slice())).collect();
+    rows.extend((0..200).map(|n| (key::due(endpoint, 0, 1, id_at(2, n)), b"?".as_slice())));
+    // Deliveries that are no JSON.
+    let deliveries: Vec<Uuid> = (0..20).map(|n| id_at(3, n)).collect();
+    let spec = &rental_core::resources::delivery::SPEC;
+    rows.extend(deliveries.iter().map(|id| (key::record(owner, spec, *id), b"{".as_slice())));
+    rows.extend(deliveries.iter().map(|id| (key::due(endpoint, 0, 1, *id), owner.as_bytes().as_slice())));
+    put(directory.path(), rows);
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors("damaged");
+    let organization = again(&server, &organization);
+    one_event(&organization);
+    receiver.wait_for(1);
+    wait_for_damage(&server, 820.0);
+    (0..5).for_each(|_| one_event(&organization));
+    receiver.wait_for(6);
+    assert_eq!(metric(&server, DAMAGED), 820.0, "each is counted once");
+    let lines = server.log().lines().filter(|line| line.contains("it is skipped")).count();
+    assert!(lines <= 100, "{lines} lines");
+}
+
+#[test]
+fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
+    /// In 2020.
+    const LONG_AGO: u64 = 1_577_836_800_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = server.organization();
+    let id: Uuid = organization.id.parse().expect("an id");
+    drop(organization);
+    stop(server);
+    let then = Timestamp::from_millis(LONG_AGO.cast_signed());
+    let events = [0, 1].map(|n| key::record(id, &event::SPEC, id_at(LONG_AGO, n)));
+    put(directory.path(), vec![(events[0].clone(), b"{"), (events[1].clone(), br#"{"type":"lead.received"}"#)]);
+    let names: Vec<String> = (0..300).map(|n| format!("key-{n:03}")).collect();
+    let mut answers = Batch::default();
+    for name in &names {
+        let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"").expect("a key");
+        idempotency::remember(&mut answers, id, &ticket, None, (201, None, &"{}".into()), then).expect("JSON");
+    }
+    assert_eq!(on_file(directory.path(), async |store| store.commit(answers).await), Ok(Commit::Applied));
+    // The first, and one that is read with the second step, when the first is committed.
+    let memos: Vec<Key> = names.iter().map(|name| key::memo(id, name)).collect();
+    put(directory.path(), vec![(memos[0].clone(), b"{"), (memos[290].clone(), b"{")]);
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors(SKIPPED);
+    wait_for_damage(&server, 3.0);
+    stop(server);
+    let wanted = [events.as_slice(), &[memos[0].clone(), memos[1].clone(), memos[255].clone()]].concat();
+    let there = on_file(directory.path(), async |store| store.get(&wanted).await).expect("the store answers");
+    let there: Vec<bool> = there.iter().map(Option::is_some).collect();
+    assert_eq!(there, [true, false, true, false, false], "damaged rows stay, what has expired behind them is gone");
+}
