@@ -1,24 +1,24 @@
-//! An error answer of the server: read, classed by its status, and explained with what to do next.
+//! An error response of the server: parsed, mapped to an exit code, and explained with the next step.
 
 use crate::{objects, text::printable};
 use serde::Deserialize;
 use std::{fmt, time::Duration};
 
-/// Characters of an answer without an error object that are shown.
+/// Maximum number of characters shown of a response without an error object.
 const EXCERPT_CHARS: usize = 200;
 
-/// What the server said instead of doing it.
+/// An error response: status, headers of interest, and the API's error object.
 #[derive(Debug, Default)]
-pub(crate) struct Refusal {
-    /// The HTTP status.
+pub(crate) struct ErrorResponse {
+    /// HTTP status.
     pub(crate) status: u16,
-    /// The pause that `Retry-After` asks for.
+    /// Pause requested by `Retry-After`.
     pub(crate) retry_after: Option<Duration>,
-    /// How to get a secret that the server accepts.
+    /// Hint for 401: how to get a valid secret.
     credential: &'static str,
     request_id: Option<String>,
     error: Body,
-    /// The answer, where it is an error object of the API.
+    /// The response body, if it is an error object of the API.
     json: Option<String>,
     odd_id: Option<String>,
 }
@@ -28,7 +28,7 @@ struct Envelope {
     error: Body,
 }
 
-/// The members of `error`; all but the first and `message` are this server's additions.
+/// Members of `error`. The specification defines `type` and `message` only; the others are additions of this server.
 #[derive(Debug, Default, Deserialize)]
 struct Body {
     r#type: String,
@@ -46,12 +46,12 @@ struct FieldError {
     message: Option<String>,
 }
 
-impl Refusal {
-    /// Reads the body of an answer with an error status. One that has no error object is quoted instead. `credential` says
-    /// how to get a secret that the server accepts.
+impl ErrorResponse {
+    /// Parses the body of an error response. A body without an error object is quoted in the message. `credential` is the
+    /// hint for 401.
     pub(crate) fn read(status: u16, body: &[u8], credential: &'static str) -> Self {
         match serde_json::from_slice::<Envelope>(body) {
-            // Line breaks between the tokens mean nothing; inside of strings there are none.
+            // JSON allows line breaks between tokens only, so replacing them changes no value.
             Ok(Envelope { error }) => {
                 let json = Some(String::from_utf8_lossy(body).trim().replace(['\n', '\r'], " "));
                 Self { status, credential, error, json, ..Self::default() }
@@ -64,45 +64,45 @@ impl Refusal {
         }
     }
 
-    /// Adds what the headers say.
+    /// Adds the values of headers.
     pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<Duration>) -> Self {
         self.request_id = self.error.request_id.take().or(request_id);
         self.retry_after = retry_after;
         self
     }
 
-    /// Adds the id of the path when it has a shape that no id has.
+    /// Adds the id of the request's path, if it is not a valid id.
     pub(crate) fn with_id(mut self, odd_id: Option<&str>) -> Self {
         self.odd_id = odd_id.map(|id| id.chars().take(EXCERPT_CHARS).collect());
         self
     }
 
-    /// The class, such as `permission_error`.
+    /// Error type, such as `permission_error`.
     pub(crate) fn kind(&self) -> &str {
         &self.error.r#type
     }
 
-    /// The word for programs, such as `plan_required`. A server that has none is known by the class.
+    /// Error code, such as `plan_required`; the type if the server sent no code.
     pub(crate) fn code(&self) -> &str {
         self.error.code.as_deref().unwrap_or(&self.error.r#type)
     }
 
-    /// The sentence for people.
+    /// Message for people.
     pub(crate) fn message(&self) -> &str {
         &self.error.message
     }
 
-    /// What to quote to the server's operator.
+    /// Request id, for questions to the operator of the server.
     pub(crate) fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
     }
 
-    /// The API's error object in one line, where the answer was one.
+    /// The response body in one line, if it is an error object of the API.
     pub(crate) fn json(&self) -> Option<&str> {
         self.json.as_deref()
     }
 
-    /// The exit code of this class of error.
+    /// Exit code for the status.
     pub(crate) fn exit_code(&self) -> u8 {
         match self.status {
             404 => 3,
@@ -148,7 +148,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = &self.error;
         writeln!(f, "error[{}]: {}", printable(self.code()), printable(&error.message))?;
@@ -156,7 +156,7 @@ impl fmt::Display for Refusal {
             let message = field.message.as_deref().unwrap_or("");
             param(f, field.param.as_deref().unwrap_or("?"), (message != error.message).then_some(message))?;
         }
-        // The id of a path is no flag: the message says all about it.
+        // A 404 names the id of the path, which is no flag.
         if let Some(name) = error.param.as_ref().filter(|_| error.errors.is_empty() && self.status != 404) {
             param(f, name, None)?;
         }
@@ -170,7 +170,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// One line for a bad field: its flag, and what is wrong unless the first line said it already.
+/// Writes one line for an invalid field: its name, its flag, and the message unless it repeats the first line.
 fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
     let flag = objects::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
     let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
@@ -194,7 +194,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, expected: &str) {
-        let refusal = Refusal::read(status, body.as_bytes(), "").with_headers(Some("req_1".into()), None);
+        let refusal = ErrorResponse::read(status, body.as_bytes(), "").with_headers(Some("req_1".into()), None);
         assert_eq!(refusal.to_string(), expected);
     }
 
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn the_request_id_of_the_body_wins() {
         let body = br#"{"error":{"type":"t","message":"m","request_id":"req_body"}}"#;
-        let refusal = Refusal::read(400, body, "").with_headers(Some("req_header".into()), None);
+        let refusal = ErrorResponse::read(400, body, "").with_headers(Some("req_header".into()), None);
         assert_eq!(refusal.request_id.as_deref(), Some("req_body"));
     }
 
@@ -266,7 +266,7 @@ mod tests {
             (302, 1),
         ];
         for (status, code) in table {
-            assert_eq!(Refusal::read(status, b"", "").exit_code(), code, "{status}");
+            assert_eq!(ErrorResponse::read(status, b"", "").exit_code(), code, "{status}");
         }
     }
 }
