@@ -49,8 +49,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-pub(crate) use rental_core::API_VERSION;
-
 fn main() -> ExitCode {
     let config = match Config::try_parse() {
         Ok(config) => config,

@@ -437,7 +437,7 @@ pub(crate) fn finish(reply: Reply, request_id: &str) -> warp::reply::Response {
         HeaderName::from_static("request-id"),
         HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static("")),
     );
-    headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(crate::API_VERSION));
+    headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(rental_core::API_VERSION));
     let mut response = match stream {
         None => warp::Reply::into_response(Response::new(body)),
         Some(stream) => {

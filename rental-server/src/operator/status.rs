@@ -3,7 +3,6 @@
 //! It tells no path and no secret: the token may be used from another machine than the server's.
 
 use crate::{
-    API_VERSION,
     disk::Room,
     edge,
     endpoint::{Endpoint, get},
@@ -11,7 +10,7 @@ use crate::{
     reference::{numbers, parts},
     state::App,
 };
-use rental_core::{error::Error, page};
+use rental_core::{API_VERSION, error::Error, page};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::Ordering;

@@ -14,7 +14,7 @@ pub(super) fn value(endpoints: &[Endpoint]) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Rental platform API",
-            "version": crate::API_VERSION,
+            "version": rental_core::API_VERSION,
             "summary": "Vehicles, customers, rentals, invoices, tolls, violations and leads of a vehicle rental platform.",
             "description": parts::INTRODUCTION,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
