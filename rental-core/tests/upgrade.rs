@@ -16,5 +16,7 @@ mod fresh;
 mod interrupted;
 #[path = "upgrade/moved.rs"]
 mod moved;
+#[path = "upgrade/schema.rs"]
+mod schema;
 #[path = "upgrade/stores.rs"]
 mod stores;

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{resources::organization, transfer::END};
+use rental_core::{imports::organization::END, resources::organization};
 use serde::Deserialize;
 use std::{
     io::{self, BufWriter, Read, Write},

@@ -1,6 +1,6 @@
 //! What an upgrade will have to read, counted before it begins. Nothing is changed.
 
-use super::{UpgradeError, others_first};
+use super::state::{UpgradeError, others_first};
 use crate::store::{Span, Store, key_of};
 
 /// Rows that are read at a time.

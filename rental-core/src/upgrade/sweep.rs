@@ -1,8 +1,11 @@
 //! Removes derived rows of an organization that none of its records has.
 
 use super::{
-    Phase, Upgrade, UpgradeError, derive, others_first, spec_of_tag,
-    walk::{Work, owner, parts},
+    derive,
+    marker::Phase,
+    state::{UpgradeError, others_first},
+    steps::spec_of_tag,
+    walk::{Upgrade, Work, owner, parts},
 };
 use crate::{
     resources::rental,

@@ -1,13 +1,19 @@
 //! The walk over the records: batch by batch, from wherever the marker stands.
 
-use super::{Marker, Members, Phase, State, derive, is_lifted, lift, spec_of_tag, state, steps};
+use super::{
+    derive,
+    marker::{Marker, Phase},
+    members::Members,
+    state::{State, UpgradeError, state},
+    steps::{self, is_lifted, lift, spec_of_tag},
+};
 use crate::{
     error::Error,
     resources::organization::{self, SYSTEM},
     spec::ResourceSpec,
     store::{
-        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, StoreError,
-        Versioned, Write, get_each, key, key_of, versioned,
+        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
+        Write, get_each, key, key_of, versioned,
     },
 };
 use bytes::Bytes;
@@ -24,32 +30,6 @@ const CHUNK: usize = 32;
 /// Batches that are handed to the engine and not answered yet. Engines commit those that wait together, so that pages of an
 /// index are written once for several of them.
 const IN_FLIGHT: usize = 8;
-
-/// Why an upgrade does not go on.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum UpgradeError {
-    /// The engine failed. What is committed stays, and another attempt goes on from there.
-    Store(StoreError),
-    /// This program must not touch the store; the text is for the operator.
-    Refused(String),
-}
-
-impl From<StoreError> for UpgradeError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl std::fmt::Display for UpgradeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Refused(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for UpgradeError {}
 
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -130,7 +110,7 @@ impl<'s> Upgrade<'s> {
                 State::Older(version) => (version, version),
             };
             let (present, from) = from;
-            let marker = Marker::new(from, SCHEMA_VERSION, steps(from));
+            let marker = Marker::new(from, SCHEMA_VERSION, steps::name(from));
             let mut batch = Batch::default();
             batch.writes.push(Write::Put(key::upgrade(), 1, json(&marker)?, Prior::Any));
             store.change_version(present, SCHEMA_VERSION, batch).await?;
@@ -148,7 +128,7 @@ impl<'s> Upgrade<'s> {
             State::Unfinished(marker) => marker.from,
             State::Older(version) => version,
         };
-        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps(from)))))
+        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
     fn new(store: &'s dyn Versioned, trial: bool, revision: Revision, marker: Marker) -> Self {

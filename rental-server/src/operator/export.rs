@@ -14,7 +14,12 @@ use crate::{
     operator::backup::full_pace,
     reference::parts,
 };
-use rental_core::{error::Error, resources::organization, rows::error_in_words, transfer};
+use rental_core::{
+    error::Error,
+    imports::organization::{end_line, first_line, line, spans},
+    resources::organization,
+    rows::error_in_words,
+};
 use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
@@ -52,16 +57,16 @@ async fn start(request: Request<'_, Operator>) -> Handled {
 }
 
 fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
-    out.write_all(transfer::first_line().as_bytes())?;
+    out.write_all(first_line().as_bytes())?;
     let mut lines = 1;
-    for span in transfer::spans(organization) {
+    for span in spans(organization) {
         for row in moment.rows(&span).map_err(io::Error::other)? {
             let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
-            out.write_all(&transfer::line(&row.value))?;
+            out.write_all(&line(&row.value))?;
             lines += 1;
         }
     }
-    out.write_all(transfer::end_line(lines).as_bytes())?;
+    out.write_all(end_line(lines).as_bytes())?;
     out.flush()?;
     Ok(lines)
 }

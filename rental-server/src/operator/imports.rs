@@ -20,13 +20,13 @@ use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     imports::{
         Counts, RowOutcome,
+        organization::{Importer, Lines, inspect},
         recording::{CHUNK, Importable, Options, Recorder},
         statements::{DEFAULT_ISSUER, Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
     },
     page,
     resources::{organization::Organization, toll::Toll, violation::Violation},
     store::{Store, redb::Redb},
-    transfer::{self, Arrivals},
     value::Zone,
 };
 use serde::Serialize;
@@ -249,7 +249,7 @@ impl Import {
     /// Reads the lines of an export to their end, then reads them again and records them. A trial run records them in a
     /// store of its own, which goes away: a line may name what came before it.
     fn objects(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
-        let inspection = transfer::inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
+        let inspection = inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
         let scratch = if self.asked.dry_run { Some(tempfile::tempdir().map_err(unreadable)?) } else { None };
         let trial = match &scratch {
             Some(folder) => {
@@ -260,18 +260,18 @@ impl Import {
         };
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
-        let arrivals = Arrivals::new(store, trial, &edge, &self.organization, inspection.source);
-        let mut arrivals = self.runtime.block_on(arrivals)?.of_version(&inspection);
+        let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
+        let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
         // The organization itself is there already.
-        let lines = transfer::Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
+        let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
         for (done, line) in lines.take(objects).enumerate() {
             let (row, line) = line.map_err(refused)?;
-            self.runtime.block_on(arrivals.line(row, &line))?;
+            self.runtime.block_on(importer.line(row, &line))?;
             progress.at(done as u64 + 1);
         }
-        self.runtime.block_on(arrivals.finish())?;
-        Ok(arrivals.counts)
+        self.runtime.block_on(importer.finish())?;
+        Ok(importer.counts)
     }
 }
 

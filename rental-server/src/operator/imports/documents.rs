@@ -6,10 +6,12 @@ use crate::{
     reference::{numbers, schema::example_object},
 };
 use rental_core::{
-    imports::statements::{self, DEFAULT_ISSUER, Kind},
+    imports::{
+        organization::{end_line, first_line},
+        statements::{self, DEFAULT_ISSUER, Kind},
+    },
     resources::{customer, organization},
     spec::ResourceSpec,
-    transfer,
 };
 use serde_json::{Value, json};
 
@@ -124,11 +126,8 @@ fn lines_example() -> String {
     let mut customer = example_object(&customer::SPEC, false);
     // The time in its id.
     customer["created_at"] = json!("2024-07-20T16:21:10.842Z");
-    [example_object(&organization::SPEC, false), customer]
-        .iter()
-        .map(|object| format!("{object}\n"))
-        .collect::<String>()
-        + &transfer::end_line(2)
+    let objects = [example_object(&organization::SPEC, false), customer].map(|object| format!("{object}\n"));
+    first_line() + &objects.concat() + &end_line(3)
 }
 
 /// The row of a kind's example as a JSON object.

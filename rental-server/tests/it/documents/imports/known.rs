@@ -17,7 +17,7 @@ pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
         order: "",
-        rooms: &[&["body", "effects", "holds", "page", "resources", "webhook"]],
+        rooms: &[&["body", "effects", "holds", "resources", "webhook"], &["spec", "store"]],
         files: &[
             &["body", "body::lines"],
             &[
@@ -40,8 +40,16 @@ pub(super) const CRATES: &[Known] = &[
             &["import::layout", "import::mapping"],
             &["import::profile", "import::toll", "import::violation"],
             &["intake", "intake::tolls"],
-            &["store::postgres", "store::postgres::dump", "store::postgres::reader"],
-            &["store::redb", "store::redb::file", "store::redb::snapshot"],
+            &["spec", "spec::index", "store::key"],
+            &[
+                "store::postgres",
+                "store::postgres::dump",
+                "store::postgres::reader",
+                "store::postgres::turn",
+                "store::postgres::version",
+                "store::postgres::writer",
+            ],
+            &["store::redb", "store::redb::file", "store::redb::snapshot", "store::redb::version"],
         ],
     },
     Known {

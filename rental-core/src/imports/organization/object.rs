@@ -1,4 +1,4 @@
-//! A line becomes an object: what a GET of this version would give, or a sentence that says why it is none.
+//! Checks a line of an export: it becomes the bytes that a GET returns, or an error for the operator.
 
 use crate::{
     body::{Fields, Verb, shorten},
@@ -16,21 +16,21 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use uuid::Uuid;
 
-/// How far the clock of the server that made an object may be ahead of this one's.
+/// How far the clock of the exporting server may be ahead of this server's.
 const AHEAD_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-/// A line that is an object, as far as this can be told without the store.
-pub(super) struct Candidate {
-    pub(super) porter: &'static Porter,
+/// A line that passed every check that needs no store.
+pub(super) struct ParsedLine {
+    pub(super) resource: &'static Porter,
     pub(super) id: Uuid,
     pub(super) fields: Fields,
-    /// As a GET will return it.
+    /// The bytes that a GET will return.
     pub(super) object: Vec<u8>,
-    /// The number in the name of an invoice.
+    /// The number of an invoice.
     pub(super) number: Option<u64>,
 }
 
-/// What every object says.
+/// The fields that several resources have.
 #[derive(Deserialize)]
 struct Common {
     id: String,
@@ -49,20 +49,20 @@ struct Named<'a> {
 }
 
 /// Reads a line of an export of `source` for `target`.
-pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Timestamp) -> Result<Candidate, String> {
+pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Timestamp) -> Result<ParsedLine, String> {
     let named: Named<'_> =
         serde_json::from_slice(line).map_err(|error| format!("It is no JSON object with an `object`: {error}."))?;
-    let porter = PORTERS.iter().find(|porter| porter.spec.object == named.object).ok_or_else(|| {
-        let known: Vec<&str> = PORTERS.iter().map(|porter| porter.spec.object).collect();
+    let resource = PORTERS.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
+        let known: Vec<&str> = PORTERS.iter().map(|resource| resource.spec.object).collect();
         format!("`object` is {:?}, but must be one of {}.", shorten(&named.object), known.join(", "))
     })?;
-    let fields = Fields::parse(line, porter.spec, Verb::Whole, target.default_currency.digits()).map_err(sentence)?;
+    let fields = Fields::parse(line, resource.spec, Verb::Whole, target.default_currency.digits()).map_err(sentence)?;
     let assembled = fields.object(|_| None);
     let common: Common = serde_json::from_str(&assembled).map_err(|error| format!("It cannot be read: {error}."))?;
-    let id = common.check(porter.spec, source, target, now)?;
-    let object = (porter.shape)(&assembled, target.id).map_err(sentence)?;
+    let id = common.check(resource.spec, source, target, now)?;
+    let object = (resource.shape)(&assembled, target.id).map_err(sentence)?;
     let number = common.invoice_number.as_deref().and_then(|text| text.strip_prefix("INV-")?.parse().ok());
-    Ok(Candidate { porter, id, fields, object, number })
+    Ok(ParsedLine { resource, id, fields, object, number })
 }
 
 impl Common {
@@ -70,7 +70,7 @@ impl Common {
         let id =
             page::id(&self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
         let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
-        // Lists by time are ranges of ids.
+        // A list by time is a range of ids.
         if operation::created_at(id) != self.created_at {
             return Err("`created_at` must be the time in `id`.".into());
         }
@@ -93,7 +93,7 @@ impl Common {
     }
 }
 
-/// What is wrong, for the caller; [`Error::Internal`] cannot come of a line, as its fields were checked one by one.
+/// The message of an error, for the operator. A line causes no [`Error::Internal`], because its fields were checked.
 pub(super) fn sentence(error: Error) -> String {
     match error {
         Error::Invalid(errors) => {

@@ -1,15 +1,15 @@
-//! A store with another one above it: what was prepared and is not committed yet can be read as if it were.
+//! A store that shows uncommitted rows over those of another store.
 
 use crate::store::{Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, key_of};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Reads both, and where both have a row, the upper one. Rows are only ever added above, never removed.
-pub(super) struct Layered {
+/// Reads both stores. Where both have a row, the row of `above` counts. `above` never removes a row of `below`.
+pub(super) struct Overlay {
     pub(super) below: Arc<dyn Store>,
     pub(super) above: Arc<dyn Store>,
 }
 
-impl Layered {
+impl Overlay {
     async fn read(&self, keys: &[Key]) -> Result<Vec<Option<Record>>, StoreError> {
         let mut found = self.above.get(keys).await?;
         let below = self.below.get(keys).await?;
@@ -43,7 +43,7 @@ impl Layered {
     }
 }
 
-impl Store for Layered {
+impl Store for Overlay {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
         Box::pin(self.read(keys))
     }
@@ -53,7 +53,7 @@ impl Store for Layered {
     }
 
     fn commit(&self, _: Batch) -> Answer<'_, Commit> {
-        Box::pin(std::future::ready(Err(StoreError::Unavailable("layers are only read".into()))))
+        Box::pin(std::future::ready(Err(StoreError::Unavailable("an overlay cannot be written".into()))))
     }
 
     fn ready(&self) -> Answer<'_, ()> {
