@@ -5,7 +5,7 @@ use crate::{
     endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, post},
     http::reply::Handled,
     objects::write::write,
-    operator,
+    operator::collections,
     reference::parts,
     state::App,
 };
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
 
-static API_KEYS: Collection = operator::offered(&api_key::SPEC);
+static API_KEYS: Collection = collections::offered(&api_key::SPEC);
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
@@ -39,7 +39,7 @@ pub(super) fn resource() -> Vec<Endpoint> {
         .example(Example::ObjectWithKey)
         .defines("NewApiKey", schema())
         .operator(|request| Box::pin(create(request)));
-    vec![operator::list(&API_KEYS), create, operator::retrieve(&API_KEYS)]
+    vec![collections::list(&API_KEYS), create, collections::retrieve(&API_KEYS)]
 }
 
 /// What else can be done to a key.

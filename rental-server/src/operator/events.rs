@@ -4,7 +4,7 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
     http::reply::Handled,
     objects::write::write,
-    operator::{self, webhook_endpoints::read},
+    operator::{collections, webhook_endpoints::read},
     reference::parts,
     webhooks::{Hooks, relay},
 };
@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
-    vec![operator::list_of_organization(&event::SPEC), operator::retrieve_of_any(&event::SPEC)]
+    vec![collections::list_of_organization(&event::SPEC), collections::retrieve_of_any(&event::SPEC)]
 }
 
 /// What else can be done with an event.

@@ -3,14 +3,15 @@
 use crate::{
     endpoint::{self, Endpoint, Operator, Request},
     http::reply::Handled,
-    objects, operator,
+    objects,
+    operator::collections,
 };
 use rental_core::resources::{
     Collection,
     organization::{self, Organization},
 };
 
-pub(crate) static ORGANIZATIONS: Collection = operator::offered(&organization::SPEC);
+pub(crate) static ORGANIZATIONS: Collection = collections::offered(&organization::SPEC);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -18,7 +19,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         endpoint::create("/admin/v1/organizations", &organization::SPEC).operator(|request| Box::pin(create(request)));
     let update = endpoint::update("/admin/v1/organizations/{id}", &organization::SPEC)
         .operator(|request| Box::pin(update(request)));
-    vec![operator::list(&ORGANIZATIONS), create, operator::retrieve(&ORGANIZATIONS), update]
+    vec![collections::list(&ORGANIZATIONS), create, collections::retrieve(&ORGANIZATIONS), update]
 }
 
 async fn create(mut request: Request<'_, Operator>) -> Handled {

@@ -9,7 +9,7 @@ use crate::{
     endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, delete, post},
     http::reply::Handled,
     objects::{expects, write::write},
-    operator,
+    operator::collections,
     reference::{parts, schema::outcome},
     state::App,
     webhooks::Hooks,
@@ -37,7 +37,7 @@ use uuid::Uuid;
 const MAX_OVERLAP_SECS: i64 = 7 * 24 * 3600;
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
 
-static WEBHOOK_ENDPOINTS: Collection = operator::offered(&webhook_endpoint::SPEC);
+static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
@@ -50,7 +50,7 @@ pub(super) fn resource() -> Vec<Endpoint> {
         .operator(|request| Box::pin(create(request)));
     let update =
         endpoint::update("/admin/v1/webhook_endpoints/{id}", spec).operator(|request| Box::pin(update(request)));
-    vec![operator::list(&WEBHOOK_ENDPOINTS), create, operator::retrieve(&WEBHOOK_ENDPOINTS), update]
+    vec![collections::list(&WEBHOOK_ENDPOINTS), create, collections::retrieve(&WEBHOOK_ENDPOINTS), update]
 }
 
 /// What else can be done to an endpoint.
