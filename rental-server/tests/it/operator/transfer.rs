@@ -349,6 +349,6 @@ fn an_export_is_of_one_moment() {
     connection.stream.fill_buf().unwrap();
     assert_eq!(organization.post("/v1/leads", &json!({"source_channel": "later"})).status, 200);
     let file = connection.read_reply(false).unwrap().text();
-    assert!(!file.contains("\"lead\"") && file.ends_with("{\"object\":\"export_end\",\"objects\":701}\n"));
+    assert!(!file.contains("\"lead\"") && file.ends_with("{\"object\":\"export_end\",\"objects\":702}\n"));
     assert!(export(&organization).contains("\"later\""));
 }

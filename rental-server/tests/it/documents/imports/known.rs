@@ -17,7 +17,7 @@ pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
         order: "",
-        rooms: &[&["body", "effects", "holds", "resources", "webhook"], &["spec", "store"]],
+        rooms: &[&["body", "effects", "error", "event", "holds", "resources", "rows", "spec", "store", "webhook"]],
         files: &[
             &["body", "body::lines"],
             &[
@@ -31,16 +31,14 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::invoice",
                 "resources::lead",
                 "resources::organization",
+                "resources::registry",
                 "resources::rental",
                 "resources::toll",
                 "resources::vehicle",
                 "resources::violation",
                 "resources::webhook_endpoint",
             ],
-            &["import::layout", "import::mapping"],
-            &["import::profile", "import::toll", "import::violation"],
-            &["intake", "intake::tolls"],
-            &["spec", "spec::index", "store::key"],
+            &["rows", "rows::key", "spec", "spec::index"],
             &[
                 "store::postgres",
                 "store::postgres::dump",
