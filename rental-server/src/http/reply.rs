@@ -212,7 +212,7 @@ fn core_message(error: &Error) -> String {
         }
         Error::Invalid(errors) => invalid_message(errors),
         Error::PreconditionFailed => {
-            "The object has changed since the revision in `If-Match`. GET it again and decide anew.".into()
+            "The object has changed since the revision in `If-Match`. GET it again, then repeat the change if you still want it.".into()
         }
         Error::IdempotencyReused => {
             "This idempotency key was used for another request. Use a new key for a new request.".into()
