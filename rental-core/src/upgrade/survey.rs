@@ -1,7 +1,10 @@
 //! What an upgrade will have to read, counted before it begins. Nothing is changed.
 
 use super::state::{UpgradeError, others_first};
-use crate::store::{Span, Store, key_of};
+use crate::{
+    rows::Tag,
+    store::{Span, Store, key_of},
+};
 
 /// Rows that are read at a time.
 const PAGE: usize = 2000;
@@ -46,7 +49,7 @@ pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -
         others_first().await;
         for row in &page {
             found.rows += 1;
-            found.records += u64::from(key_of(row).as_bytes().first() == Some(&b'r'));
+            found.records += u64::from(key_of(row).as_bytes().first() == Some(&(Tag::Record as u8)));
             match row {
                 Ok(record) => found.bytes += (record.key.as_bytes().len() + record.value.len()) as u64,
                 Err(damaged) => {
