@@ -4,11 +4,10 @@ use super::{
     derive,
     marker::Phase,
     state::{UpgradeError, others_first},
-    steps::spec_of_tag,
     walk::{Upgrade, Work, owner, parts},
 };
 use crate::{
-    resources::rental,
+    resources::{rental, spec_of_tag},
     rows::Tag,
     store::{Key, Order, Record, Span, get_each, key, key_of},
 };

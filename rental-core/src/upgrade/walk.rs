@@ -5,11 +5,14 @@ use super::{
     marker::{Marker, Phase},
     members::Members,
     state::{State, UpgradeError, others_first, state},
-    steps::{self, is_lifted, lift, spec_of_tag},
+    steps::{self, is_lifted, lift},
 };
 use crate::{
     error::Error,
-    resources::organization::{self, SYSTEM},
+    resources::{
+        organization::{self, SYSTEM},
+        spec_of_tag,
+    },
     rows::Tag,
     spec::ResourceSpec,
     store::{
