@@ -25,7 +25,7 @@ pub(crate) struct Progress {
     status: &'static str,
     from: u64,
     to: u64,
-    /// `counting`, then `upgrading`.
+    /// `counting`, then `upgrading` once the store says that its upgrade has begun.
     phase: &'static str,
     rows_counted: u64,
     /// Records that were looked at, of so many.
@@ -86,7 +86,7 @@ async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>
     if let Some(path) = path {
         enough_room(path, &counted)?;
     }
-    tell.send_modify(|progress| (progress.phase, progress.records) = ("upgrading", counted.records));
+    tell.send_modify(|progress| progress.records = counted.records);
     loop {
         match to_the_end(store, tell).await {
             Ok(()) => break,
@@ -105,6 +105,7 @@ async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>
 
 async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {
     let Some(mut upgrade) = Upgrade::begin(store).await? else { return Ok(()) };
+    tell.send_modify(|progress| progress.phase = "upgrading");
     loop {
         let step = upgrade.step().await?;
         let marker = upgrade.progress();
@@ -141,18 +142,10 @@ async fn again(store: &Engine, error: &UpgradeError) -> Result<(), String> {
 /// Refuses to begin what the disk has no room for.
 fn enough_room(path: &Path, counted: &Survey) -> Result<(), String> {
     let room = Room::of(path);
-    let (Some(data), Some(free)) = (room.data, room.free) else { return Ok(()) };
-    let needed = counted.room_needed(data);
-    if free >= needed {
-        return Ok(());
+    match (room.data, room.free) {
+        (Some(data), Some(free)) => counted.enough_room(path, data, free),
+        _ => Ok(()),
     }
-    Err(format!(
-        "the store has to be upgraded, and its disk has no room for that: {} MB are needed, {} MB are free; nothing was \
-         changed. Make room on the disk of {}, or move the file to a larger one",
-        needed >> 20,
-        free >> 20,
-        path.display()
-    ))
 }
 
 /// One line of the log, now and then.

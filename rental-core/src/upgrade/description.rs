@@ -2,40 +2,95 @@
 //! nothing that stored rows depend on changes without a new version; another one fails when a number, tag or name of an
 //! older version has another meaning in a newer one.
 
-use crate::{event::EVENT_NAMES, resources, spec, store::SCHEMA_VERSION};
+use crate::{
+    event::EVENT_NAMES,
+    resources,
+    rows::{Class, Marker, Row, Tag},
+    spec,
+    store::SCHEMA_VERSION,
+};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// The file of the present version.
 pub(super) const PRESENT: &str = include_str!("../../schema/v3.json");
 
-/// Every kind of row: how its key begins, what it is, and its class. A *record* is the source of what is *derived*; a *state*
-/// row cannot be computed from records; rows of *servers* mean nothing in a copy of the store.
-const ROWS: &[(&str, &str, &str)] = &[
-    ("r", "record", "record"),
-    ("i", "index entry", "derived"),
-    ("h", "hold of a vehicle", "derived"),
-    ("a", "hash of an API key", "state"),
-    ("b", "claim of what an invoice bills", "state"),
-    ("c", "calendar of a vehicle", "state"),
-    ("d", "due row of a delivery", "state"),
-    ("m", "stored response of an idempotency key", "state"),
-    ("n", "counter", "state"),
-    ("o", "outbox row of an event", "state"),
-    ("q", "mark of an organization with webhook endpoints", "state"),
-    ("s", "sealed secrets of a webhook endpoint", "state"),
-    ("u", "claim of an identity", "state"),
-    ("x", "expiry of a stored response", "state"),
-    ("!", "mark of a load that has not ended", "server"),
-    ("!upgrade", "marker of an upgrade that has not ended", "server"),
-    ("j", "bell of a server", "server"),
-    ("l", "heartbeat of a server", "server"),
-    ("w", "owner of a webhook endpoint", "server"),
-];
+/// Every kind of row, each with parts that mean nothing.
+fn kinds() -> impl Iterator<Item = Row<'static>> {
+    Tag::ALL.iter().map(|tag| example(*tag)).chain([Row::Marker(Marker::Upgrade)])
+}
+
+fn example(tag: Tag) -> Row<'static> {
+    let (id, name) = (Uuid::nil(), "");
+    match tag {
+        Tag::Marker => Row::Marker(Marker::Loading),
+        Tag::Access => Row::Access { selector: [0; 16] },
+        Tag::Billed => Row::Billed { organization: id, source: id },
+        Tag::Calendar => Row::Calendar { organization: id, vehicle: id },
+        Tag::Due => Row::Due { endpoint: id, class: 0, millis: 0, delivery: id },
+        Tag::Erased => Row::Erased { organization: id, resource: 0, id },
+        Tag::Hold => Row::Hold { organization: id, vehicle: id, class: 0, start: 0, rental: id },
+        Tag::IndexEntry => Row::IndexEntry { organization: id, resource: 0, index: 0, values: &[], id },
+        Tag::Bell => Row::Bell { server: id, endpoint: id },
+        Tag::Beat => Row::Beat { server: id },
+        Tag::Memo => Row::Memo { organization: id, name },
+        Tag::Counter => Row::Counter { organization: id, name },
+        Tag::Outbox => Row::Outbox { event: id },
+        Tag::Subscribed => Row::Subscribed { organization: id },
+        Tag::Record => Row::Record { organization: id, resource: 0, id },
+        Tag::Secrets => Row::Secrets { endpoint: id },
+        Tag::Task => Row::Task { id },
+        Tag::Identity => Row::Identity { organization: id, resource: 0, hash: [0; 16] },
+        Tag::Owner => Row::Owner { endpoint: id },
+        Tag::MemoExpiry => Row::MemoExpiry { millis: 0, organization: id, name },
+    }
+}
+
+/// What a kind of row is. Each keeps its words, so that a test notices a tag with another meaning.
+fn meaning(row: &Row<'_>) -> &'static str {
+    match row {
+        Row::Marker(Marker::Loading) => "mark of a load that has not ended",
+        Row::Marker(Marker::Upgrade) => "marker of an upgrade that has not ended",
+        Row::Access { .. } => "hash of an API key",
+        Row::Billed { .. } => "claim of what an invoice bills",
+        Row::Calendar { .. } => "calendar of a vehicle",
+        Row::Due { .. } => "due row of a delivery",
+        Row::Erased { .. } => "mark of an object that was deleted or erased",
+        Row::Hold { .. } => "hold of a vehicle",
+        Row::IndexEntry { .. } => "index entry",
+        Row::Bell { .. } => "bell of a server",
+        Row::Beat { .. } => "heartbeat of a server",
+        Row::Memo { .. } => "stored response of an idempotency key",
+        Row::Counter { .. } => "counter",
+        Row::Outbox { .. } => "outbox row of an event",
+        Row::Subscribed { .. } => "mark of an organization with webhook endpoints",
+        Row::Record { .. } => "record",
+        Row::Secrets { .. } => "sealed secrets of a webhook endpoint",
+        Row::Task { .. } => "long task",
+        Row::Identity { .. } => "claim of an identity",
+        Row::Owner { .. } => "owner of a webhook endpoint",
+        Row::MemoExpiry { .. } => "expiry of a stored response",
+    }
+}
+
+/// How its key begins, what it is, and its class.
+fn described(row: &Row<'_>) -> Value {
+    let key = row.encode();
+    // The parts of the other kinds differ from row to row.
+    let begin = if matches!(row, Row::Marker(_)) { key.as_bytes() } else { &key.as_bytes()[..1] };
+    let class = match row.class() {
+        Class::Record => "record",
+        Class::Derived => "derived",
+        Class::State => "state",
+        Class::Server => "server",
+    };
+    json!({"begin": String::from_utf8_lossy(begin), "is": meaning(row), "class": class})
+}
 
 /// The present version.
 #[must_use]
 pub fn describe() -> Value {
-    let rows = ROWS.iter().map(|(begin, is, class)| json!({"begin": begin, "is": is, "class": class}));
+    let rows = kinds().map(|row| described(&row));
     json!({
         "version": SCHEMA_VERSION,
         "resources": resources::specs().map(spec::describe).collect::<Vec<_>>(),

@@ -20,12 +20,19 @@ pub enum State {
 /// # Errors
 /// The store cannot be used by this program, in a sentence for the operator; or it cannot serve.
 pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
-    let version = store.version().await?;
-    versioned::known(version).map_err(UpgradeError::Refused)?;
-    let found = match store.get(&[key::upgrade()]).await {
-        Ok(mut found) => found.pop().flatten(),
-        Err(StoreError::Damaged(row)) => return Err(UpgradeError::Refused(format!("{row}; restore a backup"))),
-        Err(error) => return Err(error.into()),
+    // Another server may begin an upgrade between the two questions: then reads of the version before fail.
+    let mut version = store.version().await?;
+    let found = loop {
+        versioned::known(version).map_err(UpgradeError::Refused)?;
+        let error = match store.get(&[key::upgrade()]).await {
+            Ok(mut found) => break found.pop().flatten(),
+            Err(StoreError::Damaged(row)) => return Err(UpgradeError::Refused(format!("{row}; restore a backup"))),
+            Err(error) => error,
+        };
+        let asked = std::mem::replace(&mut version, store.version().await?);
+        if version == asked {
+            return Err(error.into());
+        }
     };
     let Some(record) = found else {
         return Ok(if version == SCHEMA_VERSION { State::Current } else { State::Older(version) });

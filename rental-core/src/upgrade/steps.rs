@@ -1,7 +1,7 @@
 //! All steps, and what they come to for one object.
 
 use super::{description, members::Members, version::Version, version_3};
-use crate::{resources, spec::ResourceSpec};
+use crate::spec::ResourceSpec;
 use sha2::{Digest, Sha256};
 
 /// All steps, in order.
@@ -34,9 +34,4 @@ pub fn lift(from: u64, object: &str, members: &mut Members, organization: &Membe
 pub(super) fn is_lifted(from: u64, spec: &ResourceSpec) -> bool {
     let steps = VERSIONS.iter().filter(|version| version.number > from).flat_map(|version| version.lifts);
     steps.into_iter().any(|step| step.object == spec.object && step.tag == spec.tag)
-}
-
-/// The resource of a tag in keys.
-pub(super) fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
-    resources::specs().find(|spec| spec.tag == tag)
 }

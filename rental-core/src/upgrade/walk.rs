@@ -4,12 +4,16 @@ use super::{
     derive,
     marker::{Marker, Phase},
     members::Members,
-    state::{State, UpgradeError, state},
-    steps::{self, is_lifted, lift, spec_of_tag},
+    state::{State, UpgradeError, others_first, state},
+    steps::{self, is_lifted, lift},
 };
 use crate::{
     error::Error,
-    resources::organization::{self, SYSTEM},
+    resources::{
+        organization::{self, SYSTEM},
+        spec_of_tag,
+    },
+    rows::Tag,
     spec::ResourceSpec,
     store::{
         Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
@@ -17,19 +21,18 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use uuid::Uuid;
 
-/// Rows and bytes after which a batch is committed. A chunk of records is added whole, so this is less than the 4,000
-/// rows and 8 MB that a batch may have.
-const FULL_ROWS: usize = 3000;
-const FULL_BYTES: usize = 4 << 20;
-/// Records that are read at a time, and those that are worked on at a time.
-const PAGE: usize = 256;
+/// Most rows and bytes of a batch, its marker among them.
+const BATCH_ROWS: usize = 4000;
+const BATCH_BYTES: usize = 8 << 20;
+/// Most bytes of a window for each batch that the engine commits together with others. Two windows are in memory at most.
+const WINDOW_BYTES: usize = 512 << 10;
+/// Records that are read at a time.
+const PAGE: usize = 1024;
+/// Records of a chunk for each batch that the engine commits together with others.
 const CHUNK: usize = 32;
-/// Batches that are handed to the engine and not answered yet. Engines commit those that wait together, so that pages of an
-/// index are written once for several of them.
-const IN_FLIGHT: usize = 8;
 
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,30 +62,75 @@ pub struct Upgrade<'s> {
     in_flight: VecDeque<Answer<'s, Commit>>,
     /// Claims in these commits.
     claimed: HashSet<Key>,
-    full_rows: usize,
+    sizes: Sizes,
+}
+
+/// How much is done at a time.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Most rows of a batch.
+    batch_rows: usize,
+    /// Rows and bytes after which a window is committed.
+    window_rows: usize,
+    window_bytes: usize,
+    /// Records whose rows are looked up together.
     chunk: usize,
 }
 
-/// A batch that is being filled.
+impl Sizes {
+    fn of(store: &dyn Versioned) -> Self {
+        let together = store.batches_together().max(1);
+        Self {
+            batch_rows: BATCH_ROWS,
+            window_rows: BATCH_ROWS * together,
+            window_bytes: WINDOW_BYTES * together,
+            chunk: CHUNK * together,
+        }
+    }
+}
+
+/// A window: the changes of some records, which are sorted by key and committed as several batches. Neighbours in an index
+/// come from records that are far apart, so a larger window changes fewer pages for each row.
 pub(super) struct Work {
-    batch: Batch,
+    writes: Vec<Write>,
     bytes: usize,
-    full_rows: usize,
+    sizes: Sizes,
 }
 
 impl Work {
     pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
         self.bytes += key.as_bytes().len() + value.len();
-        self.batch.writes.push(Write::Put(key, revision, value, prior));
+        self.writes.push(Write::Put(key, revision, value, prior));
     }
 
     pub(super) fn delete(&mut self, key: Key) {
         self.bytes += key.as_bytes().len();
-        self.batch.delete(key);
+        self.writes.push(Write::Delete(key));
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.batch.writes.len() >= self.full_rows || self.bytes >= FULL_BYTES
+        self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
+    }
+
+    /// The changes in the order of their keys, in parts that each fit into a batch with the marker.
+    fn into_parts(mut self) -> Vec<Vec<Write>> {
+        self.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
+        let (mut parts, mut bytes) = (vec![Vec::new()], 0);
+        for write in self.writes {
+            let size = size(&write);
+            let full = parts.last().is_some_and(|part: &Vec<Write>| {
+                !part.is_empty() && (part.len() + 1 >= self.sizes.batch_rows || bytes + size > BATCH_BYTES)
+            });
+            if full {
+                parts.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += size;
+            if let Some(part) = parts.last_mut() {
+                part.push(write);
+            }
+        }
+        parts
     }
 }
 
@@ -142,8 +190,7 @@ impl<'s> Upgrade<'s> {
             pending: HashMap::new(),
             in_flight: VecDeque::new(),
             claimed: HashSet::new(),
-            full_rows: FULL_ROWS,
-            chunk: CHUNK,
+            sizes: Sizes::of(store),
         }
     }
 
@@ -153,10 +200,11 @@ impl<'s> Upgrade<'s> {
         Ok(Some(Self::new(store, false, record.revision, marker)))
     }
 
-    /// Commits after so many rows instead of as many as a batch may have.
+    /// Makes batches of so many rows, and windows of three of them, record by record.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
-        Self { full_rows: rows.clamp(1, FULL_ROWS), chunk: 1, ..self }
+        let batch_rows = rows.clamp(2, BATCH_ROWS);
+        Self { sizes: Sizes { batch_rows, window_rows: 3 * batch_rows, chunk: 1, ..self.sizes }, ..self }
     }
 
     /// How far it has come.
@@ -165,12 +213,13 @@ impl<'s> Upgrade<'s> {
         &self.marker
     }
 
-    /// Does the next batch.
+    /// Does the next window. It is handed to the engine; the one before it has been committed when this returns.
     ///
     /// # Errors
     /// The engine failed. Begin again: the marker tells how far it came.
     pub async fn step(&mut self) -> Result<Step, UpgradeError> {
-        let mut work = Work { batch: Batch::default(), bytes: 0, full_rows: self.full_rows };
+        let mut work = Work { writes: Vec::new(), bytes: 0, sizes: self.sizes };
+        let before = self.marker.clone();
         let mut done = false;
         while !work.is_full() && !done {
             done = match self.marker.phase {
@@ -184,7 +233,7 @@ impl<'s> Upgrade<'s> {
                 }
             };
         }
-        self.commit(work, done).await
+        self.commit(work, before, done).await
     }
 
     /// Waits until no more than so many commits are unanswered; false when one of them came too late.
@@ -202,28 +251,41 @@ impl<'s> Upgrade<'s> {
         Ok(true)
     }
 
-    async fn commit(&mut self, work: Work, done: bool) -> Result<Step, UpgradeError> {
-        let mut batch = work.batch;
-        let removed = batch.writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
-        self.marker.removed += removed;
-        self.marker.written += batch.writes.len() as u64 - removed;
+    /// Hands a window to the engine. Only its last batch moves the marker on: after a crash the whole window is done again,
+    /// which leaves what it finds done as it is.
+    async fn commit(&mut self, work: Work, mut before: Marker, done: bool) -> Result<Step, UpgradeError> {
+        let parts = work.into_parts();
+        let (batches, waiting) = (parts.len(), self.in_flight.len());
+        for (at, writes) in parts.into_iter().enumerate() {
+            let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
+            before.removed += removed;
+            before.written += writes.len() as u64 - removed;
+            if self.trial {
+                continue;
+            }
+            let mut batch = Batch { checks: Vec::new(), writes };
+            if at + 1 < batches {
+                batch.replace(key::upgrade(), self.revision, json(&before)?);
+            } else {
+                (self.marker.removed, self.marker.written) = (before.removed, before.written);
+                if done {
+                    batch.checks.push(Check::At(key::upgrade(), self.revision));
+                    batch.delete(key::upgrade());
+                } else {
+                    batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
+                }
+            }
+            self.in_flight.push_back(self.store.commit(batch));
+            self.revision += 1;
+        }
         if self.trial {
+            (self.marker.removed, self.marker.written) = (before.removed, before.written);
             return Ok(if done { Step::Done } else { Step::Went });
         }
-        // Neighbours in an index are written one after the other.
-        batch.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
-        if done {
-            batch.checks.push(Check::At(key::upgrade(), self.revision));
-            batch.delete(key::upgrade());
-        } else {
-            batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
-        }
         self.pending.clear();
-        self.in_flight.push_back(self.store.commit(batch));
-        self.revision += 1;
-        // In a sweep, and at the end, the next batch has to see this one.
-        let wait = done || self.marker.phase == Phase::Sweep;
-        match self.answered(if wait { 0 } else { IN_FLIGHT }).await? {
+        // In a sweep, and at the end, the next window has to see this one.
+        let most = if done || self.marker.phase == Phase::Sweep { 0 } else { self.in_flight.len() - waiting };
+        match self.answered(most).await? {
             true if done => Ok(Step::Done),
             true => Ok(Step::Went),
             false => self.give_way().await,
@@ -263,8 +325,9 @@ impl<'s> Upgrade<'s> {
             return Ok(false);
         }
         self.marker.organization = Some(organization);
-        let mut lifted = Vec::with_capacity(self.chunk);
-        while lifted.len() < self.chunk
+        others_first().await;
+        let mut lifted = Vec::with_capacity(self.sizes.chunk);
+        while lifted.len() < self.sizes.chunk
             && let Some(row) = self.page.pop_front_if(|row| owner(key_of(row)) == organization)
         {
             self.marker.seen += 1;
@@ -284,7 +347,7 @@ impl<'s> Upgrade<'s> {
 
     /// The records that are not done.
     fn span(&self) -> Span {
-        let first = Key::from_bytes(b"r");
+        let first = Key::from_bytes(&[Tag::Record as u8]);
         let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
         Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
     }
@@ -348,49 +411,56 @@ impl<'s> Upgrade<'s> {
         Ok(())
     }
 
-    /// Adds what differs from what is there to the batch.
+    /// Adds what differs from what is there to the window.
     async fn write(&mut self, work: &mut Work, lifted: Vec<Lifted>) -> Result<(), UpgradeError> {
-        let keys = lifted.iter().flat_map(|one| {
-            let derived = one.rows.derived.iter().map(|(key, _)| key.clone());
-            derived.chain(one.rows.state.iter().map(|(key, ..)| key.clone()))
-        });
-        let keys: Vec<Key> = keys.collect();
-        let found = get_each(self.store, &keys).await?;
-        // What a batch before this one in the same transaction, or a trial, has claimed.
-        let mut there: BTreeMap<&Key, Result<Option<Bytes>, ()>> = keys
-            .iter()
-            .zip(found)
-            .map(|(key, found)| (key, found.map(|record| record.map(|record| record.value)).map_err(|_| ())))
-            .collect();
+        let (mut derived, mut state) = (Vec::new(), Vec::new());
         for one in lifted {
             if let Some((revision, value)) = one.changed {
                 work.put(one.key, revision, value, Prior::Any);
             }
-            for (key, value) in one.rows.derived {
-                let group = derive::group(&key);
-                *self.marker.expected.entry(group.clone()).or_default() += 1;
-                match there.get(&key) {
-                    Some(Ok(Some(present))) if *present == value => {}
-                    Some(Ok(None)) => {
-                        *self.pending.entry(group).or_default() += 1;
+            derived.extend(one.rows.derived);
+            state.extend(one.rows.state);
+        }
+        // Looked up in the order of the keys: neighbours share their pages.
+        derived.sort_unstable();
+        let keys: Vec<Key> = derived.iter().map(|(key, _)| key.clone()).collect();
+        let found = get_each(self.store, &keys).await?;
+        let mut rows = derived.into_iter().zip(found).peekable();
+        while let Some(((first, _), _)) = rows.peek() {
+            let group = first.clone();
+            let (mut expected, mut new) = (0, 0);
+            while let Some(((key, value), there)) =
+                rows.next_if(|((key, _), _)| derive::prefix(key) == derive::prefix(&group))
+            {
+                expected += 1;
+                match there {
+                    Ok(Some(present)) if present.value == value => {}
+                    Ok(None) => {
+                        new += 1;
                         work.put(key, 0, value, Prior::New);
                     }
                     // A derived row that is damaged is made again.
                     _ => work.put(key, 0, value, Prior::Any),
                 }
             }
-            for (key, revision, value) in one.rows.state {
-                match there.get_mut(&key) {
-                    Some(known @ Ok(None)) => {
-                        *known = Ok(Some(value.clone()));
-                        // A record of a batch that is on its way may have made the same claim.
-                        if self.claimed.insert(key.clone()) {
-                            work.put(key, revision, value, Prior::New);
-                        }
-                    }
-                    Some(Err(())) => self.marker.note(&key, "it is damaged"),
-                    _ => {}
-                }
+            let group = derive::group(&group);
+            *self.pending.entry(group.clone()).or_default() += new;
+            *self.marker.expected.entry(group).or_default() += expected;
+        }
+        self.claim(work, state).await
+    }
+
+    /// Adds claims that nobody has made. The first record that makes a claim has it.
+    async fn claim(&mut self, work: &mut Work, mut state: Vec<(Key, Revision, Bytes)>) -> Result<(), UpgradeError> {
+        state.sort_by(|one, other| one.0.cmp(&other.0));
+        state.dedup_by(|later, first| later.0 == first.0);
+        let keys: Vec<Key> = state.iter().map(|(key, ..)| key.clone()).collect();
+        for ((key, revision, value), there) in state.into_iter().zip(get_each(self.store, &keys).await?) {
+            match there {
+                // A record of a batch that is not committed yet may have made the same claim.
+                Ok(None) if self.claimed.insert(key.clone()) => work.put(key, revision, value, Prior::New),
+                Ok(_) => {}
+                Err(_) => self.marker.note(&key, "it is damaged"),
             }
         }
         Ok(())
@@ -400,6 +470,13 @@ impl<'s> Upgrade<'s> {
 fn place(write: &Write) -> &Key {
     match write {
         Write::Put(key, ..) | Write::Delete(key) => key,
+    }
+}
+
+fn size(write: &Write) -> usize {
+    match write {
+        Write::Put(key, _, value, _) => key.as_bytes().len() + value.len(),
+        Write::Delete(key) => key.as_bytes().len(),
     }
 }
 

@@ -9,10 +9,11 @@ use crate::{commands::session::Session, failure::Failure, output::progress::Prog
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     store::{SCHEMA_VERSION, Versioned, redb::Redb},
-    upgrade::{self, Marker, State, Step, Upgrade, UpgradeError},
+    upgrade::{self, Marker, State, Step, Survey, Upgrade, UpgradeError},
 };
+use rustix::fs::statvfs;
 use serde_json::json;
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store upgrade redb:/var/lib/rental/rental.redb --dry-run",
@@ -63,18 +64,21 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
                 return Err(Failure::Io { doing: format!("read {}", path.display()), error });
             }
             let store = Redb::open_any_version(path, CACHE_BYTES).map_err(store_failure)?;
-            let done = runtime.block_on(upgrade_store(&store, trial, keep))?;
+            let done = runtime.block_on(upgrade_store(&store, Some(path), trial, keep))?;
             store.close().map_err(store_failure)?;
             done
         }
         Place::Database(address) => runtime.block_on(async {
             let store = connect_any_version(address).await?;
-            let done = upgrade_store(&store, trial, keep).await;
+            let done = upgrade_store(&store, None, trial, keep).await;
             store.close().await;
             done
         })?,
     };
     let counted = done.counted.as_ref();
+    if counted.is_none() {
+        session.out.note(&format!("the store has schema version {SCHEMA_VERSION} already: there is nothing to do"));
+    }
     let count = |of: fn(&Marker) -> u64| counted.map_or(0, of);
     session.out.value(&json!({
             "object": "store_upgrade", "store": place.to_string(), "from": done.from, "to": SCHEMA_VERSION, "dry_run": trial,
@@ -85,11 +89,11 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 }
 
 /// Checks for damaged rows, then upgrades.
-async fn upgrade_store(store: &dyn Versioned, trial: bool, keep: bool) -> Result<Done, Failure> {
-    let from = match upgrade::state(store).await.map_err(refused)? {
+async fn upgrade_store(store: &dyn Versioned, file: Option<&Path>, trial: bool, keep: bool) -> Result<Done, Failure> {
+    let (from, begun) = match upgrade::state(store).await.map_err(refused)? {
         State::Current => return Ok(Done { from: SCHEMA_VERSION, counted: None }),
-        State::Older(version) => version,
-        State::Unfinished(marker) => marker.from,
+        State::Older(version) => (version, false),
+        State::Unfinished(marker) => (marker.from, true),
     };
     let mut progress = Progress::count(None, "rows counted");
     let counted = upgrade::survey(store, &mut |rows| progress.at(rows)).await.map_err(refused)?;
@@ -107,8 +111,23 @@ async fn upgrade_store(store: &dyn Versioned, trial: bool, keep: bool) -> Result
             return Ok(Done { from, counted: tried });
         }
     }
+    // An upgrade that was begun is finished: without that, no program can use the store.
+    if let Some(path) = file.filter(|_| !begun) {
+        enough_room(path, &counted)?;
+    }
     let upgrade = Upgrade::begin(store).await.map_err(refused)?;
     Ok(Done { from, counted: finish(upgrade, counted.records, "records upgraded").await? })
+}
+
+/// Rejects an upgrade for which the disk has no room, before it begins.
+fn enough_room(path: &Path, counted: &Survey) -> Result<(), Failure> {
+    let (Ok(file), Ok(disk)) = (std::fs::metadata(path), statvfs(path)) else { return Ok(()) };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    counted.enough_room(path, file.len(), free).map_err(|problem| Failure::Unsuccessful {
+        kind: "disk_full",
+        problem,
+        hint: "`rental-cli store upgrade URL --dry-run` needs no room and shows how many rows would be written",
+    })
 }
 
 async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, Failure> {
