@@ -74,19 +74,12 @@ pub(crate) async fn before_serving(
 
 /// Counts, looks for room, and upgrades to the end.
 async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>) -> Result<(), String> {
-    let counted = loop {
-        let mut progress = |rows| {
-            tell.send_modify(|progress| progress.rows_counted = rows);
-        };
-        match upgrade::survey(store, &mut progress).await {
-            Ok(counted) => break counted,
-            Err(error) => again(store, &error).await?,
+    if let Some(counted) = count(store, tell).await? {
+        if let Some(path) = path {
+            enough_room(path, &counted)?;
         }
-    };
-    if let Some(path) = path {
-        enough_room(path, &counted)?;
+        tell.send_modify(|progress| progress.records = counted.records);
     }
-    tell.send_modify(|progress| progress.records = counted.records);
     loop {
         match to_the_end(store, tell).await {
             Ok(()) => break,
@@ -101,6 +94,24 @@ async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>
         "the store has schema version {SCHEMA_VERSION} now"
     );
     Ok(())
+}
+
+/// Counts what there is to do. `None` when another server has claimed the store since: there is nothing to decide any more.
+async fn count(store: &Engine, tell: &watch::Sender<Progress>) -> Result<Option<Survey>, String> {
+    loop {
+        let mut progress = |rows| {
+            tell.send_modify(|progress| progress.rows_counted = rows);
+        };
+        let error = match upgrade::survey(store, &mut progress).await {
+            Ok(counted) => return Ok(Some(counted)),
+            Err(error) => error,
+        };
+        // Reads fail when the version has changed under them. Looking at it again lets them go on with the new one.
+        match upgrade::state(store).await {
+            Ok(State::Current | State::Unfinished(_)) if store.is_shared() => return Ok(None),
+            _ => again(store, &error).await?,
+        }
+    }
 }
 
 async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {

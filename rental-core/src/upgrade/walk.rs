@@ -33,6 +33,8 @@ const WINDOW_BYTES: usize = 512 << 10;
 const PAGE: usize = 1024;
 /// Records of a chunk for each batch that the engine commits together with others.
 const CHUNK: usize = 32;
+/// Records after which a window is committed, however few of them change.
+const WINDOW_RECORDS: u64 = 50_000;
 
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -221,7 +223,8 @@ impl<'s> Upgrade<'s> {
         let mut work = Work { writes: Vec::new(), bytes: 0, sizes: self.sizes };
         let before = self.marker.clone();
         let mut done = false;
-        while !work.is_full() && !done {
+        // Records that need no change fill no window: without a bound, a kill would repeat all of them.
+        while !work.is_full() && !done && self.marker.seen - before.seen < WINDOW_RECORDS {
             done = match self.marker.phase {
                 Phase::Records => self.records(&mut work).await?,
                 Phase::Sweep => {
@@ -328,7 +331,8 @@ impl<'s> Upgrade<'s> {
         others_first().await;
         let mut lifted = Vec::with_capacity(self.sizes.chunk);
         while lifted.len() < self.sizes.chunk
-            && let Some(row) = self.page.pop_front_if(|row| owner(key_of(row)) == organization)
+            && self.page.front().is_some_and(|row| owner(key_of(row)) == organization)
+            && let Some(row) = self.page.pop_front()
         {
             self.marker.seen += 1;
             self.marker.set_after(key_of(&row));
