@@ -31,6 +31,7 @@ mod sweep;
 mod version;
 mod version_3;
 mod walk;
+mod window;
 
 pub use description::describe;
 pub use marker::{Marker, Phase};

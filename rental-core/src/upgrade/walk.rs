@@ -6,6 +6,7 @@ use super::{
     members::Members,
     state::{State, UpgradeError, others_first, state},
     steps::{self, is_lifted, lift},
+    window::{Sizes, Work},
 };
 use crate::{
     error::Error,
@@ -21,18 +22,16 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    task::{Context, Poll, Waker},
+};
 use uuid::Uuid;
 
-/// Most rows and bytes of a batch, its marker among them.
-const BATCH_ROWS: usize = 4000;
-const BATCH_BYTES: usize = 8 << 20;
-/// Most bytes of a window for each batch that the engine commits together with others. Two windows are in memory at most.
-const WINDOW_BYTES: usize = 512 << 10;
 /// Records that are read at a time.
 const PAGE: usize = 1024;
-/// Records of a chunk for each batch that the engine commits together with others.
-const CHUNK: usize = 32;
+/// Most batches that the engine has and has not answered.
+const IN_FLIGHT: usize = 16;
 
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -60,78 +59,11 @@ pub struct Upgrade<'s> {
     pub(super) pending: HashMap<String, u64>,
     /// Commits that are not answered yet, in order. Each expects the one before it.
     in_flight: VecDeque<Answer<'s, Commit>>,
+    /// Batches that are handed over when these have been answered.
+    waiting: VecDeque<Batch>,
     /// Claims in these commits.
     claimed: HashSet<Key>,
     sizes: Sizes,
-}
-
-/// How much is done at a time.
-#[derive(Clone, Copy)]
-struct Sizes {
-    /// Most rows of a batch.
-    batch_rows: usize,
-    /// Rows and bytes after which a window is committed.
-    window_rows: usize,
-    window_bytes: usize,
-    /// Records whose rows are looked up together.
-    chunk: usize,
-}
-
-impl Sizes {
-    fn of(store: &dyn Versioned) -> Self {
-        let together = store.batches_together().max(1);
-        Self {
-            batch_rows: BATCH_ROWS,
-            window_rows: BATCH_ROWS * together,
-            window_bytes: WINDOW_BYTES * together,
-            chunk: CHUNK * together,
-        }
-    }
-}
-
-/// A window: the changes of some records, which are sorted by key and committed as several batches. Neighbours in an index
-/// come from records that are far apart, so a larger window changes fewer pages for each row.
-pub(super) struct Work {
-    writes: Vec<Write>,
-    bytes: usize,
-    sizes: Sizes,
-}
-
-impl Work {
-    pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
-        self.bytes += key.as_bytes().len() + value.len();
-        self.writes.push(Write::Put(key, revision, value, prior));
-    }
-
-    pub(super) fn delete(&mut self, key: Key) {
-        self.bytes += key.as_bytes().len();
-        self.writes.push(Write::Delete(key));
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
-    }
-
-    /// The changes in the order of their keys, in parts that each fit into a batch with the marker.
-    fn into_parts(mut self) -> Vec<Vec<Write>> {
-        self.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
-        let (mut parts, mut bytes) = (vec![Vec::new()], 0);
-        for write in self.writes {
-            let size = size(&write);
-            let full = parts.last().is_some_and(|part: &Vec<Write>| {
-                !part.is_empty() && (part.len() + 1 >= self.sizes.batch_rows || bytes + size > BATCH_BYTES)
-            });
-            if full {
-                parts.push(Vec::new());
-                bytes = 0;
-            }
-            bytes += size;
-            if let Some(part) = parts.last_mut() {
-                part.push(write);
-            }
-        }
-        parts
-    }
 }
 
 /// What becomes of one record.
@@ -189,6 +121,7 @@ impl<'s> Upgrade<'s> {
             context: None,
             pending: HashMap::new(),
             in_flight: VecDeque::new(),
+            waiting: VecDeque::new(),
             claimed: HashSet::new(),
             sizes: Sizes::of(store),
         }
@@ -203,8 +136,7 @@ impl<'s> Upgrade<'s> {
     /// Makes batches of so many rows, and windows of three of them, record by record.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
-        let batch_rows = rows.clamp(2, BATCH_ROWS);
-        Self { sizes: Sizes { batch_rows, window_rows: 3 * batch_rows, chunk: 1, ..self.sizes }, ..self }
+        Self { sizes: self.sizes.small(rows), ..self }
     }
 
     /// How far it has come.
@@ -218,10 +150,13 @@ impl<'s> Upgrade<'s> {
     /// # Errors
     /// The engine failed. Begin again: the marker tells how far it came.
     pub async fn step(&mut self) -> Result<Step, UpgradeError> {
-        let mut work = Work { writes: Vec::new(), bytes: 0, sizes: self.sizes };
+        let mut work = Work::new(self.sizes);
         let before = self.marker.clone();
         let mut done = false;
         while !work.is_full() && !done {
+            if !self.advanced()? {
+                return self.give_way().await;
+            }
             done = match self.marker.phase {
                 Phase::Records => self.records(&mut work).await?,
                 Phase::Sweep => {
@@ -238,12 +173,14 @@ impl<'s> Upgrade<'s> {
 
     /// Waits until no more than so many commits are unanswered; false when one of them came too late.
     async fn answered(&mut self, most: usize) -> Result<bool, UpgradeError> {
-        while self.in_flight.len() > most
+        self.hand_over();
+        while self.in_flight.len() + self.waiting.len() > most
             && let Some(commit) = self.in_flight.pop_front()
         {
             if matches!(commit.await?, Commit::Stale(_)) {
                 return Ok(false);
             }
+            self.hand_over();
         }
         if self.in_flight.is_empty() {
             self.claimed.clear();
@@ -251,11 +188,36 @@ impl<'s> Upgrade<'s> {
         Ok(true)
     }
 
+    /// Takes the answers that have come, without waiting for others; false when a commit came too late.
+    fn advanced(&mut self) -> Result<bool, UpgradeError> {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some(first) = self.in_flight.front_mut()
+            && let Poll::Ready(outcome) = first.as_mut().poll(&mut context)
+        {
+            self.in_flight.pop_front();
+            if matches!(outcome?, Commit::Stale(_)) {
+                return Ok(false);
+            }
+            self.hand_over();
+        }
+        Ok(true)
+    }
+
+    /// Engines commit what waits together. A bound keeps these transactions small: the pages that one of them replaces
+    /// are used again only after it.
+    fn hand_over(&mut self) {
+        while self.in_flight.len() < IN_FLIGHT
+            && let Some(batch) = self.waiting.pop_front()
+        {
+            self.in_flight.push_back(self.store.commit(batch));
+        }
+    }
+
     /// Hands a window to the engine. Only its last batch moves the marker on: after a crash the whole window is done again,
     /// which leaves what it finds done as it is.
     async fn commit(&mut self, work: Work, mut before: Marker, done: bool) -> Result<Step, UpgradeError> {
         let parts = work.into_parts();
-        let (batches, waiting) = (parts.len(), self.in_flight.len());
+        let batches = parts.len();
         for (at, writes) in parts.into_iter().enumerate() {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
             before.removed += removed;
@@ -275,7 +237,7 @@ impl<'s> Upgrade<'s> {
                     batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
                 }
             }
-            self.in_flight.push_back(self.store.commit(batch));
+            self.waiting.push_back(batch);
             self.revision += 1;
         }
         if self.trial {
@@ -284,7 +246,7 @@ impl<'s> Upgrade<'s> {
         }
         self.pending.clear();
         // In a sweep, and at the end, the next window has to see this one.
-        let most = if done || self.marker.phase == Phase::Sweep { 0 } else { self.in_flight.len() - waiting };
+        let most = if done || self.marker.phase == Phase::Sweep { 0 } else { batches };
         match self.answered(most).await? {
             true if done => Ok(Step::Done),
             true => Ok(Step::Went),
@@ -296,6 +258,7 @@ impl<'s> Upgrade<'s> {
     async fn give_way(&mut self) -> Result<Step, UpgradeError> {
         // Those that are on their way expect a commit that did not happen: none of them is applied.
         self.in_flight.clear();
+        self.waiting.clear();
         self.claimed.clear();
         self.page.clear();
         self.context = None;
@@ -328,7 +291,8 @@ impl<'s> Upgrade<'s> {
         others_first().await;
         let mut lifted = Vec::with_capacity(self.sizes.chunk);
         while lifted.len() < self.sizes.chunk
-            && let Some(row) = self.page.pop_front_if(|row| owner(key_of(row)) == organization)
+            && self.page.front().is_some_and(|row| owner(key_of(row)) == organization)
+            && let Some(row) = self.page.pop_front()
         {
             self.marker.seen += 1;
             self.marker.set_after(key_of(&row));
@@ -464,19 +428,6 @@ impl<'s> Upgrade<'s> {
             }
         }
         Ok(())
-    }
-}
-
-fn place(write: &Write) -> &Key {
-    match write {
-        Write::Put(key, ..) | Write::Delete(key) => key,
-    }
-}
-
-fn size(write: &Write) -> usize {
-    match write {
-        Write::Put(key, _, value, _) => key.as_bytes().len() + value.len(),
-        Write::Delete(key) => key.as_bytes().len(),
     }
 }
 
