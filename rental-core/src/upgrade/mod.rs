@@ -20,6 +20,7 @@
 //! A lift leaves an object that it has lifted as it is. Steps are kept for ever, never edited once they are released,
 //! and use nothing of the present resources.
 
+mod changes;
 mod derive;
 mod description;
 mod marker;
