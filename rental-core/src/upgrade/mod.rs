@@ -20,6 +20,7 @@
 //! A lift leaves an object that it has lifted as it is. Steps are kept for ever, never edited once they are released,
 //! and use nothing of the present resources.
 
+mod changes;
 mod derive;
 mod description;
 mod marker;
@@ -31,6 +32,7 @@ mod sweep;
 mod version;
 mod version_3;
 mod walk;
+mod window;
 
 pub use description::describe;
 pub use marker::{Marker, Phase};

@@ -4,7 +4,8 @@ use super::{
     derive,
     marker::Phase,
     state::{UpgradeError, others_first},
-    walk::{Upgrade, Work, owner, parts},
+    walk::{Upgrade, owner, parts},
+    window::Work,
 };
 use crate::{
     resources::{rental, spec_of_tag},

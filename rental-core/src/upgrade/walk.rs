@@ -6,6 +6,7 @@ use super::{
     members::Members,
     state::{State, UpgradeError, others_first, state},
     steps::{self, is_lifted, lift},
+    window::{Sizes, Work},
 };
 use crate::{
     error::Error,
@@ -21,20 +22,18 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    task::{Context, Poll, Waker},
+};
 use uuid::Uuid;
 
-/// Most rows and bytes of a batch, its marker among them.
-const BATCH_ROWS: usize = 4000;
-const BATCH_BYTES: usize = 8 << 20;
-/// Most bytes of a window for each batch that the engine commits together with others. Two windows are in memory at most.
-const WINDOW_BYTES: usize = 512 << 10;
 /// Records that are read at a time.
 const PAGE: usize = 1024;
-/// Records of a chunk for each batch that the engine commits together with others.
-const CHUNK: usize = 32;
 /// Records after which a window is committed, however few of them change.
 const WINDOW_RECORDS: u64 = 50_000;
+/// Most batches that the engine has and has not answered.
+const IN_FLIGHT: usize = 16;
 
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -62,85 +61,18 @@ pub struct Upgrade<'s> {
     pub(super) pending: HashMap<String, u64>,
     /// Commits that are not answered yet, in order. Each expects the one before it.
     in_flight: VecDeque<Answer<'s, Commit>>,
+    /// Batches that are handed over when these have been answered.
+    waiting: VecDeque<Batch>,
     /// Claims in these commits.
-    claimed: HashSet<Key>,
+    pub(super) claimed: HashSet<Key>,
     sizes: Sizes,
-}
-
-/// How much is done at a time.
-#[derive(Clone, Copy)]
-struct Sizes {
-    /// Most rows of a batch.
-    batch_rows: usize,
-    /// Rows and bytes after which a window is committed.
-    window_rows: usize,
-    window_bytes: usize,
-    /// Records whose rows are looked up together.
-    chunk: usize,
-}
-
-impl Sizes {
-    fn of(store: &dyn Versioned) -> Self {
-        let together = store.batches_together().max(1);
-        Self {
-            batch_rows: BATCH_ROWS,
-            window_rows: BATCH_ROWS * together,
-            window_bytes: WINDOW_BYTES * together,
-            chunk: CHUNK * together,
-        }
-    }
-}
-
-/// A window: the changes of some records, which are sorted by key and committed as several batches. Neighbours in an index
-/// come from records that are far apart, so a larger window changes fewer pages for each row.
-pub(super) struct Work {
-    writes: Vec<Write>,
-    bytes: usize,
-    sizes: Sizes,
-}
-
-impl Work {
-    pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
-        self.bytes += key.as_bytes().len() + value.len();
-        self.writes.push(Write::Put(key, revision, value, prior));
-    }
-
-    pub(super) fn delete(&mut self, key: Key) {
-        self.bytes += key.as_bytes().len();
-        self.writes.push(Write::Delete(key));
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
-    }
-
-    /// The changes in the order of their keys, in parts that each fit into a batch with the marker.
-    fn into_parts(mut self) -> Vec<Vec<Write>> {
-        self.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
-        let (mut parts, mut bytes) = (vec![Vec::new()], 0);
-        for write in self.writes {
-            let size = size(&write);
-            let full = parts.last().is_some_and(|part: &Vec<Write>| {
-                !part.is_empty() && (part.len() + 1 >= self.sizes.batch_rows || bytes + size > BATCH_BYTES)
-            });
-            if full {
-                parts.push(Vec::new());
-                bytes = 0;
-            }
-            bytes += size;
-            if let Some(part) = parts.last_mut() {
-                part.push(write);
-            }
-        }
-        parts
-    }
 }
 
 /// What becomes of one record.
 pub(super) struct Lifted {
-    key: Key,
+    pub(super) key: Key,
     /// The new bytes, where they differ.
-    changed: Option<(Revision, Bytes)>,
+    pub(super) changed: Option<(Revision, Bytes)>,
     pub(super) rows: derive::Rows,
 }
 
@@ -191,6 +123,7 @@ impl<'s> Upgrade<'s> {
             context: None,
             pending: HashMap::new(),
             in_flight: VecDeque::new(),
+            waiting: VecDeque::new(),
             claimed: HashSet::new(),
             sizes: Sizes::of(store),
         }
@@ -205,8 +138,7 @@ impl<'s> Upgrade<'s> {
     /// Makes batches of so many rows, and windows of three of them, record by record.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
-        let batch_rows = rows.clamp(2, BATCH_ROWS);
-        Self { sizes: Sizes { batch_rows, window_rows: 3 * batch_rows, chunk: 1, ..self.sizes }, ..self }
+        Self { sizes: self.sizes.small(rows), ..self }
     }
 
     /// How far it has come.
@@ -220,11 +152,14 @@ impl<'s> Upgrade<'s> {
     /// # Errors
     /// The engine failed. Begin again: the marker tells how far it came.
     pub async fn step(&mut self) -> Result<Step, UpgradeError> {
-        let mut work = Work { writes: Vec::new(), bytes: 0, sizes: self.sizes };
+        let mut work = Work::new(self.sizes);
         let before = self.marker.clone();
         let mut done = false;
         // Records that need no change fill no window: without a bound, a kill would repeat all of them.
         while !work.is_full() && !done && self.marker.seen - before.seen < WINDOW_RECORDS {
+            if !self.advanced()? {
+                return self.give_way().await;
+            }
             done = match self.marker.phase {
                 Phase::Records => self.records(&mut work).await?,
                 Phase::Sweep => {
@@ -241,12 +176,14 @@ impl<'s> Upgrade<'s> {
 
     /// Waits until no more than so many commits are unanswered; false when one of them came too late.
     async fn answered(&mut self, most: usize) -> Result<bool, UpgradeError> {
-        while self.in_flight.len() > most
+        self.hand_over();
+        while self.in_flight.len() + self.waiting.len() > most
             && let Some(commit) = self.in_flight.pop_front()
         {
             if matches!(commit.await?, Commit::Stale(_)) {
                 return Ok(false);
             }
+            self.hand_over();
         }
         if self.in_flight.is_empty() {
             self.claimed.clear();
@@ -254,11 +191,36 @@ impl<'s> Upgrade<'s> {
         Ok(true)
     }
 
+    /// Takes the answers that have come, without waiting for others; false when a commit came too late.
+    fn advanced(&mut self) -> Result<bool, UpgradeError> {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some(first) = self.in_flight.front_mut()
+            && let Poll::Ready(outcome) = first.as_mut().poll(&mut context)
+        {
+            self.in_flight.pop_front();
+            if matches!(outcome?, Commit::Stale(_)) {
+                return Ok(false);
+            }
+            self.hand_over();
+        }
+        Ok(true)
+    }
+
+    /// Engines commit what waits together. A bound keeps these transactions small: the pages that one of them replaces
+    /// are used again only after it.
+    fn hand_over(&mut self) {
+        while self.in_flight.len() < IN_FLIGHT
+            && let Some(batch) = self.waiting.pop_front()
+        {
+            self.in_flight.push_back(self.store.commit(batch));
+        }
+    }
+
     /// Hands a window to the engine. Only its last batch moves the marker on: after a crash the whole window is done again,
     /// which leaves what it finds done as it is.
     async fn commit(&mut self, work: Work, mut before: Marker, done: bool) -> Result<Step, UpgradeError> {
         let parts = work.into_parts();
-        let (batches, waiting) = (parts.len(), self.in_flight.len());
+        let batches = parts.len();
         for (at, writes) in parts.into_iter().enumerate() {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
             before.removed += removed;
@@ -278,7 +240,7 @@ impl<'s> Upgrade<'s> {
                     batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
                 }
             }
-            self.in_flight.push_back(self.store.commit(batch));
+            self.waiting.push_back(batch);
             self.revision += 1;
         }
         if self.trial {
@@ -287,7 +249,7 @@ impl<'s> Upgrade<'s> {
         }
         self.pending.clear();
         // In a sweep, and at the end, the next window has to see this one.
-        let most = if done || self.marker.phase == Phase::Sweep { 0 } else { self.in_flight.len() - waiting };
+        let most = if done || self.marker.phase == Phase::Sweep { 0 } else { batches };
         match self.answered(most).await? {
             true if done => Ok(Step::Done),
             true => Ok(Step::Went),
@@ -299,6 +261,7 @@ impl<'s> Upgrade<'s> {
     async fn give_way(&mut self) -> Result<Step, UpgradeError> {
         // Those that are on their way expect a commit that did not happen: none of them is applied.
         self.in_flight.clear();
+        self.waiting.clear();
         self.claimed.clear();
         self.page.clear();
         self.context = None;
@@ -413,74 +376,6 @@ impl<'s> Upgrade<'s> {
         };
         self.context = Some((organization, members));
         Ok(())
-    }
-
-    /// Adds what differs from what is there to the window.
-    async fn write(&mut self, work: &mut Work, lifted: Vec<Lifted>) -> Result<(), UpgradeError> {
-        let (mut derived, mut state) = (Vec::new(), Vec::new());
-        for one in lifted {
-            if let Some((revision, value)) = one.changed {
-                work.put(one.key, revision, value, Prior::Any);
-            }
-            derived.extend(one.rows.derived);
-            state.extend(one.rows.state);
-        }
-        // Looked up in the order of the keys: neighbours share their pages.
-        derived.sort_unstable();
-        let keys: Vec<Key> = derived.iter().map(|(key, _)| key.clone()).collect();
-        let found = get_each(self.store, &keys).await?;
-        let mut rows = derived.into_iter().zip(found).peekable();
-        while let Some(((first, _), _)) = rows.peek() {
-            let group = first.clone();
-            let (mut expected, mut new) = (0, 0);
-            while let Some(((key, value), there)) =
-                rows.next_if(|((key, _), _)| derive::prefix(key) == derive::prefix(&group))
-            {
-                expected += 1;
-                match there {
-                    Ok(Some(present)) if present.value == value => {}
-                    Ok(None) => {
-                        new += 1;
-                        work.put(key, 0, value, Prior::New);
-                    }
-                    // A derived row that is damaged is made again.
-                    _ => work.put(key, 0, value, Prior::Any),
-                }
-            }
-            let group = derive::group(&group);
-            *self.pending.entry(group.clone()).or_default() += new;
-            *self.marker.expected.entry(group).or_default() += expected;
-        }
-        self.claim(work, state).await
-    }
-
-    /// Adds claims that nobody has made. The first record that makes a claim has it.
-    async fn claim(&mut self, work: &mut Work, mut state: Vec<(Key, Revision, Bytes)>) -> Result<(), UpgradeError> {
-        state.sort_by(|one, other| one.0.cmp(&other.0));
-        state.dedup_by(|later, first| later.0 == first.0);
-        let keys: Vec<Key> = state.iter().map(|(key, ..)| key.clone()).collect();
-        for ((key, revision, value), there) in state.into_iter().zip(get_each(self.store, &keys).await?) {
-            match there {
-                // A record of a batch that is not committed yet may have made the same claim.
-                Ok(None) if self.claimed.insert(key.clone()) => work.put(key, revision, value, Prior::New),
-                Ok(_) => {}
-                Err(_) => self.marker.note(&key, "it is damaged"),
-            }
-        }
-        Ok(())
-    }
-}
-
-fn place(write: &Write) -> &Key {
-    match write {
-        Write::Put(key, ..) | Write::Delete(key) => key,
-    }
-}
-
-fn size(write: &Write) -> usize {
-    match write {
-        Write::Put(key, _, value, _) => key.as_bytes().len() + value.len(),
-        Write::Delete(key) => key.as_bytes().len(),
     }
 }
 
