@@ -1,4 +1,4 @@
-//! The command tree, and the way from a parsed command line to the group that carries it out.
+//! All commands and global flags, and the dispatch of a parsed command line to its group.
 
 use crate::{
     commands::{
@@ -18,26 +18,28 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// Examples before everything else (clig.dev).
+/// Help shows examples first (clig.dev).
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const ENVIRONMENT: &str = "\
 Environment:
-  RENTAL_BASE_URL     URL of the server; --base-url overrides it
-  RENTAL_API_KEY      API key of an organization, for its own resources
-  RENTAL_ADMIN_TOKEN  admin token, for commands that are marked (operator)
-  RENTAL_API_KEY_FILE, RENTAL_ADMIN_TOKEN_FILE  files that hold the key and the token
-  RENTAL_ORGANIZATION id of the organization; --organization overrides it
-  RENTAL_PROFILE      name of the profile; --profile overrides it
-  RENTAL_CONFIG_FILE  configuration file with the profiles [default: ~/.config/rental/config.toml]
-  RENTAL_WEBHOOK_SECRET_FILE  file with the secret that `listen` signs events with
-  NO_COLOR, CLICOLOR_FORCE    turn colours off; turn colours of messages on without a terminal
+  RENTAL_BASE_URL             URL of the server; --base-url overrides it
+  RENTAL_API_KEY              API key of an organization, for its own resources
+  RENTAL_API_KEY_FILE         file that holds the API key
+  RENTAL_ADMIN_TOKEN          admin token, for commands that are marked (operator)
+  RENTAL_ADMIN_TOKEN_FILE     file that holds the admin token
+  RENTAL_ORGANIZATION         id of the organization; --organization overrides it
+  RENTAL_PROFILE              name of the profile; --profile overrides it
+  RENTAL_CONFIG_FILE          file of profiles [default: ~/.config/rental/config.toml]
+  RENTAL_WEBHOOK_SECRET_FILE  file with the secret that `listen` signs with
+  NO_COLOR                    turns colours off
+  CLICOLOR_FORCE              colours messages without a terminal too
 
 Precedence: flag, environment variable, profile (`rental-cli config`), default.
 
-With --json, a command that fails prints nothing on stdout. The last line on stderr is one JSON object, {\"error\":{...}},
-with type, code and message: the API's own error, or a local one. `doctor`, `store check` and `webhook-endpoints test`
-still print their report on stdout.
+With --json, a command that fails prints nothing on stdout. The last line on stderr is one JSON object, \
+{\"error\":{...}}, with type, code and message: the API's own error, or a local one. `doctor`, `store check` and \
+`webhook-endpoints test` still print their report on stdout.
 
 Exit codes:
   0  success
@@ -51,7 +53,7 @@ Exit codes:
   8  rate limited
   9  server error";
 
-/// All groups, in the order of the help.
+/// Groups of commands, in the order of the help.
 const GROUPS: &[Group] = &[
     organizations::GROUP,
     api_keys::GROUP,
@@ -69,10 +71,10 @@ const GROUPS: &[Group] = &[
     store::GROUP,
 ];
 
-/// Commands of one word.
-const LONE: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
+/// Commands without subcommands that talk to the server.
+const SINGLE_COMMANDS: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
 
-/// The whole tree.
+/// The complete command tree, for parsing, completions and manual pages.
 pub(crate) fn command() -> Command {
     let command = Command::new("rental-cli")
         .version(env!("CARGO_PKG_VERSION"))
@@ -84,7 +86,7 @@ pub(crate) fn command() -> Command {
         .subcommands(
             GROUPS.iter().map(|group| (group.command)().arg_required_else_help(true).subcommand_required(true)),
         )
-        .subcommands(LONE.iter().map(|command| (command.command)()))
+        .subcommands(SINGLE_COMMANDS.iter().map(|command| (command.command)()))
         .subcommand(doctor::command())
         .subcommand(config::command().arg_required_else_help(true).subcommand_required(true))
         .subcommands(shell::commands())
@@ -99,13 +101,13 @@ pub(crate) fn command() -> Command {
     framed(with_examples(command, &examples))
 }
 
-/// Carries out a parsed command line.
+/// Runs the command that a parsed command line names.
 pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, group_matches)) = matches.subcommand() else {
         return Err(Failure::Usage("no command given".into()));
     };
     let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"));
-    let Some(group) = GROUPS.iter().chain(LONE).find(|group| group.name == name) else {
+    let Some(group) = GROUPS.iter().chain(SINGLE_COMMANDS).find(|group| group.name == name) else {
         return match name {
             "config" => config::run(group_matches, &out),
             "doctor" => doctor::run(group_matches, &out),

@@ -1,11 +1,14 @@
-//! The rental platform at the prompt: a thin client of its HTTP API.
+//! `rental-cli`: a thin client of the HTTP API of `rental-server`.
 //!
 //! In reading order: [`command_tree`] (every command and its flags), [`commands`] (one file for each group), [`client`]
 //! (requests, retries, responses), [`config`] (flags, environment, profiles), [`output`] (tables, records, progress),
 //! [`failure`] (what went wrong).
 //!
-//! Data goes to stdout, everything else to stderr. Absent on purpose: the rules of the API (the server's error tells),
-//! secrets in flags, and prompts. Only `commands/store.rs` and what is below it opens a store.
+//! Data goes to stdout, everything else to stderr. Absent on purpose: the rules of the API (the server checks them),
+//! secrets in flags, and prompts. Only `commands/store.rs` and its submodules open a store.
+//!
+//! Imports point one way: `text`, `objects`, `edge` < [`failure`] < [`output`], [`config`] < [`client`] < [`commands`] <
+//! [`command_tree`]. No two modules import each other, directly or through others.
 
 mod client;
 mod command_tree;
@@ -24,19 +27,19 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output::failure(&failure, json_is_asked_for());
+            output::show_failure(&failure, json_is_asked_for());
             ExitCode::from(failure.exit_code())
         }
     }
 }
 
 fn run() -> Result<(), Failure> {
-    output::style::obey_the_command_line();
+    output::style::apply_color_flag();
     let matches = command_tree::command().try_get_matches()?;
     command_tree::dispatch(&matches)
 }
 
-/// Whether `--json` is on the command line, also where clap takes the line for wrong.
+/// Whether `--json` is on the command line. Reads the raw arguments, because clap gives none for an invalid line.
 fn json_is_asked_for() -> bool {
     env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }

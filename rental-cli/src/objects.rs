@@ -1,11 +1,11 @@
-//! The types of objects that the API returns, each with its description, and the flags that its fields have.
+//! The object types of the API: their descriptions, and the flag of each field.
 
 use rental_core::{
     event, resources,
     spec::{FieldSpec, Presence, ResourceSpec},
 };
 
-/// The description of each type of object that a command creates, changes or shows.
+/// Descriptions of all object types that commands create, change or show.
 pub(crate) const SPECS: &[&ResourceSpec] = &[
     &resources::organization::SPEC,
     &resources::api_key::SPEC,
@@ -22,12 +22,12 @@ pub(crate) const SPECS: &[&ResourceSpec] = &[
     &resources::audit_entry::SPEC,
 ];
 
-/// The description of the type that an object names in its `object` member. Summaries, such as that of an import, have none.
+/// Returns the description of an object type, such as `vehicle`. Summaries, such as `import`, have none.
 pub(crate) fn description(object: &str) -> Option<&'static ResourceSpec> {
     SPECS.iter().copied().find(|spec| spec.object == object)
 }
 
-/// The flag for a field of the API that an error names, if some resource has such a field.
+/// Returns the flag of a field that an error names: `daily-rate` for `daily_rate`. `None` if no request has that field.
 pub(crate) fn flag_of(field: &str) -> Option<String> {
     let known = SPECS.iter().flat_map(|spec| spec.fields);
     known.into_iter().find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))
@@ -37,7 +37,7 @@ fn sendable(field: &FieldSpec) -> bool {
     field.create != Presence::Never || field.update != Presence::Never
 }
 
-/// `customer_id` is `--customer`, as in the filters; the rest is the name in kebab-case.
+/// Returns the flag of a field: its name in kebab-case. References lose `_id`, as in the filters of lists.
 pub(crate) fn flag(field: &str) -> String {
     match field {
         "default_currency" => "currency".into(),

@@ -1,6 +1,6 @@
-//! Text of others, made safe to show.
+//! Makes text from servers and files safe for a terminal.
 
-/// Text without control characters, so that no value can break a row or move the cursor.
+/// Escapes control characters, so that no value can break a row or move the cursor.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, char| {
         if char.is_control() {

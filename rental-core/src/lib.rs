@@ -36,8 +36,7 @@
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (rows derived from an object), [`holds`] (no
 //! vehicle is booked twice), [`idempotency`], [`event`], [`access`] (API keys, scopes, plans), [`attribution`] (who had the
 //! car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems
-//! as objects), [`transfer`] (all objects of an organization as lines, and back), and
-//! [`platform`] on top.
+//! as objects, and the export of an organization), and [`platform`] on top.
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
 //! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.
@@ -65,7 +64,6 @@ pub mod resources;
 pub mod rows;
 pub mod spec;
 pub mod store;
-pub mod transfer;
 pub mod upgrade;
 pub mod value;
 pub mod views;

@@ -137,7 +137,11 @@ pub async fn get(
     store.get(&keys).await?.pop().flatten().ok_or(missing)
 }
 
-/// The organization that owns an object, found by asking for it in each; for the operator's commands that name an id alone.
+/// Organizations that are read at a time, and candidates that are looked up at a time.
+const CANDIDATES: usize = 10_000;
+
+/// The organization that owns an object, for an operator's request that names the object's id alone. All organizations
+/// are candidates; one batched read finds the one that has the object, or one for each 10,000 organizations.
 ///
 /// # Errors
 /// [`Error::NotFound`] when no organization has it.
@@ -147,7 +151,7 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
     let prefix = key::records(SYSTEM, &organization::SPEC);
     let mut span = Span::newest_first(&prefix);
     loop {
-        let page = store.scan(&span, 100).await?;
+        let page = store.scan(&span, CANDIDATES).await?;
         // The key of a damaged organization still tells its id: only who asks for an object of it is answered an error.
         let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(key_of(row).id()?, spec, id))).collect();
         if let Some(at) = store.get(&keys).await?.iter().position(Option::is_some) {
@@ -155,8 +159,8 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
             return parse(&owner.key, &owner.value);
         }
         match page.last() {
-            Some(last) => span.to = key_of(last).clone(),
-            None => return Err(missing),
+            Some(last) if page.len() == CANDIDATES => span.to = key_of(last).clone(),
+            _ => return Err(missing),
         }
     }
 }

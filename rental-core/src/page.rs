@@ -85,14 +85,13 @@ impl ListQuery {
             "created[gte]" => self.created_gte = Some(bound(name, value)?),
             "created[lt]" => self.created_lt = Some(bound(name, value)?),
             _ => {
-                if let Some((range, bracket)) = range_of(name, spec) {
+                let Some(place) = spec.filters.iter().position(|filter| filter.param == name) else {
+                    let (range, bracket) = range_of(name, spec).ok_or_else(|| unknown(name, spec))?;
                     let time = bound(name, value)?;
                     let range = self.range.get_or_insert_with(|| Range::new(range));
                     *(if bracket == "[gte]" { &mut range.gte } else { &mut range.lt }) = Some(time);
                     return Ok(());
-                }
-                let place =
-                    spec.filters.iter().position(|filter| filter.param == name).ok_or_else(|| unknown(name, spec))?;
+                };
                 let kind = spec.field(spec.filters[place].field).map(|field| field.kind);
                 if value.is_empty() || value.chars().nth(255).is_some() {
                     return Err(bad("must be 1 to 255 characters"));
@@ -117,10 +116,15 @@ impl ListQuery {
 
     /// Reads the cursor of the page before: an id, or in a sync list a position in it.
     fn start_after(&mut self, text: &str, spec: &ResourceSpec) -> Result<(), FieldError> {
+        if self.range.is_none()
+            && let Some(id) = id(text)
+        {
+            self.starting_after = Some(id);
+            return Ok(());
+        }
         let bad = |rule: &str| FieldError::new("starting_after", FieldCode::Invalid, rule);
         let index = self.range.and_then(|range| spec.index_over(&[], Some(range.field)));
         match (&mut self.range, id(text), Position::parse(text, spec, index)) {
-            (None, Some(id), _) => self.starting_after = Some(id),
             (Some(range), _, Some((position, true))) => range.after = Some(position),
             (Some(range), Some(_), _) => {
                 let rule = "is the cursor of a list in order of creation; a list by";
@@ -135,7 +139,7 @@ impl ListQuery {
                     "is the cursor of a list that is ordered by a time{send}, as for its first page"
                 )));
             }
-            (_, None, None) => return Err(bad("must be the `next_cursor` of an earlier page")),
+            (_, _, None) => return Err(bad("must be the `next_cursor` of an earlier page")),
         }
         Ok(())
     }

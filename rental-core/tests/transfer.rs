@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use rental_core::{
+    imports::organization::{self as transfer, Importer},
     integrity::Audit,
     operation::{Create, Edge, Intent},
     resources::{
@@ -10,7 +11,6 @@ use rental_core::{
         organization::{self, Organization, SYSTEM},
     },
     store::{Batch, Check, Key, Order, Record, Span, Store, all_sound, key, memory::Memory},
-    transfer::{self, Arrivals},
     value::Timestamp,
 };
 use serde_json::Value;
@@ -140,13 +140,13 @@ fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::imports:
     let (target, edge) = (organization(9), Fixed::default());
     let store = store_with(&target);
     let source = Uuid::from_u128(7);
-    let mut arrivals = now(Arrivals::new(Arc::clone(&store) as _, None, &edge, &target, source)).expect("it works");
+    let mut importer = now(Importer::new(Arc::clone(&store) as _, None, &edge, &target, source)).expect("it works");
     for (row, line) in lines.iter().enumerate().skip(1) {
-        now(arrivals.line(row as u64 + 1, line.as_bytes())).expect("it works");
+        now(importer.line(row as u64 + 1, line.as_bytes())).expect("it works");
     }
-    now(arrivals.finish()).expect("it works");
-    let counts = arrivals.counts.clone();
-    drop(arrivals);
+    now(importer.finish()).expect("it works");
+    let counts = importer.counts.clone();
+    drop(importer);
     (store, target, counts)
 }
 
@@ -192,7 +192,7 @@ fn two_imports_at_the_same_moment_make_each_object_once() {
             let lines = std::mem::take(&mut *self.1.lock().unwrap());
             if !lines.is_empty() {
                 let (target, edge) = (organization(9), Fixed::default());
-                let other = Arrivals::new(Arc::clone(&self.0) as _, None, &edge, &target, Uuid::from_u128(7));
+                let other = Importer::new(Arc::clone(&self.0) as _, None, &edge, &target, Uuid::from_u128(7));
                 let mut other = now(other).unwrap();
                 lines
                     .iter()
@@ -211,10 +211,10 @@ fn two_imports_at_the_same_moment_make_each_object_once() {
     let (target, edge) = (organization(9), Fixed::default());
     let inner = store_with(&target);
     let store = Arc::new(Racing(Arc::clone(&inner), std::sync::Mutex::new(EXPORT.clone())));
-    let mut arrivals = now(Arrivals::new(store, None, &edge, &target, Uuid::from_u128(7))).unwrap();
-    EXPORT.iter().enumerate().skip(1).for_each(|(row, line)| now(arrivals.line(row as u64, line.as_bytes())).unwrap());
-    now(arrivals.finish()).unwrap();
-    assert_eq!((arrivals.counts.created, arrivals.counts.duplicates as usize), (0, EXPORT.len() - 1));
+    let mut importer = now(Importer::new(store, None, &edge, &target, Uuid::from_u128(7))).unwrap();
+    EXPORT.iter().enumerate().skip(1).for_each(|(row, line)| now(importer.line(row as u64, line.as_bytes())).unwrap());
+    now(importer.finish()).unwrap();
+    assert_eq!((importer.counts.created, importer.counts.duplicates as usize), (0, EXPORT.len() - 1));
     check(&inner);
 }
 

@@ -16,5 +16,9 @@ mod fresh;
 mod interrupted;
 #[path = "upgrade/moved.rs"]
 mod moved;
+#[path = "upgrade/room.rs"]
+mod room;
+#[path = "upgrade/schema.rs"]
+mod schema;
 #[path = "upgrade/stores.rs"]
 mod stores;

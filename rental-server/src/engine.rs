@@ -142,6 +142,13 @@ impl Versioned for Engine {
         }
     }
 
+    fn batches_together(&self) -> usize {
+        match self {
+            Self::File(store) => store.batches_together(),
+            Self::Shared(store) => store.batches_together(),
+        }
+    }
+
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {
         match self {
             Self::File(store) => store.change_version(from, to, batch),

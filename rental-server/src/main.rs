@@ -1,37 +1,35 @@
 //! The server: flags in, HTTP out. Everything that decides anything is in `rental-core`.
 
-mod app;
+mod access;
 mod audit;
 mod config;
-mod confirm;
 mod damaged_rows;
 mod demo;
-mod docs_page;
+mod disk;
 mod edge;
+mod endpoint;
+mod endpoints;
 mod engine;
-mod gate;
+mod fleet_api;
 mod http;
-mod imports;
-mod invoice_page;
-mod invoices;
-mod keys;
-mod limiter;
 mod metrics;
-mod openapi;
-mod routes;
+mod objects;
+mod observability;
+mod operator;
+mod reference;
 mod secrets;
-mod status;
-mod suggestions;
+mod state;
 mod upgrade;
-mod webhook;
+mod webhooks;
 
 use crate::{
-    app::{App, Limits},
+    access::limiter::Limit,
     config::{Config, LogFormat, LogLevel, StoreUrl},
     engine::{Engine, OPENING},
-    limiter::Limit,
+    metrics::Metrics,
+    state::{App, Limits},
     upgrade::Ended,
-    webhook::Hooks,
+    webhooks::Hooks,
 };
 use clap::Parser;
 use rental_core::{
@@ -50,8 +48,6 @@ use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
 };
-
-pub(crate) use rental_core::API_VERSION;
 
 fn main() -> ExitCode {
     let config = match Config::try_parse() {
@@ -137,15 +133,17 @@ async fn run(config: &Config) -> Result<(), String> {
         request_timeout: config.request_timeout,
         rate: config.rate_limit.map(Limit::new),
     };
-    let settings = webhook::Settings {
+    let settings = webhooks::Settings {
         allow_private: config.webhook_allow_private,
         schedule: config.webhook_retry_schedule.clone(),
         timeout: config.webhook_timeout,
         brand: config.brand.clone(),
     };
     let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, url.path())?)?;
-    let app =
-        Arc::new(App::new(Arc::clone(&store), url.path().map(Path::to_owned), Arc::clone(&hooks), &token.text, limits));
+    let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
+    let described = (Metrics::new(names, &hooks.metrics, &hooks.damaged), reference::documents(&endpoints::ENDPOINTS));
+    let path = url.path().map(Path::to_owned);
+    let app = Arc::new(App::new(Arc::clone(&store), path, Arc::clone(&hooks), &token.text, limits, described));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
         None => announce(&address.to_string(), token.path.as_deref()),
@@ -153,8 +151,9 @@ async fn run(config: &Config) -> Result<(), String> {
     let relay = hooks.start().await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let chores = tokio::spawn(chores(Arc::clone(&app)));
     let failed = Arc::clone(&store);
+    let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {
-        () = http::server::serve(listener, Arc::clone(&app), config.max_connections as usize, stop) => Ok(()),
+        () = http::server::serve(listener, server, config.max_connections as usize, stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
@@ -214,7 +213,7 @@ async fn chores(app: Arc<App>) {
         }
         // Old events and deliveries once an hour: 30 days are not a matter of seconds.
         if rounds.is_multiple_of(180)
-            && let Err(error) = webhook::retention::sweep(&app, edge::now()).await
+            && let Err(error) = webhooks::retention::sweep(&app.hooks, edge::now()).await
         {
             tracing::warn!(?error, "cannot remove old events and deliveries");
         }

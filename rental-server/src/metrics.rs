@@ -1,12 +1,12 @@
 //! What `/metrics` shows, in the Prometheus text format.
 
-use crate::{damaged_rows::DamagedRows, routes::Routes, webhook::backlog::Backlog};
+use crate::{damaged_rows::DamagedRows, webhooks::metrics::HookMetrics};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use rental_core::{store::WriterStats, webhook::attempt::Ending};
+use rental_core::store::WriterStats;
 use std::{
     sync::{
         Arc,
@@ -74,63 +74,6 @@ struct Row {
     duration: Durations,
 }
 
-/// What happens to deliveries.
-#[derive(Clone, Default)]
-pub(crate) struct HookMetrics {
-    delivered: Counter,
-    refused: Counter,
-    unanswered: Counter,
-    /// Endpoints disabled by failures.
-    pub(crate) disabled: Counter,
-    seconds: Counter<f64, AtomicU64>,
-    outbox: Gauge,
-    waiting: Gauge,
-    kept: Gauge,
-    oldest_due: Gauge<f64, AtomicU64>,
-}
-
-impl HookMetrics {
-    /// Notes what waits at this moment.
-    pub(crate) fn set_backlog(&self, backlog: Backlog) {
-        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        self.outbox.set(gauge(backlog.outbox));
-        self.waiting.set(gauge(backlog.enabled));
-        self.kept.set(gauge(backlog.disabled));
-        self.oldest_due.set(backlog.oldest_due_millis as f64 / 1000.0);
-    }
-
-    /// Counts one attempt.
-    pub(crate) fn record(&self, ending: &Ending, duration_ms: u64) {
-        let counter = match ending {
-            _ if ending.is_success() => &self.delivered,
-            Ending::Answered { .. } => &self.refused,
-            Ending::Failed(_) => &self.unanswered,
-        };
-        counter.inc();
-        self.seconds.inc_by(duration_ms as f64 / 1000.0);
-    }
-
-    fn register(&self, registry: &mut Registry) {
-        registry.register("webhook_attempts_delivered", "Attempts answered with 2xx", self.delivered.clone());
-        registry.register("webhook_attempts_refused", "Attempts answered otherwise", self.refused.clone());
-        registry.register("webhook_attempts_unanswered", "Attempts without an answer", self.unanswered.clone());
-        registry.register("webhook_attempt_seconds", "Time spent in attempts", self.seconds.clone());
-        registry.register(
-            "webhook_endpoints_disabled",
-            "Endpoints disabled after 20 failures in a row",
-            self.disabled.clone(),
-        );
-        registry.register("webhook_outbox_events", "Events that are not deliveries yet", self.outbox.clone());
-        registry.register("webhook_deliveries_waiting", "Deliveries to enabled endpoints", self.waiting.clone());
-        registry.register("webhook_deliveries_kept", "Deliveries kept for disabled endpoints", self.kept.clone());
-        registry.register(
-            "webhook_oldest_due_seconds",
-            "For how long the most overdue delivery has been due",
-            self.oldest_due.clone(),
-        );
-    }
-}
-
 /// All metrics of the process.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -147,7 +90,11 @@ pub(crate) struct Metrics {
 const BUCKETS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 30.0];
 
 impl Metrics {
-    pub(crate) fn new(routes: &Routes, hooks: &HookMetrics, damaged: &DamagedRows) -> Self {
+    pub(crate) fn new<'e>(
+        endpoints: impl Iterator<Item = (&'e str, &'e str)>,
+        hooks: &HookMetrics,
+        damaged: &DamagedRows,
+    ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
         let durations = Family::<Endpoint, Durations>::default();
@@ -164,7 +111,7 @@ impl Metrics {
                 duration: durations.get_or_create(&Endpoint { method: method.into(), path: path.into() }).clone(),
             }
         };
-        let rows = routes.endpoints.iter().map(|endpoint| row(endpoint.method.as_str(), &endpoint.path)).collect();
+        let rows = endpoints.map(|(method, path)| row(method, path)).collect();
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
         hooks.register(&mut registry);

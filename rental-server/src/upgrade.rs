@@ -2,9 +2,9 @@
 
 use crate::{
     config::{Config, StoreUpgrade},
+    disk::Room,
     engine::Engine,
     http::upgrading,
-    status::Room,
 };
 use rental_core::{
     store::{SCHEMA_VERSION, needs_upgrade},
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
     status: &'static str,
     from: u64,
     to: u64,
-    /// `counting`, then `upgrading`.
+    /// `counting`, then `upgrading` once the store says that its upgrade has begun.
     phase: &'static str,
     rows_counted: u64,
     /// Records that were looked at, of so many.
@@ -74,19 +74,12 @@ pub(crate) async fn before_serving(
 
 /// Counts, looks for room, and upgrades to the end.
 async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>) -> Result<(), String> {
-    let counted = loop {
-        let mut progress = |rows| {
-            tell.send_modify(|progress| progress.rows_counted = rows);
-        };
-        match upgrade::survey(store, &mut progress).await {
-            Ok(counted) => break counted,
-            Err(error) => again(store, &error).await?,
+    if let Some(counted) = count(store, tell).await? {
+        if let Some(path) = path {
+            enough_room(path, &counted)?;
         }
-    };
-    if let Some(path) = path {
-        enough_room(path, &counted)?;
+        tell.send_modify(|progress| progress.records = counted.records);
     }
-    tell.send_modify(|progress| (progress.phase, progress.records) = ("upgrading", counted.records));
     loop {
         match to_the_end(store, tell).await {
             Ok(()) => break,
@@ -103,8 +96,27 @@ async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>
     Ok(())
 }
 
+/// Counts what there is to do. `None` when another server has claimed the store since: there is nothing to decide any more.
+async fn count(store: &Engine, tell: &watch::Sender<Progress>) -> Result<Option<Survey>, String> {
+    loop {
+        let mut progress = |rows| {
+            tell.send_modify(|progress| progress.rows_counted = rows);
+        };
+        let error = match upgrade::survey(store, &mut progress).await {
+            Ok(counted) => return Ok(Some(counted)),
+            Err(error) => error,
+        };
+        // Reads fail when the version has changed under them. Looking at it again lets them go on with the new one.
+        match upgrade::state(store).await {
+            Ok(State::Current | State::Unfinished(_)) if store.is_shared() => return Ok(None),
+            _ => again(store, &error).await?,
+        }
+    }
+}
+
 async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {
     let Some(mut upgrade) = Upgrade::begin(store).await? else { return Ok(()) };
+    tell.send_modify(|progress| progress.phase = "upgrading");
     loop {
         let step = upgrade.step().await?;
         let marker = upgrade.progress();
@@ -141,18 +153,10 @@ async fn again(store: &Engine, error: &UpgradeError) -> Result<(), String> {
 /// Refuses to begin what the disk has no room for.
 fn enough_room(path: &Path, counted: &Survey) -> Result<(), String> {
     let room = Room::of(path);
-    let (Some(data), Some(free)) = (room.data, room.free) else { return Ok(()) };
-    let needed = counted.room_needed(data);
-    if free >= needed {
-        return Ok(());
+    match (room.data, room.free) {
+        (Some(data), Some(free)) => counted.enough_room(path, data, free),
+        _ => Ok(()),
     }
-    Err(format!(
-        "the store has to be upgraded, and its disk has no room for that: {} MB are needed, {} MB are free; nothing was \
-         changed. Make room on the disk of {}, or move the file to a larger one",
-        needed >> 20,
-        free >> 20,
-        path.display()
-    ))
 }
 
 /// One line of the log, now and then.

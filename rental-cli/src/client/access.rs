@@ -1,7 +1,6 @@
-//! Who speaks to the server, an organization or the operator, and the secret that shows it.
+//! The two halves of the API, an organization's and the operator's, and the secret that each requires.
 //!
-//! Secrets come from the environment or from a file that it or a profile names, never from flags, and are printed
-//! nowhere.
+//! Secrets come from the environment or from files, never from flags. They are never printed.
 
 use crate::{
     config::{
@@ -12,17 +11,17 @@ use crate::{
 };
 use reqwest::header::HeaderValue;
 
-/// Which half of the API a command speaks to.
+/// A half of the API.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Access {
-    /// An organization's own resources, with its API key.
+    /// Resources of one organization; requires its API key.
     Organization,
-    /// The operator's, with the admin token.
+    /// The operator's API; requires the admin token.
     Operator,
 }
 
 impl Access {
-    /// What every path of this half begins with.
+    /// Prefix of all paths.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Organization => "/v1",
@@ -30,7 +29,7 @@ impl Access {
         }
     }
 
-    /// The variable that holds its secret.
+    /// Environment variable with the secret.
     pub(crate) fn variable(self) -> &'static str {
         match self {
             Self::Organization => "RENTAL_API_KEY",
@@ -38,7 +37,7 @@ impl Access {
         }
     }
 
-    /// How to get a secret that the server accepts.
+    /// Hint: how to get a valid secret.
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Self::Organization => {
@@ -50,7 +49,7 @@ impl Access {
         }
     }
 
-    /// The `Authorization` header, marked as sensitive so that it is in no debug output.
+    /// Builds the `Authorization` header. It is marked as sensitive, which keeps it out of debug output.
     pub(crate) fn authorization(self, secret: Option<&Secret>) -> Result<HeaderValue, Failure> {
         let missing = |problem: String| Failure::NoCredential { problem, hint: self.hint() };
         let variable = self.variable();

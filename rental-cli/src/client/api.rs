@@ -1,14 +1,14 @@
-//! The HTTP side: one request, at most two retries, one bounded answer.
+//! The HTTP client of one server: sends requests, reads bounded responses.
 
 use crate::{
     client::{
         access::Access,
-        attempt::{Stop, pause_asked_for, retried},
+        attempt::{AttemptError, pause_asked_for, retried},
         request::{Request, percent_encode},
     },
     config::settings::Secret,
     edge,
-    failure::{Failure, refusal::Refusal},
+    failure::{Failure, error_response::ErrorResponse},
 };
 use reqwest::{
     Method, Url,
@@ -23,12 +23,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest answer that is read.
+/// Maximum size of a response.
 const BODY_MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// Longest wait for a connection.
+/// Time-out of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server, and how long to wait for it.
+/// A client of one server.
 #[derive(Clone)]
 pub(crate) struct Api {
     base_url: Url,
@@ -37,33 +37,33 @@ pub(crate) struct Api {
     client: OnceCell<Client>,
 }
 
-/// What opens the two halves of the API.
+/// The secrets of both halves of the API.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
     pub(crate) api_key: Option<Secret>,
     pub(crate) admin_token: Option<Secret>,
 }
 
-/// The head of an answer, good or bad.
-pub(crate) struct Told {
+/// Status and headers of a response, and how long it took.
+pub(crate) struct ResponseHead {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) took: Duration,
 }
 
 impl Api {
-    /// A client of the server at `base_url`, which waits up to `timeout` for each try.
+    /// Creates a client of the server at `base_url`. `timeout` limits each attempt.
     pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
         Self { base_url, timeout, secrets, client: OnceCell::new() }
     }
 
-    /// The same server, opened with another API key.
+    /// Returns a client of the same server with another API key.
     pub(crate) fn with_api_key(&self, key: Secret) -> Self {
         let secrets = Secrets { api_key: Some(key), ..self.secrets.clone() };
         Self::new(self.base_url.clone(), self.timeout, secrets)
     }
 
-    /// The `Authorization` header for a half of the API.
+    /// Builds the `Authorization` header for a half of the API.
     pub(crate) fn authorization(&self, access: Access) -> Result<HeaderValue, Failure> {
         access.authorization(match access {
             Access::Organization => self.secrets.api_key.as_ref(),
@@ -71,8 +71,14 @@ impl Api {
         })
     }
 
-    /// Sends one request as it is, once, and tells the head of whatever came back. `path` begins with `/` and has no query.
-    pub(crate) fn tell(&self, method: Method, path: &str, headers: HeaderMap, body: &str) -> Result<Told, Failure> {
+    /// Sends one request without retries and returns the head of any response. `path` starts with `/` and has no query.
+    pub(crate) fn send_once(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: &str,
+    ) -> Result<ResponseHead, Failure> {
         let mut url = self.base_url.clone();
         url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
         let mut request = self.client()?.request(method, url).headers(headers);
@@ -83,10 +89,10 @@ impl Api {
         let response = request.send().map_err(|error| self.unreachable(&error).into_failure())?;
         let took = started.elapsed();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Ok(Told { status, headers, took })
+        Ok(ResponseHead { status, headers, took })
     }
 
-    /// Sends a request, again where that is safe and may help, and gives the body of the good answer.
+    /// Sends a request, with retries, and returns the body of the successful response.
     pub(crate) fn send(&self, request: &Request) -> Result<Vec<u8>, Failure> {
         let authorization = self.authorization(request.access)?;
         let idempotency_key = match (&request.idempotency_key, &request.method) {
@@ -109,7 +115,8 @@ impl Api {
         })
     }
 
-    /// Sends a GET and gives the good answer as it comes, however long it is. Each part must come in time.
+    /// Sends a GET, with retries, and returns the successful response unread. Its size is unlimited; the time-out applies to
+    /// each read.
     pub(crate) fn stream(&self, request: &Request) -> Result<Response, Failure> {
         let authorization = self.authorization(request.access)?;
         let client = self.client()?;
@@ -122,25 +129,25 @@ impl Api {
         })
     }
 
-    /// The head of a POST whose body somebody else adds and sends, once.
+    /// Returns an authorized POST without a body, which the caller adds and sends.
     pub(crate) fn upload(&self, request: &Request) -> Result<RequestBuilder, Failure> {
         let authorization = self.authorization(request.access)?;
         Ok(self.client()?.post(self.url(request)).header(AUTHORIZATION, authorization))
     }
 
-    /// Why an answer is none of the good ones.
-    pub(crate) fn refused(&self, response: Response, request: &Request) -> Stop {
-        let odd = || Stop::Final(Failure::Unreadable("the response is not what was requested".into()));
+    /// Turns an unsuccessful response into an error.
+    pub(crate) fn refused(&self, response: Response, request: &Request) -> AttemptError {
+        let odd = || AttemptError::Final(Failure::Unreadable("the response is not what was requested".into()));
         self.read(response, request).err().unwrap_or_else(odd)
     }
 
-    /// Why no answer came.
+    /// Turns a failed exchange into a failure.
     pub(crate) fn gone(&self, error: &reqwest::Error) -> Failure {
         self.unreachable(error).into_failure()
     }
 
-    /// How long a part of an answer may take.
-    pub(crate) fn patience(&self) -> Duration {
+    /// Time-out of an attempt, or of each read of a streamed response.
+    pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
@@ -160,7 +167,7 @@ impl Api {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Fails when a provider is there already, which serves as well.
+        // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("rental-cli/", env!("CARGO_PKG_VERSION")))
@@ -169,7 +176,7 @@ impl Api {
             .connect_timeout(CONNECT_TIMEOUT.min(self.timeout))
             .timeout(self.timeout);
         if self.base_url.scheme() == "http" {
-            // Loads no certificates: without TLS, a machine that has none must do.
+            // Plain HTTP needs no root certificates, so it also works on machines without any.
             builder = builder.tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| Failure::Unreachable {
@@ -179,7 +186,7 @@ impl Api {
         Ok(self.client.get_or_init(|| client))
     }
 
-    fn read(&self, response: Response, request: &Request) -> Result<Vec<u8>, Stop> {
+    fn read(&self, response: Response, request: &Request) -> Result<Vec<u8>, AttemptError> {
         let status = response.status();
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
@@ -189,24 +196,24 @@ impl Api {
         }
         if body.len() as u64 > BODY_MAX_BYTES {
             let problem = format!("the response is longer than {} MiB", BODY_MAX_BYTES / (1024 * 1024));
-            return Err(Stop::Final(Failure::Unreadable(problem)));
+            return Err(AttemptError::Final(Failure::Unreadable(problem)));
         }
         if status.is_success() {
             return Ok(body);
         }
         let retry_after = retry_after.and_then(|text| pause_asked_for(text.trim()));
-        Err(Stop::Refused(Box::new(
-            Refusal::read(status.as_u16(), &body, request.access.hint())
+        Err(AttemptError::Refused(Box::new(
+            ErrorResponse::read(status.as_u16(), &body, request.access.hint())
                 .with_headers(request_id, retry_after)
                 .with_id(request.odd_id.as_deref()),
         )))
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> Stop {
+    fn unreachable(&self, error: &reqwest::Error) -> AttemptError {
         if error.is_timeout() { self.timed_out() } else { self.disconnected(&cause(error)) }
     }
 
-    fn broken_off(&self, error: &std::io::Error) -> Stop {
+    fn broken_off(&self, error: &std::io::Error) -> AttemptError {
         let timed_out = error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(reqwest::Error::is_timeout);
         if timed_out || error.kind() == std::io::ErrorKind::TimedOut {
             self.timed_out()
@@ -215,27 +222,27 @@ impl Api {
         }
     }
 
-    /// The base URL as users write it.
+    /// The base URL without a trailing slash, for messages.
     pub(crate) fn shown_url(&self) -> &str {
         self.base_url.as_str().trim_end_matches('/')
     }
 
-    fn timed_out(&self) -> Stop {
-        Stop::TimedOut(Failure::Unreachable {
+    fn timed_out(&self) -> AttemptError {
+        AttemptError::TimedOut(Failure::Unreachable {
             problem: format!("no response from {} within {} s", self.shown_url(), self.timeout.as_secs()),
             hint: "try again, or set a longer --timeout",
         })
     }
 
-    fn disconnected(&self, cause: &str) -> Stop {
-        Stop::Disconnected(Failure::Unreachable {
+    fn disconnected(&self, cause: &str) -> AttemptError {
+        AttemptError::Disconnected(Failure::Unreachable {
             problem: format!("cannot reach {}: {cause}", self.shown_url()),
             hint: "check that the server runs, and check --base-url or RENTAL_BASE_URL",
         })
     }
 }
 
-/// The innermost error, which says what happened; the outer ones only say where.
+/// Returns the message of the innermost error, which names the cause; the outer ones only name the operation.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut source: &dyn std::error::Error = error;
     while let Some(inner) = source.source() {

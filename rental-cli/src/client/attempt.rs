@@ -1,17 +1,17 @@
-//! One request, sent until a response is good or another attempt would not help.
+//! Sends a request until it succeeds or a retry is pointless.
 
 use crate::{
-    client::retry::{Try, pause_after},
+    client::retry::{Attempt, pause_after},
     edge,
-    failure::{Failure, refusal::Refusal},
+    failure::{Failure, error_response::ErrorResponse},
 };
 use std::{
     thread,
     time::{Duration, UNIX_EPOCH},
 };
 
-/// Makes attempts until one is good, or another one would not help.
-pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Failure> {
+/// Calls `attempt` until it succeeds or [`pause_after`] allows no further retry.
+pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Result<T, AttemptError>) -> Result<T, Failure> {
     let mut retries_made = 0;
     loop {
         let (failure, pause) = match attempt() {
@@ -26,38 +26,41 @@ pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Result<T, Stop>) -> Result
     }
 }
 
-/// Why a try has no good answer.
-pub(crate) enum Stop {
+/// Why an attempt failed.
+pub(crate) enum AttemptError {
     Disconnected(Failure),
     TimedOut(Failure),
-    Refused(Box<Refusal>),
+    Refused(Box<ErrorResponse>),
     Final(Failure),
 }
 
-impl Stop {
+impl AttemptError {
     pub(crate) fn into_failure(self) -> Failure {
         match self {
             Self::Disconnected(failure) | Self::TimedOut(failure) | Self::Final(failure) => failure,
-            Self::Refused(refusal) => Failure::Refused(refusal),
+            Self::Refused(response) => Failure::ErrorResponse(response),
         }
     }
 
     fn pause_after(self, retries_made: usize) -> (Failure, Option<Duration>) {
         match self {
-            Self::Disconnected(failure) => (failure, pause_after(retries_made, Try::Disconnected)),
-            Self::TimedOut(failure) => (failure, pause_after(retries_made, Try::TimedOut)),
-            Self::Refused(refusal) => {
-                let outcome =
-                    Try::Refused { status: refusal.status, code: refusal.code(), retry_after: refusal.retry_after };
+            Self::Disconnected(failure) => (failure, pause_after(retries_made, Attempt::Disconnected)),
+            Self::TimedOut(failure) => (failure, pause_after(retries_made, Attempt::TimedOut)),
+            Self::Refused(response) => {
+                let outcome = Attempt::Refused {
+                    status: response.status,
+                    code: response.code(),
+                    retry_after: response.retry_after,
+                };
                 let pause = pause_after(retries_made, outcome);
-                (Failure::Refused(refusal), pause)
+                (Failure::ErrorResponse(response), pause)
             }
             Self::Final(failure) => (failure, None),
         }
     }
 }
 
-/// What `Retry-After` asks for: whole seconds, or until a date.
+/// Parses `Retry-After`: seconds, or a date.
 pub(super) fn pause_asked_for(text: &str) -> Option<Duration> {
     let until = || {
         let date = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;

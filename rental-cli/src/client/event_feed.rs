@@ -1,8 +1,8 @@
-//! The events of an organization as they happen: each one once, none missed, over restarts of the server.
+//! Polls the events of an organization: each event once, none missed, across restarts of the server.
 //!
-//! An event's id is made when its request comes in, and is seen when its change commits, so a later id can be seen
-//! first. Each look therefore goes back [`OVERLAP`] and knows what it has shown. Times are the server's: its ids are
-//! made by its clock, whatever this machine's clock says.
+//! The server assigns an event's id when the request arrives, but the event becomes visible when its change commits. So a
+//! later id can become visible first. Each poll therefore goes back by [`OVERLAP`] and skips the events that it has seen.
+//! All times are of the server's clock, because its ids are.
 
 use crate::{
     client::{access::Access, api::Api, request::Request},
@@ -20,23 +20,23 @@ use std::{
 };
 use uuid::Uuid;
 
-/// How far a look goes back: longer than a request lasts from its first byte to its commit.
+/// How far a poll goes back: longer than any request takes from its first byte to its commit.
 const OVERLAP: Duration = Duration::from_secs(60);
-/// Events that are kept in memory at once; a span of time with more of them is halved.
-const MOST: usize = 2000;
-/// Looks until the next one that goes through the whole overlap; those between stop where they know a page already.
-const WHOLE_EVERY: u32 = 10;
+/// Maximum number of events in memory. A time span with more events is halved.
+const MAX_HELD: usize = 2000;
+/// Every n-th poll reads the whole overlap; the others stop at the first page without new events.
+const FULL_POLL_EVERY: u32 = 10;
 
-/// What a running server says about itself, and when it said so.
+/// Status of a running server, and when it was read.
 pub(crate) struct Server {
-    /// Prefix of the headers of webhooks.
+    /// Prefix of webhook headers.
     pub(crate) brand: String,
     time: Timestamp,
     asked: Instant,
 }
 
 impl Server {
-    /// Asks for the status.
+    /// Requests the status.
     pub(crate) fn ask(api: &Api) -> Result<Self, Failure> {
         let status = record::json(api.send(&Request::get(Access::Operator, &["status"]))?)?;
         let status = Record::read(&status)?;
@@ -47,27 +47,27 @@ impl Server {
         }
     }
 
-    /// What its clock shows now.
+    /// Current time of the server's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.time.plus_millis(millis(self.asked.elapsed()))
     }
 }
 
-/// An event, ready to be shown or sent.
+/// A parsed event.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) id: Uuid,
     pub(crate) kind: String,
-    /// Of the object that it is about.
+    /// Id of the object in `data`.
     pub(crate) object_id: String,
-    /// When its request came in.
+    /// When its request arrived, from the event's id.
     pub(crate) at: Timestamp,
-    /// The bytes that every delivery has.
+    /// The event's JSON, byte for byte as webhooks deliver it.
     pub(crate) body: String,
 }
 
 impl Event {
-    /// Reads an event of a list.
+    /// Parses an event of a list.
     pub(crate) fn read(raw: &RawValue) -> Result<Self, Failure> {
         #[derive(Deserialize)]
         struct Members {
@@ -83,7 +83,7 @@ impl Event {
         }
         let members: Members = serde_json::from_str(raw.get())
             .map_err(|error| Failure::Unreadable(format!("the response is not an event: {error}")))?;
-        // The id has the milliseconds that `created` lacks.
+        // The id has milliseconds, `created` only seconds.
         let at = match members.id.get_timestamp() {
             Some(time) => {
                 let (seconds, nanos) = time.to_unix();
@@ -104,20 +104,20 @@ impl Event {
     }
 }
 
-/// Where the looks have come to.
+/// State of the polling.
 pub(crate) struct Feed {
     organization: String,
-    /// The types that are wanted; all when there is none.
+    /// Wanted types; empty means all.
     kinds: Vec<String>,
-    /// Every event before this time has been given.
-    done: Timestamp,
-    /// The events since then that have been given.
-    given: BTreeSet<Uuid>,
-    looks: u32,
+    /// All events before this time have been handled.
+    settled_until: Timestamp,
+    /// Ids of handled events since then.
+    seen: BTreeSet<Uuid>,
+    polls: u32,
 }
 
 impl Feed {
-    /// Starts at `since`, else now: then what happened before is passed over.
+    /// Starts at `since`. Without it, starts now and skips all earlier events.
     pub(crate) fn start(
         api: &Api,
         server: &Server,
@@ -131,32 +131,32 @@ impl Feed {
             Some(Since::Ago(ago)) => now.plus_millis(-millis(*ago)),
             None => now.plus_millis(-millis(OVERLAP)),
         };
-        let mut feed = Self { organization, kinds, done, given: BTreeSet::new(), looks: 0 };
+        let mut feed = Self { organization, kinds, settled_until: done, seen: BTreeSet::new(), polls: 0 };
         match since {
             Some(_) => {}
-            None => feed.look(api, now, |_| Ok(()))?,
+            None => feed.poll(api, now, |_| Ok(()))?,
         }
         Ok(feed)
     }
 
-    /// The server was away, perhaps with its clock: what may have happened meanwhile is looked at again.
+    /// Continues after an outage. Goes back by the overlap, because the server's clock may have changed.
     pub(crate) fn resume(&mut self, now: Timestamp) {
-        self.done = self.done.min(now.plus_millis(-millis(OVERLAP)));
-        self.looks = 0;
+        self.settled_until = self.settled_until.min(now.plus_millis(-millis(OVERLAP)));
+        self.polls = 0;
     }
 
-    /// Gives what is new, oldest first. After a failure the next look goes on where this one was.
-    pub(crate) fn look(
+    /// Calls `handle` with each new event, oldest first. After a failure the next poll continues where this one stopped.
+    pub(crate) fn poll(
         &mut self,
         api: &Api,
         now: Timestamp,
-        mut give: impl FnMut(&Event) -> Result<(), Failure>,
+        mut handle: impl FnMut(&Event) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let settled = self.done.max(now.plus_millis(-millis(OVERLAP)));
-        // Longer than needed, for a clock that is set back a little while the server is away.
+        let settled = self.settled_until.max(now.plus_millis(-millis(OVERLAP)));
+        // Twice the overlap, in case the server's clock is set back a little during an outage.
         let remembered = settled.plus_millis(-millis(OVERLAP));
-        let whole = self.looks.is_multiple_of(WHOLE_EVERY);
-        let (mut from, mut until) = (self.done, None);
+        let whole = self.polls.is_multiple_of(FULL_POLL_EVERY);
+        let (mut from, mut until) = (self.settled_until, None);
         loop {
             let Some(mut events) = self.between(api, from, until, whole)? else {
                 until = Some(middle(from, until.unwrap_or(now)));
@@ -165,25 +165,25 @@ impl Feed {
             events.sort_by_key(|event| event.id);
             for event in events {
                 if self.kinds.is_empty() || self.kinds.contains(&event.kind) {
-                    give(&event)?;
+                    handle(&event)?;
                 }
                 if event.at >= remembered {
-                    self.given.insert(event.id);
+                    self.seen.insert(event.id);
                 }
             }
             let Some(end) = until else { break };
-            self.done = self.done.max(end.min(settled));
-            // Twice the span that was held: nearly right where events come evenly, and soon right where they do not.
+            self.settled_until = self.settled_until.max(end.min(settled));
+            // Double the span that fitted; adapts quickly if events are unevenly distributed.
             let ahead = end.plus_millis(i64::try_from((end.millis() - from.millis()) * 2).unwrap_or(i64::MAX));
             (from, until) = (end, (ahead < now).then_some(ahead));
         }
-        self.done = settled;
-        self.given = self.given.split_off(&first_id(remembered));
-        self.looks = self.looks.wrapping_add(1);
+        self.settled_until = settled;
+        self.seen = self.seen.split_off(&first_id(remembered));
+        self.polls = self.polls.wrapping_add(1);
         Ok(())
     }
 
-    /// The events of a span that were not given, in any order; `None` when there are too many to hold.
+    /// Fetches the new events of a time span, in any order. `None` if there are more than [`MAX_HELD`].
     fn between(
         &self,
         api: &Api,
@@ -207,12 +207,12 @@ impl Feed {
             let mut news = 0;
             for raw in &page.data {
                 let event = Event::read(raw)?;
-                if !self.given.contains(&event.id) {
+                if !self.seen.contains(&event.id) {
                     news += 1;
                     events.push(event);
                 }
             }
-            if events.len() > MOST && divisible {
+            if events.len() > MAX_HELD && divisible {
                 return Ok(None);
             }
             let known = news == 0 && !whole;
@@ -231,13 +231,13 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A time between the two, later than the first.
+/// The middle of two times, later than the first.
 fn middle(from: Timestamp, until: Timestamp) -> Timestamp {
     let span = until.millis().saturating_sub(from.millis());
     from.plus_millis(i64::try_from(span / 2).unwrap_or(i64::MAX).max(1))
 }
 
-/// No id that was made at `time` or later is before this one.
+/// The smallest id of `time`.
 fn first_id(time: Timestamp) -> Uuid {
     Uuid::from_u128(u128::from(time.millis()) << 80)
 }

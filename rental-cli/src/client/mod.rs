@@ -1,4 +1,4 @@
-//! The HTTP side: requests, retries, uploads and the feed of events.
+//! The HTTP client: requests, retries, uploads and the event feed.
 
 pub(crate) mod access;
 pub(crate) mod api;

@@ -1,11 +1,11 @@
-//! One request as data: method, path, query, body, idempotency key.
+//! A request as plain data: method, path, query, body, idempotency key.
 
 use crate::client::access::Access;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reqwest::{Method, header::HeaderValue};
 use uuid::Uuid;
 
-/// One request, before it has a secret.
+/// A request without its secret.
 pub(crate) struct Request {
     pub(super) method: Method,
     pub(super) access: Access,
@@ -13,17 +13,17 @@ pub(crate) struct Request {
     pub(super) query: Vec<(String, String)>,
     pub(super) body: Option<String>,
     pub(super) idempotency_key: Option<HeaderValue>,
-    /// An id in the path that no server of this API can have made.
+    /// The id in the path, if it is not a UUID and so cannot exist.
     pub(super) odd_id: Option<String>,
 }
 
 impl Request {
-    /// A GET of the path of `segments` below the prefix of `access`.
+    /// A GET of `segments` below the prefix of `access`. Segments are percent-encoded.
     pub(crate) fn get(access: Access, segments: &[&str]) -> Self {
         let path = segments
             .iter()
             .fold(access.prefix().to_owned(), |path, segment| format!("{path}/{}", percent_encode(segment)));
-        // Ids come second: `vehicles/ID`, `organizations/ID/events`.
+        // The second segment is the id: `vehicles/ID`, `organizations/ID/events`.
         let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
         Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None, odd_id }
     }
@@ -49,14 +49,14 @@ impl Request {
         self
     }
 
-    /// Chooses the idempotency key; without one a write gets a random key.
+    /// Sets the idempotency key. Without one, a write gets a random key.
     pub(crate) fn with_idempotency_key(mut self, key: Option<&HeaderValue>) -> Self {
         self.idempotency_key = key.cloned();
         self
     }
 }
 
-/// Everything but unreserved characters (RFC 3986) is escaped, so `+` stays a plus sign and an id cannot leave its segment.
+/// All characters except the unreserved ones (RFC 3986), so that `+` stays a plus sign and an id stays in its segment.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(super) fn percent_encode(text: &str) -> PercentEncode<'_> {

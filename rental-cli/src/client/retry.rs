@@ -1,44 +1,44 @@
-//! Decides whether a request is sent again. No I/O: [`crate::client::api`] acts on the answer.
+//! Decides whether a request is retried. No I/O: [`crate::client::attempt`] acts on the decision.
 //!
-//! Sending again is safe: a GET changes nothing, and every other request carries an idempotency key, so the server
-//! carries it out once. A request that ran into its timeout is not repeated: the user has waited long enough.
+//! A retry is safe: a GET changes nothing, and every other request carries an idempotency key, so the server runs it once.
+//! A request that timed out is not retried: the user has waited long enough.
 
 use std::time::Duration;
 
-/// The pauses before the first and second retry; there is no third.
+/// Pauses before the first and the second retry. There is no third.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
-/// The longest pause. A server that asks for more in `Retry-After` is not asked again: the error says how long to wait.
+/// Maximum pause. If `Retry-After` is longer, the request is not retried, and the error tells the user how long to wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How one try ended, other than well.
+/// How an attempt failed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Try<'a> {
-    /// No connection, or it broke before the whole answer was there.
+pub(crate) enum Attempt<'a> {
+    /// The connection failed, or broke before the response was complete.
     Disconnected,
-    /// No answer in time.
+    /// The attempt timed out.
     TimedOut,
-    /// An error answer.
+    /// The server sent an error response.
     Refused {
         /// The HTTP status.
         status: u16,
         /// The error code.
         code: &'a str,
-        /// What `Retry-After` asks for.
+        /// Pause requested by `Retry-After`.
         retry_after: Option<Duration>,
     },
 }
 
-/// How long to wait before the next try; `None` when there is none.
-pub(crate) fn pause_after(retries_made: usize, outcome: Try<'_>) -> Option<Duration> {
+/// Returns the pause before the next retry; `None` if there is no further retry.
+pub(crate) fn pause_after(retries_made: usize, outcome: Attempt<'_>) -> Option<Duration> {
     let pause = PAUSES.get(retries_made).copied()?;
     match outcome {
-        Try::Disconnected => Some(pause),
-        // docs/api.md, Errors: statuses that pass. Proxies in front of the server send 502 and 504.
-        Try::Refused { status: 408 | 429 | 500 | 502 | 503 | 504, retry_after, .. }
-        | Try::Refused { status: 409, code: "idempotency_key_in_use", retry_after } => {
+        Attempt::Disconnected => Some(pause),
+        // Temporary statuses (docs/api.md, Errors). Proxies in front of the server send 502 and 504.
+        Attempt::Refused { status: 408 | 429 | 500 | 502 | 503 | 504, retry_after, .. }
+        | Attempt::Refused { status: 409, code: "idempotency_key_in_use", retry_after } => {
             Some(retry_after.unwrap_or(pause)).filter(|pause| *pause <= LONGEST_PAUSE)
         }
-        Try::TimedOut | Try::Refused { .. } => None,
+        Attempt::TimedOut | Attempt::Refused { .. } => None,
     }
 }
 
@@ -46,13 +46,13 @@ pub(crate) fn pause_after(retries_made: usize, outcome: Try<'_>) -> Option<Durat
 mod tests {
     use super::*;
 
-    fn refused(status: u16, code: &str, retry_after: Option<u64>) -> Try<'_> {
-        Try::Refused { status, code, retry_after: retry_after.map(Duration::from_secs) }
+    fn refused(status: u16, code: &str, retry_after: Option<u64>) -> Attempt<'_> {
+        Attempt::Refused { status, code, retry_after: retry_after.map(Duration::from_secs) }
     }
 
     #[test]
     fn there_are_at_most_two_retries() {
-        for outcome in [Try::Disconnected, refused(503, "service_unavailable", Some(1))] {
+        for outcome in [Attempt::Disconnected, refused(503, "service_unavailable", Some(1))] {
             assert!(pause_after(0, outcome).is_some());
             assert!(pause_after(1, outcome).is_some());
             assert_eq!(pause_after(2, outcome), None);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_will_not_change_is_not_tried_again() {
-        for outcome in [refused(409, "vehicle_unavailable", None), refused(501, "", Some(1)), Try::TimedOut] {
+        for outcome in [refused(409, "vehicle_unavailable", None), refused(501, "", Some(1)), Attempt::TimedOut] {
             assert_eq!(pause_after(0, outcome), None, "{outcome:?}");
         }
     }

@@ -1,15 +1,15 @@
-//! A file on its way to the server, and the lines that come back: how far the server is, and the result as the last one.
+//! Uploads a file and reads the response lines: the progress of the server, then the result as the last line.
 //!
-//! Nothing is kept in memory, and no time is too long as long as something happens.
+//! The file is streamed, not kept in memory. An upload may take any time, but it fails when it stalls.
 
 use crate::{
     client::{
         access::Access,
         api::Api,
-        attempt::{Stop, retried},
+        attempt::{AttemptError, retried},
         request::Request,
     },
-    failure::{Failure, refusal::Refusal},
+    failure::{Failure, error_response::ErrorResponse},
     output::progress::Progress,
 };
 use reqwest::{
@@ -30,25 +30,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long nothing may happen: the server reads a file to its end before it says anything.
-const QUIET: Duration = Duration::from_secs(10 * 60);
-/// Longer than any import; what is quiet is noticed by itself.
-const WHOLE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Between two looks at how far it is.
-const LOOK: Duration = Duration::from_millis(100);
-/// Longest line of an answer.
-const MOST_LINE: u64 = 16 * 1024 * 1024;
+/// Time without progress after which the upload fails. Long, because the server may read the whole file before its first line.
+const STALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// Time-out of the whole request: longer than any import, because [`STALL_TIMEOUT`] detects stalls.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Interval between two updates of the progress line.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum length of a response line.
+const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What is uploaded.
+/// The file to upload.
 pub(crate) struct Source {
-    /// The file; `None` for stdin, which can be read once only.
+    /// Path of the file; `None` for stdin, which can be read only once.
     path: Option<PathBuf>,
     length: Option<u64>,
     name: String,
 }
 
 impl Source {
-    /// A file, or stdin for `-`.
+    /// Checks that a file can be read. `-` is stdin.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self { path: None, length: None, name: "stdin".into() });
@@ -74,14 +74,14 @@ impl Source {
     }
 }
 
-/// Counts what is read, and keeps why it could not be.
-struct Watched {
+/// Counts the bytes read, and keeps the error of a failed read.
+struct CountingReader {
     from: Box<dyn Read + Send>,
     sent: Arc<AtomicU64>,
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
-impl Read for Watched {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let outcome = self.from.read(buffer);
         match &outcome {
@@ -95,7 +95,7 @@ impl Read for Watched {
     }
 }
 
-/// What comes back.
+/// A step of the upload, from the sending thread.
 enum Step {
     Line(String),
     Refused(Response),
@@ -103,28 +103,28 @@ enum Step {
     Unreadable(String),
 }
 
-/// Uploads a file and gives the JSON of the result. A file that the server refuses to read for now is sent again: an
-/// import records nothing twice.
+/// Uploads a file and returns the JSON of the result. Retries if the server rejects the request temporarily; that is safe,
+/// because an import records no row twice.
 pub(crate) fn send(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Failure> {
     retried(|| attempt(api, request, source, media))
 }
 
-fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Stop> {
+fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, AttemptError> {
     let (sent, failed) = (Arc::new(AtomicU64::new(0)), Arc::default());
-    let from = source.open().map_err(Stop::Final)?;
-    let watched = Watched { from, sent: Arc::clone(&sent), failed: Arc::clone(&failed) };
+    let from = source.open().map_err(AttemptError::Final)?;
+    let watched = CountingReader { from, sent: Arc::clone(&sent), failed: Arc::clone(&failed) };
     let body = match source.length {
         Some(length) => Body::sized(watched, length),
         None => Body::new(watched),
     };
-    let post = api.upload(request).map_err(Stop::Final)?;
+    let post = api.upload(request).map_err(AttemptError::Final)?;
     let post = post.header(ACCEPT, "application/x-ndjson").header(CONTENT_TYPE, media);
     let (steps, received) = sync_channel(16);
-    thread::spawn(move || talk(post.timeout(WHOLE).body(body), &steps));
-    let outcome = follow(&received, &sent, source, api);
+    thread::spawn(move || post_file(post.timeout(REQUEST_TIMEOUT).body(body), &steps));
+    let outcome = follow_progress(&received, &sent, source, api);
     let unread = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     let failure = match (outcome, unread) {
-        (Ok(Step::Line(result)), _) => return result_of(result).map_err(Stop::Final),
+        (Ok(Step::Line(result)), _) => return result_of(result).map_err(AttemptError::Final),
         (_, Some(error)) => source.unreadable(error),
         (Ok(Step::Refused(response)), _) => match api.refused(response, request) {
             stop if source.path.is_some() => return Err(stop),
@@ -134,27 +134,29 @@ fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -
         (Ok(Step::Unreadable(problem)), _) => Failure::Unreadable(problem),
         (Err(failure), _) => failure,
     };
-    Err(Stop::Final(failure))
+    Err(AttemptError::Final(failure))
 }
 
-/// Sends, and passes on what comes back.
-fn talk(post: RequestBuilder, steps: &SyncSender<Step>) {
+/// Sends the file and passes on the response lines.
+fn post_file(post: RequestBuilder, steps: &SyncSender<Step>) {
     let step = match post.send() {
-        Ok(response) if response.status().is_success() => return lines(response, steps),
+        Ok(response) if response.status().is_success() => return forward_lines(response, steps),
         Ok(response) => Step::Refused(response),
         Err(error) => Step::Failed(error),
     };
-    // Nobody listens any more when the command has ended.
+    // The receiver is gone if the command has ended.
     let _ = steps.send(step);
 }
 
-fn lines(response: Response, steps: &SyncSender<Step>) {
+fn forward_lines(response: Response, steps: &SyncSender<Step>) {
     let mut from = BufReader::new(response);
     loop {
         let mut line = String::new();
-        let step = match (&mut from).take(MOST_LINE).read_line(&mut line) {
+        let step = match (&mut from).take(MAX_LINE_BYTES).read_line(&mut line) {
             Ok(0) | Err(_) => return,
-            Ok(_) if line.len() as u64 >= MOST_LINE => Step::Unreadable("a line of the response is too long".into()),
+            Ok(_) if line.len() as u64 >= MAX_LINE_BYTES => {
+                Step::Unreadable("a line of the response is too long".into())
+            }
             Ok(_) => Step::Line(line),
         };
         if steps.send(step).is_err() {
@@ -164,23 +166,23 @@ fn lines(response: Response, steps: &SyncSender<Step>) {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct ProgressLine {
     object: Option<String>,
     #[serde(default)]
     rows: u64,
     of: Option<u64>,
 }
 
-/// Shows how far it is until the last line or the end of the matter is there.
-fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Api) -> Result<Step, Failure> {
+/// Shows the progress until the result or an error arrives.
+fn follow_progress(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Api) -> Result<Step, Failure> {
     let mut uploading = Some(Progress::bytes(source.length, &format!("sending {}", source.name)));
     let mut importing: Option<Progress> = None;
     let (mut before, mut changed) = (0, Instant::now());
-    let quiet = QUIET.max(api.patience());
+    let stall_timeout = STALL_TIMEOUT.max(api.timeout());
     loop {
-        match received.recv_timeout(LOOK) {
+        match received.recv_timeout(POLL_INTERVAL) {
             Ok(Step::Line(line)) => {
-                let told: Told = serde_json::from_str(&line)
+                let told: ProgressLine = serde_json::from_str(&line)
                     .map_err(|error| Failure::Unreadable(format!("a line of the response is not JSON: {error}")))?;
                 if told.object.as_deref() != Some("import_progress") {
                     return Ok(Step::Line(line));
@@ -204,9 +206,9 @@ fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Ap
                 if now != before {
                     (before, changed) = (now, Instant::now());
                 }
-                if changed.elapsed() > quiet {
+                if changed.elapsed() > stall_timeout {
                     return Err(Failure::Unreachable {
-                        problem: format!("the server has sent nothing for {} s", quiet.as_secs()),
+                        problem: format!("the server has sent nothing for {} s", stall_timeout.as_secs()),
                         hint: "import the file again: rows that were imported are not imported twice",
                     });
                 }
@@ -215,7 +217,7 @@ fn follow(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Ap
     }
 }
 
-/// The last line is the result, or the error that ended the import.
+/// Parses the last line: the result, or the error that ended the import.
 fn result_of(line: String) -> Result<String, Failure> {
     #[derive(Deserialize)]
     struct Broken {
@@ -228,7 +230,7 @@ fn result_of(line: String) -> Result<String, Failure> {
     match serde_json::from_str::<Broken>(&line) {
         Ok(Broken { error }) => {
             let status = if error.code.as_deref() == Some("service_unavailable") { 503 } else { 500 };
-            Err(Failure::Refused(Box::new(Refusal::read(status, line.as_bytes(), Access::Operator.hint()))))
+            Err(Failure::ErrorResponse(Box::new(ErrorResponse::read(status, line.as_bytes(), Access::Operator.hint()))))
         }
         Err(_) => Ok(line),
     }

@@ -1,4 +1,4 @@
-//! `api-keys`: the keys of organizations, issued and withdrawn by the operator.
+//! `api-keys`: API keys of organizations, issued and revoked by the operator.
 
 use crate::{
     client::access::Access,

@@ -1,4 +1,4 @@
-//! `audit`: what operators have changed.
+//! `audit`: changes made by operators.
 
 use crate::{
     client::access::Access,

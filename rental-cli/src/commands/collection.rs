@@ -1,4 +1,4 @@
-//! list, get, create and update: the same for every resource, driven by its description.
+//! The commands that all resources have: list, get, create, update. Built from a resource's description.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -15,48 +15,48 @@ use rental_core::spec::ResourceSpec;
 use reqwest::header::HeaderValue;
 use std::time::Duration;
 
-/// A resource and the half of the API that it is in.
+/// A resource and its half of the API.
 pub(crate) struct Collection {
-    /// The description.
+    /// Description of the resource.
     pub(crate) spec: &'static ResourceSpec,
-    /// Who may ask for it.
+    /// Half of the API.
     pub(crate) access: Access,
 }
 
-/// `list` with the filters of the resource.
+/// Builds `list`, with the filters of the resource.
 pub(crate) fn list(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let about = format!("List {}, newest first", words(spec.plural));
-    with_examples(Command::new("list").about(about).args(fields::of_list(spec)), examples)
+    let about = format!("List {}, newest first", display_name(spec.plural));
+    with_examples(Command::new("list").about(about).args(fields::list_args(spec)), examples)
 }
 
-/// `get ID`.
+/// Builds `get ID`.
 pub(crate) fn get(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let about = format!("Show one {}", words(spec.object));
+    let about = format!("Show one {}", display_name(spec.object));
     with_examples(Command::new("get").about(about).arg(id(spec)), examples)
 }
 
-/// `create` with a flag for each field.
+/// Builds `create`, with a flag for each field.
 pub(crate) fn create(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let about = format!("Create {}", a(spec));
-    with_examples(writing(Command::new("create").about(about).args(fields::of_fields(spec, Verb::Create))), examples)
+    let about = format!("Create {}", with_article(spec));
+    with_examples(writing(Command::new("create").about(about).args(fields::field_args(spec, Verb::Create))), examples)
 }
 
-/// `update ID` with a flag for each field.
+/// Builds `update ID`, with a flag for each field.
 pub(crate) fn update(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let about = format!("Change {}; omitted fields keep their value", a(spec));
-    let command = Command::new("update").about(about).arg(id(spec)).args(fields::of_fields(spec, Verb::Update));
+    let about = format!("Change {}; omitted fields keep their value", with_article(spec));
+    let command = Command::new("update").about(about).arg(id(spec)).args(fields::field_args(spec, Verb::Update));
     with_examples(writing(command), examples)
 }
 
-/// `attach ID --customer ID`, for what the API changes in no other way.
+/// Builds `attach ID --customer ID`, for resources whose only change is the customer.
 pub(crate) fn attach(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
-    let about = format!("Attach {} to the customer who pays it", a(spec));
-    let customer = fields::of_fields(spec, Verb::Update).into_iter().filter(|arg| arg.get_id() == "customer_id");
+    let about = format!("Attach {} to the customer who pays it", with_article(spec));
+    let customer = fields::field_args(spec, Verb::Update).into_iter().filter(|arg| arg.get_id() == "customer_id");
     let customer = customer.map(|arg| arg.required(true).help("Customer to bill; '' removes the customer"));
     with_examples(writing(Command::new("attach").about(about).arg(id(spec)).args(customer)), examples)
 }
 
-/// `VERB ID`, for what is done with one object.
+/// Builds `VERB ID`, an action on one object.
 pub(crate) fn action(
     spec: &'static ResourceSpec,
     verb: &'static str,
@@ -66,7 +66,7 @@ pub(crate) fn action(
     with_examples(writing(Command::new(verb).about(about).arg(id(spec))), examples)
 }
 
-/// `--overlap`, of what is replaced but works on for a while.
+/// Builds `--overlap`, the time in which a replaced secret stays valid.
 pub(crate) fn overlap(help: &'static str) -> Arg {
     Arg::new("overlap")
         .long("overlap")
@@ -76,13 +76,13 @@ pub(crate) fn overlap(help: &'static str) -> Arg {
         .help(help)
 }
 
-/// The body that says the overlap.
+/// Request body with the overlap.
 pub(crate) fn overlap_body(matches: &ArgMatches) -> String {
     let overlap = matches.get_one::<Duration>("overlap").copied().unwrap_or_default();
     format!("{{\"overlap_seconds\":{}}}", overlap.as_secs())
 }
 
-/// `--organization`, for what the operator does below one.
+/// Builds `--organization`.
 pub(crate) fn organization(help: &'static str) -> Arg {
     Arg::new("organization")
         .long("organization")
@@ -91,7 +91,7 @@ pub(crate) fn organization(help: &'static str) -> Arg {
         .help(fields::defaulted(help))
 }
 
-/// Adds what every command that writes takes.
+/// Adds the flags of every command that writes.
 pub(crate) fn writing(command: Command) -> Command {
     command.arg(
         Arg::new("idempotency_key")
@@ -103,32 +103,32 @@ pub(crate) fn writing(command: Command) -> Command {
     )
 }
 
-/// The positional `ID` of an object.
+/// Builds the positional `ID`.
 pub(crate) fn id(spec: &ResourceSpec) -> Arg {
     Arg::new("id")
         .value_name("ID")
         .required(true)
         .value_parser(values::id)
-        .help(format!("Id of the {}", words(spec.object)))
+        .help(format!("Id of the {}", display_name(spec.object)))
 }
 
-/// The text of an argument that clap made sure is there.
+/// Returns the text of a required argument.
 pub(crate) fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
     matches.get_one::<String>(name).map_or("", String::as_str)
 }
 
-/// The idempotency key, if the user chose one.
+/// Returns `--idempotency-key`.
 pub(crate) fn chosen_key(matches: &ArgMatches) -> Option<&HeaderValue> {
     matches.get_one("idempotency_key")
 }
 
-/// The verb of a group's command line, which clap made sure is there.
+/// Returns the subcommand, which clap requires.
 pub(crate) fn verb(matches: &ArgMatches) -> Result<(&str, &ArgMatches), Failure> {
     matches.subcommand().ok_or_else(|| Failure::Usage("no command given".into()))
 }
 
 impl Collection {
-    /// Carries out one of the four verbs.
+    /// Runs list, get, create, update or attach.
     pub(crate) fn run(&self, verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         match verb {
             "list" => self.list(matches, session, &[self.spec.plural]),
@@ -139,13 +139,13 @@ impl Collection {
         }
     }
 
-    /// Creates an object from a finished body; gives the answer.
+    /// Creates an object, prints it, and returns its JSON.
     pub(crate) fn create(&self, matches: &ArgMatches, session: &Session, body: Body) -> Result<String, Failure> {
         let request = Request::post(self.access, &[self.spec.plural], Some(body.into_json()));
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
 
-    /// Carries out a word of the API on one object; gives the answer.
+    /// Runs an action of the API on one object, prints the response, and returns its JSON.
     pub(crate) fn act(
         &self,
         word: &str,
@@ -157,7 +157,7 @@ impl Collection {
         session.object(&request.with_idempotency_key(chosen_key(matches)))
     }
 
-    /// Lists what is at `path`.
+    /// Prints the list at `path`.
     pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
         let query = fields::query(matches, self.spec);
         session.list(self.spec, matches.get_flag("all"), |cursor| {
@@ -170,7 +170,7 @@ impl Collection {
         })
     }
 
-    /// Changes an object by a finished body.
+    /// Changes an object and prints it.
     pub(crate) fn update(&self, matches: &ArgMatches, session: &Session, body: Body) -> Result<(), Failure> {
         if body.is_empty() {
             return Err(Failure::Usage("nothing was changed: give at least one field".into()));
@@ -180,12 +180,12 @@ impl Collection {
     }
 }
 
-/// A name of the API as English writes it.
-fn words(name: &str) -> String {
+/// Returns a name of the API as English words: `API key` for `api_key`.
+fn display_name(name: &str) -> String {
     name.replace("api_", "API ").replace('_', " ")
 }
 
-fn a(spec: &ResourceSpec) -> String {
+fn with_article(spec: &ResourceSpec) -> String {
     let article = if spec.object.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {}", words(spec.object))
+    format!("{article} {}", display_name(spec.object))
 }

@@ -1,4 +1,4 @@
-//! `config`: profiles, each a server with what opens it. No server is asked.
+//! `config`: manages profiles. Sends no requests.
 
 use crate::{
     commands::{collection, group::with_examples},
@@ -16,7 +16,7 @@ use reqwest::Url;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// The group.
+/// Builds the group.
 pub(crate) fn command() -> Command {
     let set = [
         "rental-cli config set staging --base-url https://staging.example.com --admin-token-file ~/staging.token",
@@ -50,7 +50,7 @@ fn text(long: &'static str, placeholder: &'static str) -> Arg {
     Arg::new(long).long(long).value_name(placeholder)
 }
 
-/// Carries out one of them.
+/// Runs a subcommand.
 pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     let name = matches.try_get_one::<String>("name").ok().flatten().map(String::as_str);
@@ -117,20 +117,20 @@ fn set(name: &str, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     saved(profiles, name, out, &format!("profile {name} is saved{next}"))
 }
 
-/// Profiles work in every directory, so their paths do.
+/// Makes a path absolute, because a profile is used from any directory.
 fn absolute(text: &str) -> Result<PathBuf, Failure> {
     std::path::absolute(text).map_err(|error| Failure::Io { doing: format!("find {text}"), error })
 }
 
-/// Says what is wrong with a file that holds a secret. It may be put right later, so nothing fails.
+/// Warns about a problem of a secret file. Does not fail, because the user may correct it later.
 fn warn(path: &Path, out: &Output) {
-    if let Some(problem) = doubt(path) {
+    if let Some(problem) = secret_file_problem(path) {
         out.note(&format!("warning: {problem}"));
     }
 }
 
-/// What speaks against a file that holds a secret, and what to do.
-pub(crate) fn doubt(path: &Path) -> Option<String> {
+/// Describes the problem of a secret file: unreadable, empty, or readable by others.
+pub(crate) fn secret_file_problem(path: &Path) -> Option<String> {
     let shown = path.display();
     match private_file::read(path) {
         Err(error) => Some(format!("cannot read {shown}: {error}")),
@@ -182,7 +182,7 @@ fn list(out: &Output) -> Result<(), Failure> {
     out.rows(&["name", "current", "base_url", "organization", "admin_token_file", "api_key_file"], &rows)
 }
 
-/// What counts, as (name, value, origin).
+/// Prints the effective settings as (name, value, origin).
 fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     let settings = Settings::read(matches, name)?;
     let secret = |secret: &Option<Secret>| {

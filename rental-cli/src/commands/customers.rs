@@ -1,4 +1,4 @@
-//! `customers`: who rents.
+//! `customers`: people who rent vehicles.
 
 use crate::{
     client::access::Access,

@@ -1,4 +1,4 @@
-//! `deliveries`: which event went where, and how that went.
+//! `deliveries`: events sent to webhook endpoints, and the result of each attempt.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -17,7 +17,7 @@ pub(crate) const GROUP: Group = Group { name: "deliveries", command, run };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
-/// Characters of an answer that the log shows.
+/// Maximum number of characters shown of a response.
 const EXCERPT_CHARS: usize = 200;
 
 fn command() -> Command {
@@ -40,17 +40,17 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "list" => COLLECTION.list(matches, session, &["organizations", session.organization(matches)?, SPEC.plural]),
         "get" if !session.out.json => {
             let request = Request::get(Access::Operator, &[SPEC.plural, text(matches, "id")]);
-            session.out.fields(&with_attempts(&Record::read(&session.ask(&request)?)?))
+            session.out.fields(&with_attempts(&Record::read(&session.send(&request)?)?))
         }
         _ => COLLECTION.run(verb, matches, session),
     }
 }
 
-/// The members of a delivery, with a line for each attempt in the place of the log.
+/// Members of a delivery, with one line per attempt instead of the log.
 fn with_attempts(delivery: &Record) -> Vec<(String, Option<String>)> {
     let log = delivery.list("log");
     let made = delivery.text("attempts").and_then(|count| count.parse().ok()).unwrap_or(log.len());
-    // The log keeps the last ones only.
+    // The log has the last attempts only.
     let first = made.saturating_sub(log.len()) + 1;
     let attempts = log.iter().zip(first..).map(|(entry, number)| (format!("attempt {number}"), Some(attempt(entry))));
     delivery.fields().filter(|(name, _)| name != "log").chain(attempts).collect()

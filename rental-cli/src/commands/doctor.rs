@@ -1,9 +1,9 @@
-//! `doctor`: looks at everything that a command needs, says what it found and what to do. It stops at nothing.
+//! `doctor`: checks everything that a command needs, and says what to do. A failed check does not stop the others.
 
 use crate::{
     client::{
         access::Access,
-        api::{Api, Told},
+        api::{Api, ResponseHead},
         request::Request,
     },
     commands::{config, group::with_examples, session},
@@ -27,60 +27,59 @@ use reqwest::{
 use serde_json::json;
 use std::{net::IpAddr, path::Path, time::UNIX_EPOCH};
 
-/// The date of the API's description that this client was written for (spec, Versioning 2).
-/// A difference of clocks from which receivers of webhooks refuse them (spec, Signature verification 4).
+/// Clock difference from which receivers reject webhooks (spec, Signature verification 4).
 const SKEW_FATAL_MS: u64 = 300_000;
-/// A difference that is no accident of measuring: the `Date` header has whole seconds.
+/// Clock difference worth a warning. Above the error of measurement: the `Date` header has whole seconds.
 const SKEW_NOTABLE_MS: u64 = 5_000;
-/// Less room than this on the server's disk is worth a warning.
-const LITTLE_ROOM: u64 = 1 << 30;
-/// Exit codes, the gravest first: what cannot be reached hides everything else.
-const GRAVITY: [u8; 9] = [7, 9, 4, 5, 2, 1, 3, 6, 8];
+/// Free space on the server's disk below which there is a warning.
+const LOW_DISK_BYTES: u64 = 1 << 30;
+/// Exit codes, the most severe first: an unreachable server hides all other problems.
+const BY_SEVERITY: [u8; 9] = [7, 9, 4, 5, 2, 1, 3, 6, 8];
 
-/// The command.
+/// Builds the command.
 pub(crate) fn command() -> Command {
     let command = Command::new("doctor").about("Check the server, its clock, the secrets and the settings");
     with_examples(command, &["rental-cli doctor", "rental-cli doctor --profile staging --json"])
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Verdict {
-    Good,
-    Careful,
-    /// With the exit code of this failure.
-    Bad(u8),
-    /// Could not be looked at, or need not be.
+enum Status {
+    Passed,
+    Warning,
+    /// Failed, with this exit code.
+    Failed(u8),
+    /// Not checked: not possible, or not needed.
     Skipped,
 }
 
-impl Verdict {
+impl Status {
     fn word(self) -> &'static str {
         match self {
-            Self::Good => "ok",
-            Self::Careful => "warning",
-            Self::Bad(_) => "failed",
+            Self::Passed => "ok",
+            Self::Warning => "warning",
+            Self::Failed(_) => "failed",
             Self::Skipped => "skipped",
         }
     }
 }
 
-/// One line of the result.
+/// Result of one check.
 struct Check {
     name: &'static str,
-    verdict: Verdict,
+    verdict: Status,
     fact: String,
-    /// What to do.
+    /// Next step.
     next: Option<String>,
 }
 
-/// The checks so far; each is printed when it is made.
+/// Results so far. Each is printed at once, except with `--json`.
 struct Findings<'a> {
     out: &'a Output,
     checks: Vec<Check>,
 }
 
 impl Findings<'_> {
-    fn add(&mut self, name: &'static str, verdict: Verdict, fact: &str, next: Option<&str>) -> Result<(), Failure> {
+    fn add(&mut self, name: &'static str, verdict: Status, fact: &str, next: Option<&str>) -> Result<(), Failure> {
         let check = Check { name, verdict, fact: printable(fact), next: next.map(printable) };
         if !self.out.json {
             output::print(&self.line(&check))?;
@@ -90,8 +89,8 @@ impl Findings<'_> {
     }
 
     fn failed(&mut self, name: &'static str, failure: &Failure) -> Result<(), Failure> {
-        let (problem, next) = failure.told();
-        self.add(name, Verdict::Bad(failure.exit_code()), &problem, next.as_deref())
+        let (problem, next) = failure.problem_and_hint();
+        self.add(name, Status::Failed(failure.exit_code()), &problem, next.as_deref())
     }
 
     fn line(&self, check: &Check) -> String {
@@ -101,10 +100,10 @@ impl Findings<'_> {
             return format!("{word}\t{}\t{}\t{next}\n", check.name, check.fact);
         }
         let (sign, style) = match check.verdict {
-            Verdict::Good => ("✓", style::GOOD),
-            Verdict::Careful => ("!", style::CAREFUL),
-            Verdict::Bad(_) => ("✗", style::BAD),
-            Verdict::Skipped => ("-", style::ASIDE),
+            Status::Passed => ("✓", style::SUCCESS),
+            Status::Warning => ("!", style::WARNING),
+            Status::Failed(_) => ("✗", style::ERROR),
+            Status::Skipped => ("-", style::DIM),
         };
         let next = if next.is_empty() { String::new() } else { format!(": {next}") };
         format!("{} {:<18} {}{next}\n", self.out.paint.with(style, sign), check.name, check.fact)
@@ -114,26 +113,26 @@ impl Findings<'_> {
         let bad: Vec<u8> = self
             .checks
             .iter()
-            .filter_map(|check| if let Verdict::Bad(code) = check.verdict { Some(code) } else { None })
+            .filter_map(|check| if let Status::Failed(code) = check.verdict { Some(code) } else { None })
             .collect();
         if self.out.json {
             let check = |check: &Check| json!({"name": check.name, "status": check.verdict.word(), "fact": check.fact, "next": check.next});
             let checks: Vec<_> = self.checks.iter().map(check).collect();
             output::print(&format!("{}\n", json!({"object": "diagnosis", "ok": bad.is_empty(), "checks": checks})))?;
         }
-        match GRAVITY.into_iter().find(|code| bad.contains(code)).or_else(|| bad.first().copied()) {
+        match BY_SEVERITY.into_iter().find(|code| bad.contains(code)).or_else(|| bad.first().copied()) {
             Some(exit_code) => Err(Failure::Checks { failed: bad.len(), exit_code }),
             None => Ok(()),
         }
     }
 }
 
-/// Makes all checks.
+/// Runs all checks.
 pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     let mut findings = Findings { out, checks: Vec::new() };
     let settings = match Settings::read(matches, None) {
         Ok(settings) => {
-            configuration(&mut findings, &settings)?;
+            check_configuration(&mut findings, &settings)?;
             settings
         }
         Err(failure) => {
@@ -143,45 +142,50 @@ pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     };
     for secret in [&settings.admin_token, &settings.api_key].into_iter().flatten() {
         if let Some(path) = secret.file() {
-            secret_file(&mut findings, path)?;
+            check_secret_file(&mut findings, path)?;
         }
     }
     let api = session::api(&settings, matches);
-    let reached = server(&mut findings, &settings, &api)?;
+    let reached = check_server(&mut findings, &settings, &api)?;
     if let Some(alive) = &reached {
-        ready(&mut findings, &api)?;
-        of_operator(&mut findings, &settings, &api, alive)?;
-        of_organization(&mut findings, &settings, &api)?;
+        check_ready(&mut findings, &api)?;
+        check_operator(&mut findings, &settings, &api, alive)?;
+        check_organization(&mut findings, &settings, &api)?;
     }
     findings.end()
 }
 
-fn configuration(findings: &mut Findings<'_>, settings: &Settings) -> Result<(), Failure> {
+fn check_configuration(findings: &mut Findings<'_>, settings: &Settings) -> Result<(), Failure> {
     let file = settings.file.as_deref().map_or_else(String::new, |path| path.display().to_string());
     let fact = match &settings.profile {
         Some(profile) => format!("profile {} of {file}, by {}", profile.value, profile.origin),
         None => "no profile is in use".into(),
     };
     match settings.overridden() {
-        Some(note) => findings.add("configuration", Verdict::Careful, &fact, Some(&note)),
-        None => findings.add("configuration", Verdict::Good, &fact, None),
+        Some(note) => findings.add("configuration", Status::Warning, &fact, Some(&note)),
+        None => findings.add("configuration", Status::Passed, &fact, None),
     }
 }
 
-fn secret_file(findings: &mut Findings<'_>, path: &Path) -> Result<(), Failure> {
-    match config::doubt(path) {
-        Some(problem) => findings.add("secret file", Verdict::Careful, &problem, None),
-        None => findings.add("secret file", Verdict::Good, &format!("only you can read {}", path.display()), None),
+fn check_secret_file(findings: &mut Findings<'_>, path: &Path) -> Result<(), Failure> {
+    match config::secret_file_problem(path) {
+        Some(problem) => findings.add("secret file", Status::Warning, &problem, None),
+        None => findings.add("secret file", Status::Passed, &format!("only you can read {}", path.display()), None),
     }
 }
 
-/// Whether a server of this API answers, and how; gives its answer.
-fn server(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result<Option<Told>, Failure> {
-    let alive = match api.tell(Method::GET, "/healthz", HeaderMap::new(), "") {
-        Ok(told) if told.status == 200 && told.headers.contains_key("service-version") => told,
-        Ok(told) => {
-            let fact = format!("{} responds with {}, but not like a rental-server", api.shown_url(), told.status);
-            findings.add("server", Verdict::Bad(1), &fact, Some("check --base-url, RENTAL_BASE_URL or the profile"))?;
+/// Checks that a server of this API responds. Returns the head of its response.
+fn check_server(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result<Option<ResponseHead>, Failure> {
+    let alive = match api.send_once(Method::GET, "/healthz", HeaderMap::new(), "") {
+        Ok(head) if head.status == 200 && head.headers.contains_key("service-version") => head,
+        Ok(head) => {
+            let fact = format!("{} responds with {}, but not like a rental-server", api.shown_url(), head.status);
+            findings.add(
+                "server",
+                Status::Failed(1),
+                &fact,
+                Some("check --base-url, RENTAL_BASE_URL or the profile"),
+            )?;
             return Ok(None);
         }
         Err(failure) => {
@@ -190,33 +194,33 @@ fn server(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result
         }
     };
     let fact = format!("{} responds in {} ms", api.shown_url(), alive.took.as_millis());
-    findings.add("server", Verdict::Good, &fact, None)?;
+    findings.add("server", Status::Passed, &fact, None)?;
     let url = &settings.base_url.value;
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     match (url.scheme(), loopback) {
-        ("https", _) => findings.add("tls", Verdict::Good, "the certificate is trusted", None)?,
-        (_, true) => findings.add("tls", Verdict::Good, "not needed: the server is on this machine", None)?,
-        _ => findings.add("tls", Verdict::Careful, "secrets are sent unencrypted", Some("use an https:// base URL"))?,
+        ("https", _) => findings.add("tls", Status::Passed, "the certificate is trusted", None)?,
+        (_, true) => findings.add("tls", Status::Passed, "not needed: the server is on this machine", None)?,
+        _ => findings.add("tls", Status::Warning, "secrets are sent unencrypted", Some("use an https:// base URL"))?,
     }
     let version = alive.headers.get("service-version").and_then(|value| value.to_str().ok()).unwrap_or("?").to_owned();
     if version == API_VERSION {
-        findings.add("api version", Verdict::Good, &format!("{version} on both sides"), None)?;
+        findings.add("api version", Status::Passed, &format!("{version} on both sides"), None)?;
     } else {
         let fact = format!("the server has API version {version}, rental-cli has {API_VERSION}");
-        findings.add("api version", Verdict::Careful, &fact, Some("use the rental-cli of the server's version"))?;
+        findings.add("api version", Status::Warning, &fact, Some("use the rental-cli of the server's version"))?;
     }
     Ok(Some(alive))
 }
 
-fn ready(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
-    match api.tell(Method::GET, "/readyz", HeaderMap::new(), "") {
-        Ok(told) if told.status == 200 => findings.add("ready", Verdict::Good, "the server accepts writes", None),
-        Ok(told) => {
-            let fact = format!("/readyz responds with {}: the server does not accept writes", told.status);
+fn check_ready(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
+    match api.send_once(Method::GET, "/readyz", HeaderMap::new(), "") {
+        Ok(head) if head.status == 200 => findings.add("ready", Status::Passed, "the server accepts writes", None),
+        Ok(head) => {
+            let fact = format!("/readyz responds with {}: the server does not accept writes", head.status);
             findings.add(
                 "ready",
-                Verdict::Bad(9),
+                Status::Failed(9),
                 &fact,
                 Some("the server is shutting down or its disk failed: see its log"),
             )
@@ -225,13 +229,18 @@ fn ready(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
     }
 }
 
-/// What the admin token opens, and what it tells. The clock is compared without it too, to the second.
-fn of_operator(findings: &mut Findings<'_>, settings: &Settings, api: &Api, alive: &Told) -> Result<(), Failure> {
+/// Checks the admin token, and compares the clocks. Without a token, the `Date` header tells the time to the second.
+fn check_operator(
+    findings: &mut Findings<'_>,
+    settings: &Settings,
+    api: &Api,
+    alive: &ResponseHead,
+) -> Result<(), Failure> {
     let before = edge::now();
     let status = match (&settings.admin_token, api.authorization(Access::Operator)) {
         (None, _) => {
             let fact = "no admin token is set; only commands marked (operator) need one";
-            findings.add("admin token", Verdict::Skipped, fact, None)?;
+            findings.add("admin token", Status::Skipped, fact, None)?;
             None
         }
         (Some(_), Err(failure)) => {
@@ -239,10 +248,10 @@ fn of_operator(findings: &mut Findings<'_>, settings: &Settings, api: &Api, aliv
             None
         }
         (Some(Secret { origin, .. }), Ok(_)) => {
-            let answer = api.send(&Request::get(Access::Operator, &["status"])).and_then(record::json);
-            match answer.and_then(|json| Record::read(&json)) {
+            let response = api.send(&Request::get(Access::Operator, &["status"])).and_then(record::json);
+            match response.and_then(|json| Record::read(&json)) {
                 Ok(status) => {
-                    findings.add("admin token", Verdict::Good, &format!("accepted; it comes from {origin}"), None)?;
+                    findings.add("admin token", Status::Passed, &format!("accepted; it comes from {origin}"), None)?;
                     Some(status)
                 }
                 Err(failure) => {
@@ -253,45 +262,45 @@ fn of_operator(findings: &mut Findings<'_>, settings: &Settings, api: &Api, aliv
         }
     };
     let after = edge::now();
-    // The middle of the exchange is the best guess at when the server looked at its clock.
+    // The server read its clock at about the middle of the exchange.
     let exact = status.as_ref().and_then(|status| rental_core::value::Timestamp::parse(&status.text("time")?));
     let header = || {
         let date = httpdate::parse_http_date(alive.headers.get(DATE)?.to_str().ok()?).ok()?;
         u64::try_from(date.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
     };
     match exact.map(|time| (time.millis(), u64::midpoint(before.millis(), after.millis()))) {
-        Some((theirs, ours)) => clock(findings, theirs, ours)?,
+        Some((theirs, ours)) => check_clock(findings, theirs, ours)?,
         None => match header() {
-            Some(theirs) => clock(findings, theirs, before.millis())?,
-            None => findings.add("clock", Verdict::Skipped, "the server does not report its time", None)?,
+            Some(theirs) => check_clock(findings, theirs, before.millis())?,
+            None => findings.add("clock", Status::Skipped, "the server does not report its time", None)?,
         },
     }
     match status {
-        Some(status) => of_status(findings, &status, api),
+        Some(status) => check_status(findings, &status, api),
         None => Ok(()),
     }
 }
 
-fn clock(findings: &mut Findings<'_>, theirs: u64, ours: u64) -> Result<(), Failure> {
+fn check_clock(findings: &mut Findings<'_>, theirs: u64, ours: u64) -> Result<(), Failure> {
     let skew = theirs.abs_diff(ours);
     let side = if theirs > ours { "ahead of" } else { "behind" };
     let fact = format!("the server's clock is {}.{:03} s {side} this one", skew / 1000, skew % 1000);
     let next = "synchronize both clocks with NTP: webhook signatures are valid for 300 s";
     match skew {
-        SKEW_FATAL_MS.. => findings.add("clock", Verdict::Bad(1), &fact, Some(next)),
-        SKEW_NOTABLE_MS.. => findings.add("clock", Verdict::Careful, &fact, Some(next)),
-        _ => findings.add("clock", Verdict::Good, &fact, None),
+        SKEW_FATAL_MS.. => findings.add("clock", Status::Failed(1), &fact, Some(next)),
+        SKEW_NOTABLE_MS.. => findings.add("clock", Status::Warning, &fact, Some(next)),
+        _ => findings.add("clock", Status::Passed, &fact, None),
     }
 }
 
-fn of_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Result<(), Failure> {
+fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Result<(), Failure> {
     let (theirs, ours) = (status.text("version").unwrap_or_default(), env!("CARGO_PKG_VERSION"));
     let uptime = status.text("uptime_seconds").unwrap_or_default();
     if theirs == ours {
-        findings.add("version", Verdict::Good, &format!("{ours} on both sides, up for {uptime} s"), None)?;
+        findings.add("version", Status::Passed, &format!("{ours} on both sides, up for {uptime} s"), None)?;
     } else {
         let fact = format!("the server has version {theirs}, rental-cli has {ours}");
-        findings.add("version", Verdict::Careful, &fact, Some("use the rental-cli of the server's version"))?;
+        findings.add("version", Status::Warning, &fact, Some("use the rental-cli of the server's version"))?;
     }
     let number = |name: &str| status.text(name).and_then(|text| text.parse::<u64>().ok());
     match (number("disk_free_bytes"), number("disk_total_bytes")) {
@@ -299,32 +308,32 @@ fn of_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Result<
             let percent = u128::from(free) * 100 / u128::from(total.max(1));
             let data = number("data_bytes").map(|data| format!("; the data takes {}", size(data))).unwrap_or_default();
             let fact = format!("{} free on the server's disk, {percent} %{data}", size(free));
-            if free < LITTLE_ROOM || percent < 10 {
-                findings.add("disk", Verdict::Careful, &fact, Some("free disk space before writes fail"))?;
+            if free < LOW_DISK_BYTES || percent < 10 {
+                findings.add("disk", Status::Warning, &fact, Some("free disk space before writes fail"))?;
             } else {
-                findings.add("disk", Verdict::Good, &fact, None)?;
+                findings.add("disk", Status::Passed, &fact, None)?;
             }
         }
-        _ => findings.add("disk", Verdict::Skipped, "the server does not report its free disk space", None)?,
+        _ => findings.add("disk", Status::Skipped, "the server does not report its free disk space", None)?,
     }
-    match endpoints(api) {
-        Ok((0, _)) => findings.add("webhook endpoints", Verdict::Good, "there are none", None),
+    match webhook_endpoints(api) {
+        Ok((0, _)) => findings.add("webhook endpoints", Status::Passed, "there are none", None),
         Ok((all, disabled)) if disabled.is_empty() => {
-            findings.add("webhook endpoints", Verdict::Good, &format!("all {all} are enabled"), None)
+            findings.add("webhook endpoints", Status::Passed, &format!("all {all} are enabled"), None)
         }
         Ok((all, disabled)) => {
             let fact = format!("{} of {all} are disabled", disabled.len());
             let next = format!("rental-cli webhook-endpoints get {}, then enable it", disabled[0]);
-            findings.add("webhook endpoints", Verdict::Careful, &fact, Some(&next))
+            findings.add("webhook endpoints", Status::Warning, &fact, Some(&next))
         }
         Err(failure) => findings.failed("webhook endpoints", &failure),
     }
 }
 
-/// How many webhook endpoints there are on the first pages, and the ids of those that are disabled.
-fn endpoints(api: &Api) -> Result<(usize, Vec<String>), Failure> {
+/// Returns the number of webhook endpoints on the first pages, and the ids of the disabled ones.
+fn webhook_endpoints(api: &Api) -> Result<(usize, Vec<String>), Failure> {
     let (mut all, mut disabled) = (0, Vec::new());
-    session::any(api, &["webhook_endpoints"], Vec::new(), |raw| {
+    session::any_object(api, &["webhook_endpoints"], Vec::new(), |raw| {
         let endpoint = Record::read(raw.get())?;
         all += 1;
         if endpoint.text("status").as_deref() == Some("disabled") {
@@ -335,10 +344,10 @@ fn endpoints(api: &Api) -> Result<(usize, Vec<String>), Failure> {
     Ok((all, disabled))
 }
 
-fn of_organization(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result<(), Failure> {
+fn check_organization(findings: &mut Findings<'_>, settings: &Settings, api: &Api) -> Result<(), Failure> {
     let Some(secret) = &settings.api_key else {
         let fact = "no API key is set; an organization's own resources need one";
-        return findings.add("api key", Verdict::Skipped, fact, None);
+        return findings.add("api key", Status::Skipped, fact, None);
     };
     let query = vec![("limit".to_owned(), "1".to_owned())];
     if let Err(failure) = api.send(&Request::get(Access::Organization, &["vehicles"]).with_query(query)) {
@@ -348,16 +357,16 @@ fn of_organization(findings: &mut Findings<'_>, settings: &Settings, api: &Api) 
         Some(scope) => format!(", scope {scope}"),
         None => String::new(),
     };
-    findings.add("api key", Verdict::Good, &format!("accepted{scope}; it comes from {}", secret.origin), None)
+    findings.add("api key", Status::Passed, &format!("accepted{scope}; it comes from {}", secret.origin), None)
 }
 
-/// What the key may do. Scopes are checked before media types (decisions, Errors), so a write of no JSON tells: it is
-/// refused either way, and changes nothing.
+/// Finds the scope of the API key with a write that always fails and changes nothing: a POST that is not JSON. The server
+/// checks scopes before media types (decisions, Errors), so the status tells the scope.
 fn scope(api: &Api) -> Result<Option<&'static str>, Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(AUTHORIZATION, api.authorization(Access::Organization)?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    Ok(match api.tell(Method::POST, "/v1/vehicles", headers, "which scope?").map(|told| told.status) {
+    Ok(match api.send_once(Method::POST, "/v1/vehicles", headers, "which scope?").map(|head| head.status) {
         Ok(403) => Some("read"),
         Ok(415) => Some("read_write"),
         _ => None,

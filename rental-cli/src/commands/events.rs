@@ -1,4 +1,4 @@
-//! `events`: what happened, and sending it again.
+//! `events`: shows events, and resends them.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -82,7 +82,7 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let endpoint = matches.get_one::<String>("endpoint").map(|id| JsonText::string(id));
     let body = endpoint.map(|id| format!("{{\"endpoint_id\":{}}}", id.as_str()));
     let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "resend"], body);
-    let json = session.ask(&request.with_idempotency_key(chosen_key(matches)))?;
+    let json = session.send(&request.with_idempotency_key(chosen_key(matches)))?;
     if session.out.json {
         return session.out.object(&json);
     }
@@ -92,11 +92,11 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return Ok(());
     }
     let mut list = session.out.list(&delivery::SPEC);
-    list.page(&made)?;
-    list.end(None)
+    list.add_page(&made)?;
+    list.finish(None)
 }
 
-/// What one call looked at, which is one page of events.
+/// Result of one recovery request, which covers one page of events.
 #[derive(Deserialize)]
 struct Recovery {
     examined: u64,
@@ -108,7 +108,7 @@ struct Recovery {
 fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let since = match matches.get_one::<Since>("since") {
         Some(Since::At(time)) => time.clone(),
-        // Fixed before the first page, so that all pages count from the same time.
+        // Computed once, so that all pages start from the same time.
         Some(Since::Ago(ago)) => edge::time_ago(*ago).to_string(),
         None => return Err(Failure::Usage("no --since given".into())),
     };
@@ -144,7 +144,7 @@ fn recover_pages(
             cursor.as_deref().map(|cursor| format!(",\"starting_after\":{}", JsonText::string(cursor).as_str()));
         let body = format!("{{\"since\":{}{}}}", since.as_str(), after.unwrap_or_default());
         let path = [webhook_endpoint::SPEC.plural, endpoint, "recover"];
-        let json = session.ask(&Request::post(Access::Operator, &path, Some(body)))?;
+        let json = session.send(&Request::post(Access::Operator, &path, Some(body)))?;
         let page: Recovery = serde_json::from_str(&json)
             .map_err(|error| Failure::Unreadable(format!("the response is not a recovery: {error}")))?;
         done(&page);

@@ -1,4 +1,4 @@
-//! Flags from resource descriptions: every field that the API takes is one, in kebab-case.
+//! Flags built from resource descriptions: one for each field that a request accepts.
 
 use crate::{
     commands::json_text::{self, JsonText},
@@ -15,10 +15,10 @@ use rental_core::{
     spec::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 
-/// The field that operators' bodies name their organization with.
+/// Field with the organization, in bodies of the operator's API.
 const ORGANIZATION: &str = "organization_id";
 
-/// Which request the flags are for.
+/// The request that the flags build.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum Verb {
     /// POST.
@@ -36,10 +36,10 @@ impl Verb {
     }
 }
 
-/// The flags of the fields that a request takes; for updates also `--clear`.
-pub(crate) fn of_fields(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
-    let mut args: Vec<Arg> = sent(spec, verb).map(|field| of_field(field, verb)).collect();
-    let clearable: Vec<PossibleValue> = sent(spec, verb)
+/// Builds a flag for each field that the request accepts; for updates also `--clear`.
+pub(crate) fn field_args(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
+    let mut args: Vec<Arg> = accepted(spec, verb).map(|field| field_arg(field, verb)).collect();
+    let clearable: Vec<PossibleValue> = accepted(spec, verb)
         .filter(|field| verb == Verb::Update && field.nullable)
         .map(|field| PossibleValue::new(flag(field.name)).alias(field.name))
         .collect();
@@ -56,32 +56,32 @@ pub(crate) fn of_fields(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
     args
 }
 
-/// Whether the field is a list, so that its flag gives one item of it.
-fn several(field: &FieldSpec) -> bool {
+/// Whether the field is a list, so that its flag is repeatable and adds one item.
+fn is_list(field: &FieldSpec) -> bool {
     matches!(field.kind, Kind::Lines | Kind::EventTypes)
 }
 
-fn of_field(field: &'static FieldSpec, verb: Verb) -> Arg {
+fn field_arg(field: &'static FieldSpec, verb: Verb) -> Arg {
     let default = match field.default {
         Some(text) if verb == Verb::Create => format!(" [default: {}]", text.trim_matches('"')),
         _ => String::new(),
     };
-    let several = several(field);
-    // The organization can come from elsewhere: `Body::set_organization`.
+    let is_list = is_list(field);
+    // The environment or the profile can set the organization: `Body::set_organization`.
     let elsewhere = field.name == ORGANIZATION;
     let required = verb.presence(field) == Presence::Required && !elsewhere;
-    let help = format!("{}{}{default}", sentence(field.doc), if several { "; repeatable" } else { "" });
+    let help = format!("{}{}{default}", sentence(field.doc), if is_list { "; repeatable" } else { "" });
     named(field.name)
         .value_name(json_text::placeholder(field.kind))
         .value_parser(json_text::parser(field.kind, field.nullable))
         .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
-        .action(if several { ArgAction::Append } else { ArgAction::Set })
+        .action(if is_list { ArgAction::Append } else { ArgAction::Set })
         .required(required)
         .help(if elsewhere { defaulted(&help) } else { help })
 }
 
-/// The flags of a list: its filters and those that every list has.
-pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
+/// Builds the flags of a list: its filters, and those of all lists.
+pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
     let filters = spec.filters.iter().map(|filter| {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
         let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
@@ -122,7 +122,7 @@ pub(crate) fn of_list(spec: &'static ResourceSpec) -> Vec<Arg> {
     filters.chain(ranges).chain(common).collect()
 }
 
-/// The query of a list, from its flags.
+/// Builds the query of a list from its flags.
 pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, String)> {
     let filters = spec.filters.iter().map(|filter| filter.param.to_owned());
     let common = ["created[gte]", "created[lt]", "starting_after"].map(str::to_owned);
@@ -140,19 +140,19 @@ pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, S
     query
 }
 
-/// The fields of a request body, each with its JSON text.
+/// A request body: names of fields with their JSON text.
 pub(crate) struct Body(Vec<(&'static str, JsonText)>);
 
 impl Body {
-    /// What the flags of [`of_fields`] say.
+    /// What the flags of [`field_args`] say.
     pub(crate) fn read(matches: &ArgMatches, spec: &'static ResourceSpec, verb: Verb) -> Result<Self, Failure> {
         let cleared: Vec<&str> = match matches.try_get_many::<String>("clear") {
             Ok(Some(names)) => names.map(String::as_str).collect(),
             _ => Vec::new(),
         };
         let mut body = Self(Vec::new());
-        for field in sent(spec, verb) {
-            // A command may offer some of the fields only, as `attach` does.
+        for field in accepted(spec, verb) {
+            // A command may have flags for some of the fields only, as `attach` does.
             let given = matches.try_get_many::<JsonText>(field.name).ok().flatten();
             let given: Vec<&JsonText> = given.into_iter().flatten().collect();
             let clear = cleared.iter().any(|name| *name == flag(field.name) || *name == field.name);
@@ -166,7 +166,7 @@ impl Body {
                     )));
                 }
                 ([null], false) if **null == JsonText::null() => body.set(field.name, JsonText::null()),
-                (items, false) if several(field) => body.set(field.name, JsonText::list(items.iter().copied())),
+                (items, false) if is_list(field) => body.set(field.name, JsonText::list(items.iter().copied())),
                 ([value, ..], false) => body.set(field.name, (*value).clone()),
             }
         }
@@ -178,7 +178,7 @@ impl Body {
         self.0.push((name, value));
     }
 
-    /// Names the organization of the environment or the profile, unless a flag has named one.
+    /// Adds the organization of the environment or the profile, unless a flag has set it.
     pub(crate) fn set_organization(&mut self, settings: &Settings) -> Result<(), Failure> {
         if self.0.iter().all(|(name, _)| *name != ORGANIZATION) {
             self.0.insert(0, (ORGANIZATION, JsonText::string(settings.organization()?)));
@@ -186,12 +186,12 @@ impl Body {
         Ok(())
     }
 
-    /// Whether no field was given.
+    /// Whether the body has no field.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// One JSON object.
+    /// Returns the body as a JSON object.
     pub(crate) fn into_json(self) -> String {
         let members: Vec<String> =
             self.0.iter().map(|(name, value)| format!("\"{name}\":{}", value.as_str())).collect();
@@ -199,23 +199,23 @@ impl Body {
     }
 }
 
-fn sent(spec: &'static ResourceSpec, verb: Verb) -> impl Iterator<Item = &'static FieldSpec> {
+fn accepted(spec: &'static ResourceSpec, verb: Verb) -> impl Iterator<Item = &'static FieldSpec> {
     spec.fields.iter().filter(move |field| verb.presence(field) != Presence::Never)
 }
 
-/// An argument with the flag of a field; the field's own name in kebab-case works too where the flag is shorter.
+/// Builds the argument of a field. Its full name in kebab-case is an alias if the flag is shorter.
 pub(crate) fn named(field: &'static str) -> Arg {
     let (short, long) = (flag(field), field.replace('_', "-"));
     let arg = Arg::new(field).long(short.clone());
     if short == long { arg } else { arg.alias(long) }
 }
 
-/// Help of `--organization` where the environment or the profile can say it instead.
+/// Adds the environment variable and the profile to the help of `--organization`.
 pub(crate) fn defaulted(help: &str) -> String {
     format!("{help} [env: RENTAL_ORGANIZATION] [default: from the profile]")
 }
 
-/// A sentence as help writes it: without its full stop.
+/// Removes the full stop: help has none.
 fn sentence(doc: &str) -> &str {
     doc.strip_suffix('.').unwrap_or(doc)
 }
@@ -227,7 +227,7 @@ mod tests {
     use rental_core::resources::{customer, organization, rental, vehicle, webhook_endpoint};
 
     fn parse(spec: &'static ResourceSpec, verb: Verb, line: &str) -> Result<String, String> {
-        let command = Command::new("x").no_binary_name(true).args(of_fields(spec, verb));
+        let command = Command::new("x").no_binary_name(true).args(field_args(spec, verb));
         // `|` separates arguments, so that they can hold spaces or nothing.
         let words = line.split('|').filter(|_| !line.is_empty());
         let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
@@ -239,7 +239,7 @@ mod tests {
     fn every_field_of_the_api_is_a_flag() {
         for spec in crate::objects::SPECS {
             for verb in [Verb::Create, Verb::Update] {
-                let args = of_fields(spec, verb);
+                let args = field_args(spec, verb);
                 for field in spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never) {
                     let kebab = field.name.replace('_', "-");
                     let known = args.iter().any(|arg| {

@@ -1,4 +1,4 @@
-//! `import`, of statements, lists and exports: the file goes out as it is, and the server says what came of its rows.
+//! `import` of toll statements, violation lists and exports. The server parses the file and reports the result of each row.
 
 use crate::{
     client::{
@@ -18,16 +18,16 @@ use rental_core::{
 };
 use std::path::{Path, PathBuf};
 
-/// Rows that cannot be used and are shown one by one.
+/// Maximum number of invalid rows shown.
 const MOST_SHOWN: usize = 20;
 
-/// What the help of every import ends with.
+/// End of the help of every import.
 pub(super) const EXIT: &str = "\
 Invalid rows are skipped and counted as `invalid`; all other rows are imported, and the exit code is 0.
 The first 20 invalid rows are shown on stderr; --json lists up to 1000.
 If the server rejects the whole file, nothing is imported and the exit code is 6.";
 
-/// `import` of a kind of statement.
+/// Builds `import` of a kind of statement.
 pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
     let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
     let text = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
@@ -78,15 +78,15 @@ pub(super) fn run(kind: &Kind, matches: &ArgMatches, session: &Session) -> Resul
     send(&[kind.resource.plural, "import"], query, media, matches, session)
 }
 
-/// The text of a mapping without its white space: it travels in the query.
+/// Reads a mapping and removes its white space, because it is sent in the query.
 fn mapping(path: &Path) -> Result<String, Failure> {
     let text =
         private_file::read(path).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
-    // What is no JSON the server explains.
+    // Invalid JSON is sent unchanged: the server explains the error.
     Ok(serde_json::from_str::<serde_json::Value>(&text).map_or(text, |value| value.to_string()))
 }
 
-/// Uploads the file of a command line to the import at `words` below the organization, and shows what came of it.
+/// Uploads the file to the import at `words` below the organization, and prints the summary.
 pub(super) fn send(
     words: &[&str],
     mut query: Vec<(String, String)>,
@@ -99,8 +99,9 @@ pub(super) fn send(
     }
     let id = session.organization(matches)?;
     let source = Source::of(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
-    // Before a large file goes out: a server may close the connection while it is sent, and its answer be lost.
-    session.ask(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
+    // Detects a wrong secret or organization before a large upload: during one, the connection may close before the error
+    // response is read.
+    session.send(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
     let path = [&[organization::SPEC.plural, id], words].concat();
     let request = Request::post(Access::Operator, &path, None).with_query(query);
     let json = upload::send(&session.api, &request, &source, media)?;

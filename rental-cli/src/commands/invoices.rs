@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     output::{
         print,
-        whole_file::{Partial, cannot_write, in_the_way},
+        whole_file::{Partial, already_exists, cannot_write},
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -79,7 +79,7 @@ fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     }
     let replace = matches.get_flag("force");
     if let Some(to) = to.filter(|to| to.exists() && !replace) {
-        return Err(in_the_way(to));
+        return Err(already_exists(to));
     }
     let id = text(matches, "id");
     let page = session.api.send(&Request::get(Access::Operator, &[SPEC.plural, id, "print"]))?;
@@ -87,7 +87,7 @@ fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         let page = String::from_utf8(page).map_err(|_| Failure::Unreadable("the page is not UTF-8".into()))?;
         return print(&page);
     };
-    let partial = Partial::beside(to)?;
+    let partial = Partial::create_for(to)?;
     partial.file().write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
     partial.publish(to, replace)?;
     let object = serde_json::json!({"object": "page", "id": id, "file": to, "bytes": page.len()});

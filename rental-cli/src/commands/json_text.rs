@@ -1,6 +1,6 @@
-//! What users type becomes JSON text; a value that exists can be sent as it is.
+//! Converts typed values to JSON text. A value of [`JsonText`] is valid JSON.
 //!
-//! Only its form is judged here (a number field takes a JSON number). The rules of a field are the server's.
+//! Only the form is checked here, such as that a number is a JSON number. The server checks the rules of each field.
 
 use clap::{
     Arg, Command,
@@ -10,10 +10,10 @@ use rental_core::{event::EVENT_TYPES, spec::Kind};
 use serde_json::value::RawValue;
 use std::{ffi::OsStr, fs::File, io::Read};
 
-/// Longest JSON document that a flag reads from a file; servers take far less.
+/// Maximum size of a JSON document from a file. Servers accept far less.
 const FILE_MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What events are called.
+/// Names of all event types.
 pub(crate) static EVENT_TYPE_NAMES: [&str; EVENT_TYPES.len()] = {
     let mut names = [""; EVENT_TYPES.len()];
     let mut at = 0;
@@ -24,7 +24,7 @@ pub(crate) static EVENT_TYPE_NAMES: [&str; EVENT_TYPES.len()] = {
     names
 };
 
-/// One JSON value, as text.
+/// The text of one JSON value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct JsonText(String);
 
@@ -39,7 +39,7 @@ impl JsonText {
         Self(serde_json::Value::from(text).to_string())
     }
 
-    /// A JSON number, written as it was typed: `89.50` stays `89.50`.
+    /// A JSON number with the digits as typed: `89.50` stays `89.50`.
     pub(crate) fn number(text: &str) -> Result<Self, String> {
         let plain = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         match serde_json::from_str::<&RawValue>(text) {
@@ -59,7 +59,7 @@ impl JsonText {
         &self.0
     }
 
-    /// A JSON document, or `@FILE` (`@-` for standard input) that holds one.
+    /// A JSON document, or `@FILE` (`@-` for stdin) with one.
     fn document(text: &str) -> Result<Self, String> {
         let text = match text.strip_prefix('@') {
             Some("-") => {
@@ -72,7 +72,7 @@ impl JsonText {
         Ok(Self(raw.get().to_owned()))
     }
 
-    /// A line of an invoice, `Text=12.50`: the last `=` separates, so that the text can have some.
+    /// A line of an invoice: `Text=12.50`, or `toll:ID`. The last `=` separates, so that the text may contain `=`.
     fn line(text: &str) -> Result<Self, String> {
         if let Some((source @ ("rental" | "toll" | "violation"), id)) = text.split_once(':')
             && !id.contains('=')
@@ -92,7 +92,7 @@ fn read(source: impl Read) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// How the values of `kind` are read. With `nullable`, an empty text is `null`.
+/// Returns the parser for values of `kind`. If `nullable`, an empty text is `null`.
 pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
     let or_null = move |text: &str, otherwise: fn(&str) -> Result<JsonText, String>| {
         if nullable && text.is_empty() { Ok(JsonText::null()) } else { otherwise(text) }
@@ -115,7 +115,7 @@ fn truth(text: &str) -> Result<JsonText, String> {
     }
 }
 
-/// What help calls the values of `kind`.
+/// Placeholder for values of `kind` in help.
 pub(crate) fn placeholder(kind: Kind) -> &'static str {
     match kind {
         Kind::Id | Kind::Reference(_) => "ID",
@@ -138,7 +138,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
     }
 }
 
-/// Words that help and completions offer. Others are taken too: a newer server may know more of them.
+/// Words that help and completions offer. Others are accepted too, because a newer server may know more words.
 #[derive(Clone)]
 pub(crate) struct Words(pub(crate) &'static [&'static str]);
 

@@ -1,4 +1,4 @@
-//! `leads`: inbound inquiries, which are only created.
+//! `leads`: inquiries, which can only be created.
 
 use crate::{
     client::access::Access,

@@ -1,4 +1,4 @@
-//! `listen`: events as they happen, and to a developer's own address if wanted.
+//! `listen`: shows events live, and forwards them to a developer's URL.
 
 mod forward;
 
@@ -18,7 +18,7 @@ use crate::{
     output::{self, Output, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
-use forward::{Forward, Outcome};
+use forward::{AttemptResult, Forward};
 use reqwest::Url;
 use serde_json::json;
 use signal_hook::{
@@ -38,21 +38,21 @@ use std::{
 
 pub(crate) const COMMAND: Group = Group { name: "listen", command, run };
 
-/// Between two looks at the server.
-const INTERVAL: Duration = Duration::from_millis(300);
-/// Before a server that is away is asked again.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How soon Ctrl-C is noticed.
-const NOTICE: Duration = Duration::from_millis(50);
+/// Interval between two polls of the server.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+/// Pause before the next request to a server that does not respond.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// Interval between two checks for Ctrl-C.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 const MORE: &str = "\
-Prints one line per event: time, type, event id, object id. With --json, each line is one JSON object as webhooks send
-it (JSON Lines).
+Prints one line per event: time, type, event id, object id. With --json, each line is one JSON object as webhooks send it \
+(JSON Lines).
 
-With --forward-to, each event is also posted to the URL with the same body and headers as a webhook delivery, signed with
-a secret that stays the same between runs. Events are posted one after the other, with one attempt of at most 10 s each;
-redirects are not followed. A failed attempt is shown but not retried; use `rental-cli events resend` for that. The URL may
-be on this machine. Ctrl-C stops the command.";
+With --forward-to, each event is also posted to the URL with the same body and headers as a webhook delivery, signed \
+with a secret that stays the same between runs. Events are posted one after the other, with one attempt of at most 10 s \
+each; redirects are not followed. A failed attempt is shown but not retried; use `rental-cli events resend` for that. \
+The URL may be on this machine. Ctrl-C stops the command.";
 
 fn command() -> Command {
     let examples = [
@@ -97,7 +97,7 @@ fn command() -> Command {
     with_examples(command, &examples)
 }
 
-/// What the summary tells.
+/// Counts for the summary.
 #[derive(Default)]
 struct Counts {
     shown: AtomicU64,
@@ -105,7 +105,7 @@ struct Counts {
     failed: AtomicU64,
 }
 
-/// What the thread that listens needs.
+/// State of the listening thread.
 struct Listener {
     api: Api,
     out: Output,
@@ -138,10 +138,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     };
     let stop = stop_flag().map_err(|error| Failure::Io { doing: "listen for Ctrl-C".into(), error })?;
     let (ended, ending) = channel();
-    // In a thread, so that Ctrl-C need not wait for an answer; the end of the process ends it.
+    // In a thread, so that Ctrl-C need not wait for a response. It ends with the process.
     thread::spawn(move || ended.send(listener.listen()));
     loop {
-        match ending.recv_timeout(NOTICE) {
+        match ending.recv_timeout(SIGNAL_INTERVAL) {
             Ok(failure) => return failure,
             Err(RecvTimeoutError::Disconnected) => {
                 let error = io::Error::other("the listening thread ended");
@@ -155,7 +155,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Set by Ctrl-C or SIGTERM; the second one ends the process at once.
+/// Returns a flag that Ctrl-C or SIGTERM sets. A second signal ends the process at once.
 fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -178,7 +178,7 @@ impl Counts {
 }
 
 impl Listener {
-    /// Listens until something fails that will not pass by itself.
+    /// Listens until a permanent failure.
     fn listen(&self) -> Result<(), Failure> {
         let mut server = Server::ask(&self.api)?;
         let forward = match &self.target {
@@ -189,9 +189,9 @@ impl Listener {
         let mut feed = Feed::start(&self.api, &server, self.organization.clone(), self.kinds.clone(), since)?;
         self.announce();
         loop {
-            match feed.look(&self.api, server.now(), |event| self.give(event, forward.as_ref())) {
-                Ok(()) => thread::sleep(INTERVAL),
-                Err(failure) if failure.passes() => {
+            match feed.poll(&self.api, server.now(), |event| self.show_and_forward(event, forward.as_ref())) {
+                Ok(()) => thread::sleep(POLL_INTERVAL),
+                Err(failure) if failure.is_temporary() => {
                     server = self.wait_for_server(&failure)?;
                     feed.resume(server.now());
                     self.out.note("reconnected; no event was lost");
@@ -201,15 +201,15 @@ impl Listener {
         }
     }
 
-    /// Asks until there is an answer, or one that will not change.
+    /// Retries until the server responds or fails permanently.
     fn wait_for_server(&self, failure: &Failure) -> Result<Server, Failure> {
-        let problem = failure.told().0;
+        let problem = failure.problem_and_hint().0;
         self.out.note(&format!("{}; retrying until the server responds", problem.trim_end_matches('.')));
         loop {
-            thread::sleep(PATIENCE);
+            thread::sleep(RETRY_PAUSE);
             match Server::ask(&self.api) {
-                Err(failure) if failure.passes() => {}
-                answered => return answered,
+                Err(failure) if failure.is_temporary() => {}
+                settled => return settled,
             }
         }
     }
@@ -221,8 +221,8 @@ impl Listener {
         });
     }
 
-    /// Shows an event, and sends it on.
-    fn give(&self, event: &Event, forward: Option<&Forward>) -> Result<(), Failure> {
+    /// Prints an event and forwards it.
+    fn show_and_forward(&self, event: &Event, forward: Option<&Forward>) -> Result<(), Failure> {
         output::print(&self.line(event, forward.is_some()))?;
         self.counts.shown.fetch_add(1, Ordering::Relaxed);
         let (Some(forward), Some((url, _))) = (forward, &self.target) else { return Ok(()) };
@@ -235,13 +235,13 @@ impl Listener {
     fn line(&self, event: &Event, forwards: bool) -> String {
         let Event { id, kind, object_id, at, body } = event;
         if self.out.json {
-            // Line breaks between tokens mean nothing; inside of strings JSON has none.
+            // JSON allows line breaks between tokens only, so replacing them changes no value.
             return body.replace(['\n', '\r'], " ") + "\n";
         }
         match (forwards, self.out.is_terminal()) {
             (true, _) => format!("{at}  --> {} [{id}] {object_id}\n", self.out.paint.with(style::HINT, kind)),
             (false, true) => {
-                // As wide as the longest type, so that the columns stand.
+                // Pad to the longest type, so that the columns are aligned.
                 let padding = " "
                     .repeat(EVENT_TYPE_NAMES.map(str::len).into_iter().max().unwrap_or(0).saturating_sub(kind.len()));
                 format!("{at}  {}{padding}  {id}  {object_id}\n", self.out.paint.with(style::HINT, kind))
@@ -250,14 +250,14 @@ impl Listener {
         }
     }
 
-    fn result(&self, event: &Event, url: &Url, outcome: &Outcome) -> String {
+    fn result(&self, event: &Event, url: &Url, outcome: &AttemptResult) -> String {
         let (id, took) = (event.id, outcome.took.as_millis());
         if self.out.json {
             let result = json!({"object": "forward", "event_id": id, "url": url.as_str(), "status": outcome.status,
                 "error": outcome.problem, "response": outcome.excerpt, "duration_ms": u64::try_from(took).ok()});
             return format!("{result}\n");
         }
-        let style = if outcome.is_good() { style::GOOD } else { style::BAD };
+        let style = if outcome.is_good() { style::SUCCESS } else { style::ERROR };
         let ending = outcome.status.map_or_else(|| "no response".to_owned(), |status| status.to_string());
         let ending = self.out.paint.with(style, &format!("[{ending}]"));
         let why = match &outcome.problem {

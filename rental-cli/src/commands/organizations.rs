@@ -1,4 +1,4 @@
-//! `organizations`: the tenants, which the operator keeps.
+//! `organizations`: the tenants, managed by the operator.
 
 use crate::{
     client::access::Access,
@@ -40,8 +40,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);
     }
-    let answer = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
-    if let Some(id) = Record::read(&answer)?.text("id") {
+    let response = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
+    if let Some(id) = Record::read(&response)?.text("id") {
         session.out.note(&format!("next: rental-cli api-keys create --organization {id} --scope read_write"));
     }
     Ok(())

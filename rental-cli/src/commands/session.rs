@@ -1,4 +1,4 @@
-//! What every command has: a server to ask and a place for the answer.
+//! What every command gets: client, output and settings.
 
 use crate::{
     client::{
@@ -18,21 +18,21 @@ use rental_core::spec::ResourceSpec;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-/// Pages of a list that are looked through in search of something.
-const MOST_PAGES: usize = 10;
+/// Maximum number of pages that [`any_object`] reads.
+const MAX_PAGES: usize = 10;
 
-/// One run of the program.
+/// One run of a command.
 pub(crate) struct Session {
-    /// The server.
+    /// Client of the server.
     pub(crate) api: Api,
-    /// The answer's form.
+    /// Output format.
     pub(crate) out: Output,
-    /// What else the run was told.
+    /// Effective settings.
     pub(crate) settings: Settings,
 }
 
 impl Session {
-    /// The organization that `--organization` names, else the environment, else the profile.
+    /// Organization from `--organization`, the environment or the profile, in this order.
     pub(crate) fn organization<'a>(&'a self, matches: &'a ArgMatches) -> Result<&'a str, Failure> {
         match matches.get_one::<String>("organization") {
             Some(id) => Ok(id),
@@ -40,19 +40,19 @@ impl Session {
         }
     }
 
-    /// Sends a request and gives the JSON that comes back.
-    pub(crate) fn ask(&self, request: &Request) -> Result<String, Failure> {
+    /// Sends a request and returns the JSON of the response.
+    pub(crate) fn send(&self, request: &Request) -> Result<String, Failure> {
         record::json(self.api.send(request)?)
     }
 
-    /// Sends a request, prints the object that comes back, and gives its JSON.
+    /// Sends a request, prints the object of the response, and returns its JSON.
     pub(crate) fn object(&self, request: &Request) -> Result<String, Failure> {
-        let json = self.ask(request)?;
+        let json = self.send(request)?;
         self.out.object(&json)?;
         Ok(json)
     }
 
-    /// Prints one page of a list, or all of them. `page` makes the request for what follows a cursor.
+    /// Prints one page of a list, or all pages. `page` builds the request for the page after a cursor.
     pub(crate) fn list(
         &self,
         spec: &'static ResourceSpec,
@@ -62,39 +62,39 @@ impl Session {
         let mut list = self.out.list(spec);
         let mut cursor: Option<String> = None;
         loop {
-            let json = self.ask(&page(cursor.as_deref()))?;
+            let json = self.send(&page(cursor.as_deref()))?;
             if self.out.json && !all {
                 return self.out.object(&json);
             }
-            let answer = Page::read(&json)?;
-            list.page(&answer)?;
-            if !all || !answer.has_more {
-                return list.end(answer.next_cursor.as_deref().filter(|_| answer.has_more));
+            let fetched = Page::read(&json)?;
+            list.add_page(&fetched)?;
+            if !all || !fetched.has_more {
+                return list.finish(fetched.next_cursor.as_deref().filter(|_| fetched.has_more));
             }
-            if answer.next_cursor.is_none() || answer.next_cursor == cursor {
+            if fetched.next_cursor.is_none() || fetched.next_cursor == cursor {
                 return Err(Failure::Unreadable("the list has more pages but no next cursor".into()));
             }
-            cursor = answer.next_cursor;
+            cursor = fetched.next_cursor;
         }
     }
 }
 
-/// A client of the server that the settings name.
+/// Creates a client from the settings.
 pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
     let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
     let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
     Api::new(settings.base_url.value.clone(), timeout, secrets)
 }
 
-/// Whether `is` says so of any object of an operator's list. It looks through the first pages only, newest first.
-pub(crate) fn any(
+/// Whether `is` returns true for any object of an operator's list. Reads up to [`MAX_PAGES`] pages, newest first.
+pub(crate) fn any_object(
     api: &Api,
     path: &[&str],
     query: Vec<(String, String)>,
     mut is: impl FnMut(&RawValue) -> Result<bool, Failure>,
 ) -> Result<bool, Failure> {
     let mut cursor: Option<String> = None;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let mut query = query.clone();
         query.push(("limit".into(), "100".into()));
         query.extend(cursor.take().map(|cursor| ("starting_after".to_owned(), cursor)));

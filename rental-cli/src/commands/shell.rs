@@ -1,4 +1,4 @@
-//! `completions` and `man`: what the program says about itself. No server is asked.
+//! `completions` and `man`, generated from the command tree. They send no requests.
 
 use crate::{
     commands::group::with_examples,
@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Both commands.
+/// Builds both commands.
 pub(crate) fn commands() -> [Command; 2] {
     let shell = Arg::new("shell")
         .value_name("SHELL")
@@ -32,7 +32,7 @@ pub(crate) fn commands() -> [Command; 2] {
     ]
 }
 
-/// Carries out one of them; `tree` is what they describe.
+/// Runs one of them; `tree` is the command tree that they describe.
 pub(crate) fn run(name: &str, matches: &ArgMatches, out: &Output, tree: Command) -> Result<(), Failure> {
     match name {
         "completions" => completions(matches, out, tree),

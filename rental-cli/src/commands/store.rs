@@ -1,12 +1,13 @@
-//! `store`: looking after the data itself. The only place that opens a store; the server must not have it open then.
+//! `store`: maintenance of the data. The only module that opens a store; the server must be stopped, except for `backup`.
 
 mod arguments;
 mod backup;
 mod copy;
+mod engines;
 mod failures;
 mod place;
+mod restored;
 mod upgrade;
-mod upgrading;
 
 use crate::{
     commands::{
@@ -18,10 +19,11 @@ use crate::{
     output::{self, Output, progress::Progress},
     text::printable,
 };
-use arguments::{of, path};
+use arguments::{path, path_of};
 use clap::{Arg, ArgMatches, Command};
-use failures::{failure, unfit};
-use place::{CACHE_BYTES, Place};
+use engines::CACHE_BYTES;
+use failures::{store_failure, unusable_backup};
+use place::Place;
 use rental_core::{
     integrity::{self, Report},
     store::{
@@ -83,7 +85,7 @@ fn command() -> Command {
     with_examples(command, &[backup[0], restore[0], check[0]])
 }
 
-/// `redb:PATH`, for what is done to a file.
+/// Parses `redb:PATH`, for commands that work on a file only.
 fn store_path(url: &str) -> Result<PathBuf, String> {
     match Place::parse(url)? {
         Place::File(path) => Ok(path),
@@ -94,16 +96,16 @@ fn store_path(url: &str) -> Result<PathBuf, String> {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    // Reading damaged pages can panic; that is caught, and told in the report.
+    // Reading corrupted pages can panic. The panic is caught and reported, so its message is suppressed.
     std::panic::set_hook(Box::new(|_| {}));
     let (verb, matches) = collection::verb(matches)?;
     match verb {
-        "check" => check(of(matches, "url"), &session.out),
-        "compact" => compact(of(matches, "url"), &session.out),
+        "check" => check(path_of(matches, "url"), &session.out),
+        "compact" => compact(path_of(matches, "url"), &session.out),
         "copy" => copy::run(matches, session),
         "upgrade" => upgrade::run(matches, session),
         "restore" => match matches.get_one::<Place>("to") {
-            Some(to) => restore(of(matches, "file"), to, &session.out),
+            Some(to) => restore(path_of(matches, "file"), to, &session.out),
             None => Err(Failure::Usage("no --to".into())),
         },
         _ => backup::run(matches, session),
@@ -121,9 +123,9 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
             report.add(path.display().to_string(), detail);
             report
         }
-        Err(error) => return Err(failure(error)),
+        Err(error) => return Err(store_failure(error)),
     };
-    tell(path, &report, out)?;
+    show_report(path, &report, out)?;
     if report.problems == 0 {
         return Ok(());
     }
@@ -134,7 +136,7 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
     })
 }
 
-fn tell(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
+fn show_report(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
     if out.json {
         return out.value(&json!({
             "object": "store_check", "store": format!("redb:{}", path.display()), "sound": report.problems == 0,
@@ -157,7 +159,7 @@ fn tell(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
 
 fn compact(path: &Path, out: &Output) -> Result<(), Failure> {
     let progress = Progress::busy("compacting");
-    let made = redb::compact(path, CACHE_BYTES).map_err(failure)?;
+    let made = redb::compact(path, CACHE_BYTES).map_err(store_failure)?;
     progress.finish();
     out.value(&json!({
         "object": "store_compaction", "store": format!("redb:{}", path.display()),
@@ -167,7 +169,7 @@ fn compact(path: &Path, out: &Output) -> Result<(), Failure> {
 
 fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
     let opened = File::open(file).map_err(|error| Failure::Io { doing: format!("read {}", file.display()), error })?;
-    let mut archive = Reader::open(BufReader::new(opened)).map_err(|error| unfit(file, error))?;
+    let mut archive = Reader::open(BufReader::new(opened)).map_err(|error| unusable_backup(file, error))?;
     let made = to.read(&mut archive, file)?;
     let created_at = archive.header().created_at;
     out.value(&json!({

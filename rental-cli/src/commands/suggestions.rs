@@ -1,4 +1,4 @@
-//! `suggest`: who should pay for tolls and violations, page by page, and attaching what is clear.
+//! `suggest`: shows who should pay for tolls and violations, and attaches clear suggestions.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -13,7 +13,7 @@ use crate::{
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{resources::organization, spec::ResourceSpec};
 
-/// Names and members of the columns.
+/// Columns: heading, and member of the response.
 const COLUMNS: [(&str, &str); 7] = [
     ("id", "id"),
     ("verdict", "verdict"),
@@ -37,7 +37,7 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
     with_examples(command, examples)
 }
 
-/// How many of each verdict there were.
+/// Number of suggestions by verdict.
 #[derive(Default)]
 struct Tally {
     clear: u64,
@@ -46,7 +46,7 @@ struct Tally {
     attached: u64,
 }
 
-/// What has been shown, or with `--json` will be once all pages are there.
+/// Output so far. With `--json`, objects are kept until all pages have arrived.
 #[derive(Default)]
 struct Shown {
     rows: u64,
@@ -59,7 +59,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     let (mut tally, mut shown, mut cursor) = (Tally::default(), Shown::default(), None::<String>);
     let mut progress = Progress::count(None, &format!("{} looked at", spec.plural));
     loop {
-        let page = Page::read(&session.ask(&request(&path, attach, cursor.as_deref()))?)?;
+        let page = Page::read(&session.send(&request(&path, attach, cursor.as_deref()))?)?;
         show(&page, &mut tally, &mut shown, session)?;
         progress.at(shown.rows);
         if !page.has_more {
@@ -91,7 +91,7 @@ fn request(path: &[&str], attach: bool, cursor: Option<&str>) -> Request {
         .with_query([("limit".to_owned(), "100".to_owned())].into_iter().chain(after).collect())
 }
 
-/// Prints a page as it comes; with `--json` it is kept, so that a failure prints no half of a list.
+/// Prints a page at once. With `--json` it is kept, so that a failure does not print half of a list.
 fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) -> Result<(), Failure> {
     let mut rows = Vec::with_capacity(page.data.len());
     for object in &page.data {

@@ -1,4 +1,4 @@
-//! `export` and `import`: all objects of an organization as lines of JSON, and such lines into another server.
+//! `export` and `import` of all objects of an organization as JSON Lines.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -11,22 +11,25 @@ use crate::{
     failure::Failure,
     output::{
         progress::Progress,
-        whole_file::{Partial, cannot_write, in_the_way},
+        whole_file::{Partial, already_exists, cannot_write},
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{resources::organization, transfer::END};
+use rental_core::{
+    imports::organization::{BEGIN, END},
+    resources::organization,
+};
 use serde::Deserialize;
 use std::{
     io::{self, BufWriter, Read, Write},
     path::PathBuf,
 };
 
-pub(crate) const EXPORT: Group = Group { name: "export", command: export_command, run: export };
-pub(crate) const IMPORT: Group = Group { name: "import", command: import_command, run: bring };
+pub(crate) const EXPORT: Group = Group { name: "export", command: export_command, run: run_export };
+pub(crate) const IMPORT: Group = Group { name: "import", command: import_command, run: run_import };
 
-/// Longest last line.
-const MOST_END: usize = 256;
+/// Maximum length of the last line, which ends the export.
+const MAX_LAST_LINE_BYTES: usize = 256;
 
 fn export_command() -> Command {
     let examples = [
@@ -69,28 +72,28 @@ fn import_command() -> Command {
     with_examples(command, &examples)
 }
 
-fn bring(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+fn run_import(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     import::send(&["import"], Vec::new(), "application/x-ndjson", matches, session)
 }
 
-fn export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+fn run_export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (to, replace) = (matches.get_one::<PathBuf>("to"), matches.get_flag("force"));
     if session.out.json && to.is_none() {
         return Err(Failure::Usage("an export is many lines of JSON; with --json, use --to FILE".into()));
     }
     if let Some(to) = to.filter(|to| to.exists() && !replace) {
-        return Err(in_the_way(to));
+        return Err(already_exists(to));
     }
     let id = session.organization(matches)?;
     let query = vec![("pace".to_owned(), text(matches, "pace").to_owned())];
     let request = Request::get(Access::Operator, &[organization::SPEC.plural, id, "export"]).with_query(query);
-    let answer = session.api.stream(&request)?;
+    let response = session.api.stream(&request)?;
     let Some(to) = to else {
-        return receive(answer, &mut io::stdout().lock(), Failure::stdout).map(drop);
+        return receive(response, &mut io::stdout().lock(), Failure::stdout).map(drop);
     };
-    let partial = Partial::beside(to)?;
+    let partial = Partial::create_for(to)?;
     let mut out = BufWriter::new(partial.file());
-    let received = receive(answer, &mut out, |error| cannot_write(&partial.at, error))?;
+    let received = receive(response, &mut out, |error| cannot_write(&partial.at, error))?;
     drop(out);
     partial.publish(to, replace)?;
     let Received { objects, bytes } = received;
@@ -105,7 +108,7 @@ struct Received {
     bytes: u64,
 }
 
-/// Copies the lines, and fails unless the last one says that they are all there.
+/// Copies the lines. Fails unless the last line confirms their number.
 fn receive(
     mut from: impl Read,
     to: &mut impl Write,
@@ -119,7 +122,7 @@ fn receive(
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(broken(&error.to_string())),
+            Err(error) => return Err(incomplete(&error.to_string())),
         };
         to.write_all(&buffer[..count]).map_err(&unwritten)?;
         lines.see(&buffer[..count]);
@@ -127,21 +130,22 @@ fn receive(
         progress.add(count as u64);
     }
     to.flush().map_err(&unwritten)?;
-    received.objects = lines.end().ok_or_else(|| broken("its last line is missing"))?;
+    received.objects = lines.end().ok_or_else(|| incomplete("its last line is missing"))?;
     Ok(received)
 }
 
-fn broken(why: &str) -> Failure {
+fn incomplete(why: &str) -> Failure {
     Failure::Unreachable {
         problem: format!("the export is incomplete ({why})"),
         hint: "try again; if it fails again, see the server's log",
     }
 }
 
-/// Counts lines and keeps the last one, if it is short.
+/// Counts lines and keeps the start of the first and of the last one.
 #[derive(Default)]
 struct LastLine {
     lines: u64,
+    first: Vec<u8>,
     last: Vec<u8>,
     open: bool,
 }
@@ -152,22 +156,33 @@ impl LastLine {
             if !self.open {
                 self.last.clear();
             }
-            let room = MOST_END.saturating_sub(self.last.len());
-            self.last.extend_from_slice(&part[..part.len().min(room)]);
+            let room = MAX_LAST_LINE_BYTES.saturating_sub(self.last.len());
+            let kept = &part[..part.len().min(room)];
+            self.last.extend_from_slice(kept);
+            if self.lines == 0 {
+                self.first.extend_from_slice(kept);
+            }
             self.open = part.last() != Some(&b'\n');
             self.lines += u64::from(!self.open);
         }
     }
 
-    /// How many lines came before the last one, when that says the same.
+    /// Number of objects, if the last line states the number of lines before it. The line with the schema version, which
+    /// older servers do not write, is no object.
     fn end(&self) -> Option<u64> {
         #[derive(Deserialize)]
         struct End {
             object: String,
             objects: u64,
         }
+        #[derive(Deserialize)]
+        struct Begin {
+            object: String,
+        }
         let end: End = serde_json::from_slice(&self.last).ok()?;
-        (!self.open && end.object == END && end.objects == self.lines - 1).then_some(end.objects)
+        let begin: Option<Begin> = serde_json::from_slice(&self.first).ok();
+        let head = u64::from(begin.is_some_and(|begin| begin.object == BEGIN));
+        (!self.open && end.object == END && end.objects == self.lines - 1).then(|| end.objects.saturating_sub(head))
     }
 }
 
@@ -187,6 +202,7 @@ mod tests {
             }
         };
         check(&format!("{{}}\n{long}{end}"), Some(2));
+        check(&format!("{{\"object\":\"export\",\"schema_version\":3}}\n{{}}\n{end}"), Some(1));
         check(&format!("{{}}\n{long}{}", end.trim_end()), None);
         check(&format!("{{}}\n{end}"), None);
         check(&format!("{{}}\n{long}"), None);

@@ -1,7 +1,7 @@
-//! `trigger`: makes an event happen, by doing what causes it.
+//! `trigger`: causes an event by making the change that emits it.
 //!
-//! Nothing is made up: objects are created and changed through the API, so the event is the one that a receiver will
-//! get in earnest. What is made stays, and its name says where it comes from.
+//! Objects are created and changed through the API, so the event is a real one. The objects are kept; their name says that
+//! `trigger` created them.
 
 use crate::{
     client::{
@@ -33,13 +33,13 @@ use serde_json::{Value, json};
 
 pub(crate) const COMMAND: Group = Group { name: "trigger", command, run };
 
-/// The name of everything that is made.
+/// Name of all created objects.
 const LABEL: &str = "Triggered by rental-cli";
-/// How long a key that is made for this works at most; it is revoked before.
+/// Lifetime of the temporary key, which is revoked at the end of the run.
 const KEY_LIFE_MS: i64 = 5 * 60 * 1000;
 const MORE: &str = "\
-Uses the API key that is set, or else a temporary key that is revoked at the end. The objects that it creates are kept; their
-name is \"Triggered by rental-cli\". Objects that the event needs are created too, and emit events of their own.";
+Uses the API key that is set, or else a temporary key that is revoked at the end. The objects that it creates are kept; \
+their name is \"Triggered by rental-cli\". Objects that the event needs are created too, and emit events of their own.";
 
 fn command() -> Command {
     let examples = ["rental-cli trigger rental.completed --organization ID", "rental-cli trigger --list"];
@@ -59,18 +59,18 @@ fn command() -> Command {
     with_examples(command, &examples)
 }
 
-/// One thing that was done.
+/// One change that was made.
 struct Step {
     did: &'static str,
     object: &'static str,
     id: String,
 }
 
-/// A run of the command.
+/// One run of the command.
 struct Run<'a> {
     session: &'a Session,
     organization: &'a str,
-    /// With the key of the organization.
+    /// Client with an API key of the organization.
     api: Api,
     steps: Vec<Step>,
 }
@@ -129,14 +129,14 @@ fn list(session: &Session) -> Result<(), Failure> {
     session.out.rows(&["type", "when"], &rows)
 }
 
-/// Refuses a key of another organization before anything is made there. Keys are told apart by their hints.
+/// Rejects an API key of another organization before anything is created there. Compares the hints of keys.
 fn check_key(session: &Session, organization: &str) -> Result<(), Failure> {
     let header = session.api.authorization(Access::Organization)?;
     let key = header.to_str().unwrap_or_default();
     let tail: String = key.chars().skip(key.chars().count().saturating_sub(4)).collect();
     let hint = format!("{KEY_PREFIX}…{tail}");
     let query = vec![("organization".to_owned(), organization.to_owned())];
-    let known = session::any(&session.api, &["api_keys"], query, |raw| {
+    let known = session::any_object(&session.api, &["api_keys"], query, |raw| {
         Ok(Record::read(raw.get())?.text("hint").as_deref() == Some(&hint))
     })?;
     if known {
@@ -151,20 +151,20 @@ fn check_key(session: &Session, organization: &str) -> Result<(), Failure> {
 fn temporary_key(session: &Session, organization: &str, server: &Server) -> Result<(String, String), Failure> {
     let expires = server.now().plus_millis(KEY_LIFE_MS).to_string();
     let body = json!({"organization_id": organization, "scope": "read_write", "name": LABEL, "expires_at": expires});
-    let key = session.ask(&Request::post(Access::Operator, &["api_keys"], Some(body.to_string())))?;
+    let key = session.send(&Request::post(Access::Operator, &["api_keys"], Some(body.to_string())))?;
     let key = Record::read(&key)?;
-    key.text("id").zip(key.text("key")).ok_or_else(|| Failure::Unreadable("the answer is not a new API key".into()))
+    key.text("id").zip(key.text("key")).ok_or_else(|| Failure::Unreadable("the response is not a new API key".into()))
 }
 
 fn revoke(session: &Session, id: &str) {
-    if let Err(failure) = session.ask(&Request::post(Access::Operator, &["api_keys", id, "revoke"], None)) {
-        let problem = failure.told().0;
-        session.out.note(&format!("the key {id} could not be revoked and expires within 5 minutes: {problem}"));
+    if let Err(failure) = session.send(&Request::post(Access::Operator, &["api_keys", id, "revoke"], None)) {
+        let problem = failure.problem_and_hint().0;
+        session.out.note(&format!("the temporary key {id} was not revoked ({problem}); it expires within 5 minutes"));
     }
 }
 
 impl Run<'_> {
-    /// Does what causes the event.
+    /// Makes the change that emits the event.
     fn cause(&mut self, kind: EventType) -> Result<(), Failure> {
         match kind {
             EventType::VehicleCreated => self.vehicle().map(drop),
@@ -189,7 +189,7 @@ impl Run<'_> {
                 self.attach("toll", "tolls", &body)
             }
             EventType::ViolationAttached => {
-                // Summons numbers are unique in life, so each run has its own.
+                // Summons numbers are unique, so each run uses its own.
                 let number = format!("{LABEL} {}", edge::idempotency_key());
                 self.attach("violation", "violations", &json!({"summons_number": number, "amount_due": 1}))
             }
@@ -260,11 +260,11 @@ impl Run<'_> {
         self.steps.push(Step { did, object, id });
     }
 
-    /// The events of the objects of this run, oldest first.
+    /// Events of the objects of this run, oldest first.
     fn events(&self, began: &str) -> Result<Vec<Event>, Failure> {
         let mut events = Vec::new();
         let query = vec![("created[gte]".to_owned(), began.to_owned())];
-        session::any(&self.session.api, &["organizations", self.organization, "events"], query, |raw| {
+        session::any_object(&self.session.api, &["organizations", self.organization, "events"], query, |raw| {
             let event = Event::read(raw)?;
             if self.steps.iter().any(|step| step.id == event.object_id) {
                 events.push(event);

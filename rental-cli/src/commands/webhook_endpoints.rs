@@ -1,4 +1,4 @@
-//! `webhook-endpoints`: where the events of organizations go, set up by the operator.
+//! `webhook-endpoints`: URLs that receive the events of organizations, managed by the operator.
 
 use crate::{
     client::{access::Access, request::Request},
@@ -78,12 +78,13 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "create" => {
             let mut body = Body::read(matches, &SPEC, Verb::Create)?;
             body.set_organization(&session.settings)?;
-            let answer = COLLECTION.create(matches, session, body)?;
-            shown_once(&answer, session)
+            let response = COLLECTION.create(matches, session, body)?;
+            shown_once(&response, session)
         }
         "rotate-secret" => {
-            let answer = COLLECTION.act("rotate_secret", Some(collection::overlap_body(matches)), matches, session)?;
-            shown_once(&answer, session)
+            let response =
+                COLLECTION.act("rotate_secret", Some(collection::overlap_body(matches)), matches, session)?;
+            shown_once(&response, session)
         }
         "update" => {
             let mut body = Body::read(matches, &SPEC, Verb::Update)?;
@@ -110,10 +111,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     }
 }
 
-/// Says what to do with the secret, or without one: a request that the server had carried out before shows it no more.
-fn shown_once(answer: &str, session: &Session) -> Result<(), Failure> {
-    let answer = Record::read(answer)?;
-    session.out.note(match answer.text("secret") {
+/// Says what to do with the secret. The replayed response of an earlier request has none.
+fn shown_once(response: &str, session: &Session) -> Result<(), Failure> {
+    let response = Record::read(response)?;
+    session.out.note(match response.text("secret") {
         Some(_) => "The secret is shown only once: store it now. The receiver verifies signatures with it.",
         None => {
             "This request was already carried out, so its secret is not shown again; `rotate-secret` creates a new one."

@@ -1,4 +1,4 @@
-//! Where settings come from: flags, environment, profiles.
+//! Settings from flags, environment and profiles.
 
 pub(crate) mod environment;
 pub(crate) mod private_file;

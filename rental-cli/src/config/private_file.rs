@@ -1,4 +1,4 @@
-//! Small files of the user: read within a bound, written whole, private where they should be.
+//! Small files of the user, such as secrets and settings: bounded reads, atomic writes, mode 0600.
 
 use std::{
     fs::{self, File},
@@ -7,10 +7,10 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// Longest file that is read: secrets and settings are far shorter.
+/// Maximum size of a file. Secrets and settings are far shorter.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The text of a file. A longer one than this program writes is refused.
+/// Reads a file as text. Fails if it is longer than 64 KiB.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
@@ -20,9 +20,9 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Writes a file that only its owner can read. Whoever looks sees the old text or the new one, never a part.
+/// Replaces a file atomically. Only its owner can read it. Missing directories are created with mode 0700.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays one: it may lead to where somebody keeps all settings.
+    // Follow a symbolic link, so that the link is kept and its target is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory =
         path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
@@ -33,7 +33,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.persist(&path).map(drop).map_err(|error| error.error)
 }
 
-/// Whether people other than the owner can read a file. `None` where that cannot be told.
+/// Whether users other than the owner can read a file. `None` if that is unknown.
 #[cfg(unix)]
 pub(crate) fn readable_by_others(path: &Path) -> Option<bool> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! The configuration file: named profiles, each with a server, an organization and the files of secrets.
+//! The configuration file: named profiles, each with a server, an organization and the paths of secret files.
 //!
 //! ```toml
 //! current = "staging"
@@ -9,7 +9,7 @@
 //! admin_token_file = "/etc/rental/staging.token"
 //! ```
 //!
-//! Written back with the user's comments and order. A mistake in it is named with file and line.
+//! Writing keeps the user's comments and order. Errors name the file and the line.
 
 use crate::{
     config::{environment, private_file, values},
@@ -23,12 +23,12 @@ use std::{
 };
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike, value as toml};
 
-/// The settings that a profile can have.
+/// Keys of a profile.
 pub(crate) const KEYS: [&str; 4] = ["base_url", "organization", "admin_token_file", "api_key_file"];
-/// Longest name of a profile.
+/// Maximum length of a profile's name.
 const NAME_MAX: usize = 64;
 
-/// What one profile says.
+/// The settings of one profile.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Profile {
     pub(crate) base_url: Option<Url>,
@@ -37,7 +37,7 @@ pub(crate) struct Profile {
     pub(crate) api_key_file: Option<PathBuf>,
 }
 
-/// The file, read and checked.
+/// The parsed and checked file.
 pub(crate) struct Profiles {
     path: Option<PathBuf>,
     document: DocumentMut,
@@ -45,20 +45,21 @@ pub(crate) struct Profiles {
     profiles: BTreeMap<String, Profile>,
 }
 
-/// Where the file is: `RENTAL_CONFIG_FILE`, else in the user's directory for settings. `None` when there is no such.
+/// Path of the file: `RENTAL_CONFIG_FILE`, else `rental/config.toml` in the user's configuration directory. `None` if the
+/// user has no such directory.
 pub(crate) fn path() -> Option<PathBuf> {
-    environment::set("RENTAL_CONFIG_FILE")
+    environment::variable("RENTAL_CONFIG_FILE")
         .map(PathBuf::from)
         .or_else(|| user_directory("XDG_CONFIG_HOME", ".config").map(|directory| directory.join("rental/config.toml")))
 }
 
-/// A directory of the XDG base directory specification; a relative path in the variable counts as none.
+/// A directory of the XDG base directory specification. Relative paths in the variable are ignored, as it requires.
 pub(crate) fn user_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let absolute = |name| environment::set(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name| environment::variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))
 }
 
-/// The name of a profile: letters, digits, `-`, `_` and `.`.
+/// Parses the name of a profile: 1 to 64 letters, digits, `-`, `_` and `.`.
 pub(crate) fn name(text: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(plain) {
@@ -69,7 +70,7 @@ pub(crate) fn name(text: &str) -> Result<String, String> {
 }
 
 impl Profiles {
-    /// Reads the file; one that is not there has no profiles.
+    /// Reads the file. A missing file has no profiles.
     pub(crate) fn load() -> Result<Self, Failure> {
         let Some(path) = path() else { return Self::parse(None, String::new()) };
         match private_file::read(&path) {
@@ -86,7 +87,7 @@ impl Profiles {
             Failure::Config(format!("{shown}, line {}: {problem}", before.matches('\n').count() + 1))
         };
         let document = Document::parse(text.as_str()).map_err(|error| {
-            // Only the first line of the message says what is wrong; the others quote the file.
+            // The other lines of the message quote the file.
             let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
             wrong(error.span().map_or(0, |span| span.start), &message)
         })?;
@@ -100,22 +101,22 @@ impl Profiles {
         Ok(Self { path, document, current, profiles })
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// The profile that `config use` chose.
+    /// Name of the default profile, set by `config use`.
     pub(crate) fn current(&self) -> Option<&str> {
         self.current.as_deref()
     }
 
-    /// All of them, by name.
+    /// All profiles, sorted by name.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Profile)> {
         self.profiles.iter().map(|(name, profile)| (name.as_str(), profile))
     }
 
-    /// The profile called `name`.
+    /// Returns a profile, or a failure that lists the existing ones.
     pub(crate) fn get(&self, name: &str) -> Result<&Profile, Failure> {
         self.profiles.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
@@ -128,7 +129,7 @@ impl Profiles {
         })
     }
 
-    /// Says or forgets one setting of a profile, which is made if need be.
+    /// Sets or removes one setting of a profile. Creates the profile if it does not exist.
     pub(crate) fn set(&mut self, name: &str, key: &str, text: Option<&str>) {
         let profiles = self.document.entry("profiles").or_insert_with(|| {
             let mut table = Table::new();
@@ -148,12 +149,12 @@ impl Profiles {
         }
     }
 
-    /// Chooses the profile that is used when nothing else says one.
+    /// Makes a profile the default.
     pub(crate) fn choose(&mut self, name: &str) {
         self.document.insert("current", toml(name));
     }
 
-    /// Takes a profile away.
+    /// Removes a profile.
     pub(crate) fn remove(&mut self, name: &str) {
         if let Some(profiles) = self.document.get_mut("profiles").and_then(Item::as_table_like_mut) {
             profiles.remove(name);
@@ -163,7 +164,7 @@ impl Profiles {
         }
     }
 
-    /// Writes the file, unless what it would say is wrong.
+    /// Writes the file, unless its new content is invalid.
     pub(crate) fn save(self) -> Result<PathBuf, Failure> {
         let Some(path) = self.path else {
             let problem = "there is no directory for the configuration file; nothing was saved; set HOME, or RENTAL_CONFIG_FILE to a file";
@@ -179,7 +180,7 @@ impl Profiles {
 
 type Wrong = (usize, String);
 
-/// Reads all tables; `Err` has the place in the text and what is wrong there.
+/// Parses all tables. `Err` is the byte offset and the problem.
 fn check(top: &Table, directory: &Path) -> Result<(Option<String>, BTreeMap<String, Profile>), Wrong> {
     let mut current = None;
     let mut profiles = BTreeMap::new();
@@ -226,9 +227,9 @@ fn profile(table: &dyn TableLike, directory: &Path) -> Result<Profile, Wrong> {
     Ok(profile)
 }
 
-/// Relative paths count from the configuration file, and `~/` from the user's home.
+/// Resolves a path relative to the configuration file; `~/` is the user's home.
 fn file(text: &str, directory: &Path) -> PathBuf {
-    match (text.strip_prefix("~/"), environment::set("HOME")) {
+    match (text.strip_prefix("~/"), environment::variable("HOME")) {
         (Some(rest), Some(home)) => Path::new(&home).join(rest),
         _ => directory.join(text),
     }

@@ -1,11 +1,11 @@
-//! Where the server, the organization and the secrets of a run come from: flag, environment, profile, default.
+//! Effective settings of a run: server, organization, secrets.
 //!
-//! The first of the four that says something wins, for each setting by itself. A secret is never a setting: only the
-//! name of the file that holds it is.
+//! Each setting has its own precedence: flag, environment, profile, default. Profiles never contain secrets, only the paths
+//! of files with secrets.
 
 use crate::{
     config::{
-        environment::{set, text},
+        environment::{self, text},
         profiles::{self, Profiles},
         values,
     },
@@ -24,18 +24,18 @@ pub(crate) const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 const ORGANIZATION_VARIABLE: &str = "RENTAL_ORGANIZATION";
 const PROFILE_VARIABLE: &str = "RENTAL_PROFILE";
 
-/// Who said it.
+/// Where a value comes from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Origin {
-    /// A flag of the command line.
+    /// A flag, without the hyphens.
     Flag(&'static str),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// A profile of the configuration file.
+    /// A profile.
     Profile(String),
-    /// The configuration file, outside of any profile.
+    /// `current` in the configuration file.
     File,
-    /// Nobody.
+    /// The built-in default.
     Default,
 }
 
@@ -51,23 +51,23 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value and who said it.
+/// A value and its origin.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Setting<T> {
     pub(crate) value: T,
     pub(crate) origin: Origin,
 }
 
-/// A secret, or the file that holds it. Has no `Debug`: nothing prints it.
+/// A secret, or the file that holds it. No `Debug`, so that it cannot be printed by accident.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// The secret itself.
     Text(OsString),
-    /// Its file.
+    /// Path of the file.
     File(PathBuf),
 }
 
-/// A secret and who named it.
+/// A secret and its origin.
 #[derive(Clone)]
 pub(crate) struct Secret {
     pub(crate) source: Source,
@@ -75,7 +75,7 @@ pub(crate) struct Secret {
 }
 
 impl Secret {
-    /// The file that holds it, if one does.
+    /// Path of the file that holds the secret, if it is in a file.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.source {
             Source::File(path) => Some(path),
@@ -84,9 +84,9 @@ impl Secret {
     }
 }
 
-/// Everything that a run was told about where it works.
+/// Effective settings of a run.
 pub(crate) struct Settings {
-    /// The configuration file, whether it exists or not.
+    /// Path of the configuration file, which need not exist.
     pub(crate) file: Option<PathBuf>,
     pub(crate) profile: Option<Setting<String>>,
     pub(crate) base_url: Setting<Url>,
@@ -96,7 +96,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Looks in all four places. `name` is the profile that a command asks for by itself.
+    /// Reads flags, environment and profile. `name` overrides the chosen profile, for `config get NAME`.
     pub(crate) fn read(matches: &ArgMatches, name: Option<&str>) -> Result<Self, Failure> {
         let profiles = Profiles::load()?;
         let chosen = match name {
@@ -131,7 +131,7 @@ impl Settings {
         })
     }
 
-    /// The same without any file: what is left when that is broken.
+    /// Settings without the configuration file, for `doctor` when the file is invalid.
     pub(crate) fn without_file(matches: &ArgMatches) -> Result<Self, Failure> {
         Ok(Self {
             file: profiles::path(),
@@ -143,7 +143,7 @@ impl Settings {
         })
     }
 
-    /// Variables that win over what the profile says, when the user has just asked for that profile.
+    /// Describes the variables that override a profile chosen by `--profile`; `None` if there are none.
     pub(crate) fn overridden(&self) -> Option<String> {
         let asked = self.profile.as_ref().filter(|profile| matches!(profile.origin, Origin::Flag(_)))?;
         let origins = [
@@ -162,7 +162,7 @@ impl Settings {
         (!names.is_empty()).then(|| format!("{} {verb} profile {}", names.join(", "), asked.value))
     }
 
-    /// The organization that a command works on when no flag says it.
+    /// Organization from the environment or the profile, for commands without `--organization`.
     pub(crate) fn organization(&self) -> Result<&str, Failure> {
         self.organization.as_ref().map(|setting| setting.value.as_str()).ok_or_else(|| {
             Failure::Usage(format!(
@@ -172,7 +172,7 @@ impl Settings {
     }
 }
 
-/// The profile that the flag, the environment or the file chooses.
+/// The profile that the flag, the environment or the configuration file chooses.
 fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> {
     if let Some(name) = matches.get_one::<String>("profile") {
         return Some(Setting { value: name.clone(), origin: Origin::Flag("profile") });
@@ -183,7 +183,7 @@ fn chosen(matches: &ArgMatches, profiles: &Profiles) -> Option<Setting<String>> 
     }
 }
 
-/// Not left to clap, whose usage lines would show a flag that nobody typed.
+/// Not an `env` of clap, which would show `--base-url` in usage lines when only the variable is set.
 fn base_url(matches: &ArgMatches, profile: Option<(&str, &profiles::Profile)>) -> Result<Setting<Url>, Failure> {
     if let Some(url) = matches.get_one::<Url>("base_url") {
         return Ok(Setting { value: url.clone(), origin: Origin::Flag("base-url") });
@@ -207,11 +207,11 @@ fn environment_organization() -> Result<Option<Setting<String>>, Failure> {
     Ok(Some(Setting { value, origin: Origin::Variable(ORGANIZATION_VARIABLE.into()) }))
 }
 
-/// `VARIABLE`, else the file that `VARIABLE_FILE` names.
+/// Secret in `VARIABLE`, else in the file named by `VARIABLE_FILE`.
 fn from_environment(variable: &str) -> Option<Secret> {
     let file = format!("{variable}_FILE");
     let secret = |source, name: &str| Secret { source, origin: Origin::Variable(name.to_owned()) };
-    set(variable)
+    environment::variable(variable)
         .map(|text| secret(Source::Text(text), variable))
-        .or_else(|| set(&file).map(|path| secret(Source::File(path.into()), &file)))
+        .or_else(|| environment::variable(&file).map(|path| secret(Source::File(path.into()), &file)))
 }

@@ -1,15 +1,15 @@
-//! The forms of values in flags, variables and profiles: ids, durations, times, URLs, keys.
+//! Parsers of values in flags, variables and profiles: ids, durations, times, URLs, idempotency keys.
 
 use rental_core::value::Timestamp;
 use reqwest::{Url, header::HeaderValue};
 use std::time::Duration;
 
-/// Longest duration: a hundred years.
+/// Maximum duration: 100 years.
 const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
-/// Longest `--timeout`.
+/// Maximum of `--timeout`.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// An id: anything that can stand as a segment of a path.
+/// Parses an id: any text that is a valid segment of a path.
 pub(crate) fn id(text: &str) -> Result<String, String> {
     match text {
         "" | "." | ".." => Err("not a valid id".into()),
@@ -17,7 +17,7 @@ pub(crate) fn id(text: &str) -> Result<String, String> {
     }
 }
 
-/// A whole number and its unit: `30s`, `15m`, `12h`, `90d`. At most a hundred years.
+/// Parses a whole number with a unit: `30s`, `15m`, `12h`, `90d`. Maximum: 100 years.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let form = || "write it like 30s, 15m, 12h or 90d".to_owned();
     let unit = text.chars().next_back().ok_or_else(form)?;
@@ -33,21 +33,21 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if count.is_empty() {
         return Err(form());
     }
-    // All digits, so the only way to fail is a number that is too large.
+    // The text has digits only, so parsing fails on overflow only.
     let whole = count.parse::<u64>().ok().and_then(|count| count.checked_mul(seconds)).map(Duration::from_secs);
     whole.filter(|whole| *whole <= LONGEST).ok_or_else(|| "longer than 100 years".into())
 }
 
-/// A moment of the past.
+/// A time in the past.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Since {
-    /// An RFC 3339 time, as it was typed.
+    /// An RFC 3339 time, as typed.
     At(String),
-    /// So long before now.
+    /// A duration before now.
     Ago(Duration),
 }
 
-/// A time, or how long ago: `2026-05-05T09:30:00Z`, `2h`.
+/// Parses a time or a duration before now: `2026-05-05T09:30:00Z`, `2h`.
 pub(crate) fn since(text: &str) -> Result<Since, String> {
     if Timestamp::parse_bound(text).is_some() {
         return Ok(Since::At(text.to_owned()));
@@ -56,13 +56,13 @@ pub(crate) fn since(text: &str) -> Result<Since, String> {
     duration(text).map(Since::Ago).map_err(|_| form.to_owned())
 }
 
-/// A duration from one second to one hour.
+/// Parses a time-out from 1 second to 1 hour.
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
     let timeout = duration(text)?;
     if timeout.is_zero() || timeout > LONGEST_TIMEOUT { Err("must be from 1s to 1h".into()) } else { Ok(timeout) }
 }
 
-/// Where a server is: `http` or `https`, a host, and perhaps a path that everything else is appended to.
+/// Parses the URL of a server: `http` or `https`, a host, and an optional path prefix.
 pub(crate) fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:8080"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -77,7 +77,7 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Where events are forwarded to: any `http` or `https` address.
+/// Parses the URL that events are forwarded to: `http` or `https`.
 pub(crate) fn target_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:3000/hooks"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -89,7 +89,7 @@ pub(crate) fn target_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Text that can be sent as an idempotency key.
+/// Parses an idempotency key: visible ASCII characters.
 pub(crate) fn idempotency_key(text: &str) -> Result<HeaderValue, String> {
     let visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     HeaderValue::from_str(text)

@@ -1,66 +1,66 @@
-//! Everything that can end a command early, its exit code and what stderr says about it.
+//! Why commands fail: exit code, text and JSON of each failure.
 
-pub(crate) mod refusal;
+pub(crate) mod error_response;
 
-use crate::{failure::refusal::Refusal, text::printable};
+use crate::{failure::error_response::ErrorResponse, text::printable};
 use serde::Serialize;
 use std::{borrow::Cow, fmt, io};
 
-/// Why a command did not do what was asked.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What clap has to say; `--help` and `--version` too, which are no failures.
+    /// A message of clap: a usage error, or the text of `--help` or `--version`.
     Clap(Box<clap::Error>),
-    /// The command line asks for something that makes no sense.
+    /// The command line is syntactically valid but contradictory or incomplete.
     Usage(String),
-    /// The configuration file is wrong, or names what is not there.
+    /// The configuration file is invalid, or a profile does not exist.
     Config(String),
-    /// Some of the checks of `doctor` failed; they have said so themselves.
+    /// Checks of `doctor` failed. Their report is already printed.
     Checks {
-        /// How many.
+        /// Number of failed checks.
         failed: usize,
-        /// The exit code of the worst.
+        /// Exit code of the most severe one.
         exit_code: u8,
     },
-    /// No secret to authenticate with.
+    /// There is no API key or admin token to authenticate with.
     NoCredential {
-        /// What is missing.
+        /// Which secret is missing, and why.
         problem: String,
-        /// How to get it.
+        /// How to get one.
         hint: &'static str,
     },
-    /// No answer from the server.
+    /// The server did not respond.
     Unreachable {
         /// What happened.
         problem: String,
-        /// What may help.
+        /// The next step.
         hint: &'static str,
     },
-    /// The server answered with an error.
-    Refused(Box<Refusal>),
-    /// The server answered with something that is not its API.
+    /// The server responded with an error status.
+    ErrorResponse(Box<ErrorResponse>),
+    /// The response is not one of this API.
     Unreadable(String),
-    /// The server tried what was asked, and it did not work out.
+    /// The operation ran and its result is negative.
     Unsuccessful {
-        /// One word for it.
+        /// Error code, such as `not_delivered`.
         kind: &'static str,
         /// What happened.
         problem: String,
-        /// What may help.
+        /// The next step.
         hint: &'static str,
     },
-    /// Something is there already that the command would replace.
-    InTheWay {
-        /// What.
+    /// A file or store exists that the command would overwrite.
+    AlreadyExists {
+        /// What exists.
         problem: String,
-        /// What may help.
+        /// The next step.
         hint: &'static str,
     },
-    /// A file or stream of this machine failed.
+    /// A local file or stream failed.
     Io {
-        /// What was attempted.
+        /// The failed operation: `read x.csv`.
         doing: String,
-        /// What came of it.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
@@ -72,12 +72,12 @@ impl From<clap::Error> for Failure {
 }
 
 impl Failure {
-    /// A failed write to stdout.
+    /// Makes the failure of a write to stdout.
     pub(crate) fn stdout(error: io::Error) -> Self {
         Self::Io { doing: "write to stdout".into(), error }
     }
 
-    /// One code for each class of failure; the list is in `--help`.
+    /// Exit code of the process; `--help` lists all codes.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Clap(error) => u8::try_from(error.exit_code()).unwrap_or(2),
@@ -85,44 +85,44 @@ impl Failure {
             Self::Checks { exit_code, .. } => *exit_code,
             Self::NoCredential { .. } => 4,
             Self::Unreachable { .. } => 7,
-            Self::InTheWay { .. } => 6,
-            Self::Refused(refusal) => refusal.exit_code(),
+            Self::AlreadyExists { .. } => 6,
+            Self::ErrorResponse(response) => response.exit_code(),
             Self::Unreadable(_) | Self::Unsuccessful { .. } => 1,
             Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Io { .. } => 1,
         }
     }
 
-    /// Whether it may be gone when the same is tried again.
-    pub(crate) fn passes(&self) -> bool {
+    /// Whether a later attempt can succeed without any change.
+    pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Refused(refusal) => matches!(refusal.status, 408 | 429 | 500..=599),
+            Self::ErrorResponse(response) => matches!(response.status, 408 | 429 | 500..=599),
             _ => false,
         }
     }
 
-    /// The problem and what may help, apart.
-    pub(crate) fn told(&self) -> (String, Option<String>) {
+    /// Returns what happened and the next step.
+    pub(crate) fn problem_and_hint(&self) -> (String, Option<String>) {
         let Report { message, hint, .. } = self.report();
         (printable(&message), hint.map(Cow::into_owned))
     }
 
-    /// The error object of the API where there is one, else one of the same shape.
+    /// JSON for `--json`: the API's own error object, or one of the same shape.
     pub(crate) fn json(&self) -> String {
-        if let Self::Refused(refusal) = self
-            && let Some(own) = refusal.json()
+        if let Self::ErrorResponse(response) = self
+            && let Some(own) = response.json()
         {
             return own.to_owned();
         }
-        // Only texts, so it cannot fail.
+        // Cannot fail: all members are strings.
         serde_json::to_string(&Envelope { error: self.report() }).unwrap_or_default()
     }
 
-    /// The lines that say it: what happened, the bad fields, what may help, the request's id.
+    /// Text for people: what happened, the invalid fields, the next step, the request id.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Refused(refusal) => refusal.to_string(),
+            Self::ErrorResponse(response) => response.to_string(),
             _ => self.report().to_string(),
         }
     }
@@ -149,12 +149,12 @@ impl Failure {
             }
             Self::Unreachable { problem, hint } => of("unreachable", problem, advice(hint)),
             Self::Unsuccessful { kind, problem, hint } => of(kind, problem, advice(hint)),
-            Self::InTheWay { problem, hint } => of("exists", problem, advice(hint)),
-            Self::Refused(refusal) => Report {
-                kind: refusal.kind(),
-                hint: refusal.hint().map(Cow::Owned),
-                request_id: refusal.request_id(),
-                ..of(refusal.code(), refusal.message(), None)
+            Self::AlreadyExists { problem, hint } => of("exists", problem, advice(hint)),
+            Self::ErrorResponse(response) => Report {
+                kind: response.kind(),
+                hint: response.hint().map(Cow::Owned),
+                request_id: response.request_id(),
+                ..of(response.code(), response.message(), None)
             },
             Self::Unreadable(problem) => {
                 let hint = "check that --base-url is the URL of a rental-server";
@@ -172,17 +172,17 @@ struct Envelope<'a> {
     error: Report<'a>,
 }
 
-/// A failure in the members of the API's error object, and what may help.
+/// A failure in the shape of the API's error object, plus `hint`.
 #[derive(Serialize)]
 struct Report<'a> {
-    /// The class of the failure, the API's or `client_error`.
+    /// Class: one of the API's, or `client_error`.
     #[serde(rename = "type")]
     kind: &'a str,
-    /// The word for programs.
+    /// Code for programs.
     code: &'a str,
     /// What happened.
     message: Cow<'a, str>,
-    /// What may help.
+    /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,7 +199,7 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-/// What clap says in its first paragraph, and its tips.
+/// Takes the message from the first paragraph of clap's text, and the hint from its tips.
 fn of_clap(error: &clap::Error) -> Report<'_> {
     let text = error.to_string();
     let said = |lines: &mut dyn Iterator<Item = &str>| lines.map(str::trim).collect::<Vec<_>>().join(" ");

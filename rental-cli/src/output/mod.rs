@@ -1,4 +1,4 @@
-//! What goes to stdout, and the notes that go to stderr.
+//! Prints data to stdout, and notes and errors to stderr.
 
 pub(crate) mod progress;
 pub(crate) mod record;
@@ -10,26 +10,26 @@ use crate::{failure::Failure, objects, text::printable};
 use record::{Page, Record};
 use rental_core::spec::ResourceSpec;
 use std::io::{self, IsTerminal as _, Write as _};
-use style::{ASIDE, Paint};
+use style::{DIM, Paint};
 use table::Row;
 
-/// How wide a table may be when the terminal does not say.
+/// Width of tables, in columns, if the terminal does not report its width.
 const USUAL_WIDTH: usize = 80;
 
-/// The forms that the user chose.
+/// Output format: JSON, a table on a terminal, or tab-separated values in a pipe.
 #[derive(Clone)]
 pub(crate) struct Output {
-    /// One JSON value on stdout, and no notes.
+    /// Print one JSON value and no notes.
     pub(crate) json: bool,
-    /// No notes.
+    /// Print no notes.
     pub(crate) quiet: bool,
     terminal: Option<usize>,
-    /// Whether stdout is coloured.
+    /// Colours of stdout.
     pub(crate) paint: Paint,
 }
 
 impl Output {
-    /// Looks at what stdout is.
+    /// Chooses the format from the flags and from whether stdout is a terminal.
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
         if json || quiet {
             progress::silence();
@@ -38,7 +38,7 @@ impl Output {
         Self { json, quiet, terminal: io::stdout().is_terminal().then(width), paint: Paint::stdout() }
     }
 
-    /// Prints one object: as it came with `--json`, else field by field.
+    /// Prints one object of a response: unchanged with `--json`, else one field per line.
     pub(crate) fn object(&self, json: &str) -> Result<(), Failure> {
         if self.json {
             return print(&format!("{}\n", json.trim()));
@@ -49,12 +49,12 @@ impl Output {
         print(&table::fields(spec, &fields, self.is_terminal(), self.paint))
     }
 
-    /// Prints one object that this program made.
+    /// Prints one object that this program built.
     pub(crate) fn value(&self, object: &serde_json::Value) -> Result<(), Failure> {
         self.object(&object.to_string())
     }
 
-    /// Prints names and values that no resource describes.
+    /// Prints names and values of an object without a description.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
         print(&table::fields(None, fields, self.is_terminal(), self.paint))
     }
@@ -64,27 +64,27 @@ impl Output {
         self.terminal.is_some()
     }
 
-    /// Prints rows of texts under names: aligned on a terminal, else with tabs.
+    /// Prints rows of an object type without a description: aligned on a terminal, else tab-separated.
     pub(crate) fn rows(&self, names: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|text| printable(text)).collect()).collect();
         print(&table::plain(names, &rows, self.is_terminal(), self.paint))
     }
 
-    /// Tells the user something that is not data.
+    /// Prints a note on stderr, unless `--json` or `--quiet` is set.
     pub(crate) fn note(&self, text: &str) {
         if !self.json && !self.quiet {
-            // A note that nobody reads is no failure.
-            let _ = writeln!(anstream::stderr(), "{ASIDE}{text}{ASIDE:#}");
+            // The command succeeds even if stderr is closed.
+            let _ = writeln!(anstream::stderr(), "{DIM}{text}{DIM:#}");
         }
     }
 
-    /// Begins the output of a list.
+    /// Starts the output of a list.
     pub(crate) fn list(&self, spec: &'static ResourceSpec) -> List<'_> {
         List { output: self, spec, rows: Vec::new(), data: Vec::new(), begun: false }
     }
 }
 
-/// A list on its way out, page by page. In a pipe each page goes out as it comes; the other forms need all of them.
+/// Prints a list that arrives page by page. In a pipe each page is printed at once; JSON and tables need all pages.
 pub(crate) struct List<'a> {
     output: &'a Output,
     spec: &'static ResourceSpec,
@@ -94,8 +94,8 @@ pub(crate) struct List<'a> {
 }
 
 impl List<'_> {
-    /// Takes the next page.
-    pub(crate) fn page(&mut self, page: &Page) -> Result<(), Failure> {
+    /// Adds the next page.
+    pub(crate) fn add_page(&mut self, page: &Page) -> Result<(), Failure> {
         if self.output.json {
             self.data.extend(page.data.iter().map(|object| object.get().to_owned()));
             return Ok(());
@@ -113,10 +113,10 @@ impl List<'_> {
         Ok(())
     }
 
-    /// Prints what was kept back; `next_cursor` is where more follow.
-    pub(crate) fn end(self, next_cursor: Option<&str>) -> Result<(), Failure> {
+    /// Prints the rest of the list. `next_cursor` is set if there are more objects.
+    pub(crate) fn finish(self, next_cursor: Option<&str>) -> Result<(), Failure> {
         if self.output.json {
-            // Only for several pages: a single one goes out as it came.
+            // `Session::list` prints a single page as it came.
             return print(&format!(
                 "{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{}]}}\n",
                 self.data.join(",")
@@ -149,24 +149,23 @@ impl List<'_> {
     }
 }
 
-/// Says on stderr why a command failed, as one line of JSON or as text; help and version go to stdout. A reader that went
-/// away is no news.
-pub(crate) fn failure(failure: &Failure, json: bool) {
+/// Prints a failure on stderr, as one line of JSON or as text. Help and version go to stdout. A closed pipe is not reported.
+pub(crate) fn show_failure(failure: &Failure, json: bool) {
     let text = match failure {
         Failure::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe => return,
         Failure::Clap(error) if !json || !error.use_stderr() => {
-            // Nobody is left to tell when this fails.
+            // Nothing can be reported if stderr is closed.
             let _ = error.print();
             return;
         }
         _ if json => failure.json() + "\n",
         _ => style::report(&failure.text()),
     };
-    // Here as well.
+    // As above.
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Writes data to stdout.
+/// Writes data to stdout and flushes it.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::stdout)

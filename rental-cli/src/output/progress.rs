@@ -1,4 +1,4 @@
-//! How far a long command is: one line on stderr that is written over. Only a terminal shows it.
+//! Progress of long commands: one line on stderr, on terminals only.
 
 use crate::text::printable;
 use bytesize::ByteSize;
@@ -15,26 +15,26 @@ const BUSY: &str = "{msg}";
 /// Set by `--quiet` and `--json`.
 static SILENT: OnceLock<()> = OnceLock::new();
 
-/// Shows no progress from now on: the user asked for quiet.
+/// Turns progress off, for `--quiet` and `--json`.
 pub(crate) fn silence() {
     SILENT.get_or_init(|| ());
 }
 
-/// A running count. The line goes away when it ends, also by an error.
+/// One progress line. Dropping it erases the line, also after an error.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Counts bytes, of `total` where that is known. `label` says what happens: `reading fleet.csv`.
+    /// Counts bytes, of `total` if known. `label` names the activity: `reading fleet.csv`.
     pub(crate) fn bytes(total: Option<u64>, label: &str) -> Self {
         Self::new(total, label, BYTES_OF, BYTES)
     }
 
-    /// Counts things, of `total` where that is known. `label` names them: `events`.
+    /// Counts items, of `total` if known. `label` names the items: `events`.
     pub(crate) fn count(total: Option<u64>, label: &str) -> Self {
         Self::new(total, label, COUNT_OF, COUNT)
     }
 
-    /// Says what happens as long as it does, where nothing can be counted.
+    /// Shows `label` during an activity that cannot be counted.
     pub(crate) fn busy(label: &str) -> Self {
         let progress = Self::new(None, label, BUSY, BUSY);
         progress.0.tick();
@@ -50,30 +50,30 @@ impl Progress {
         let template = if total.is_some() { with_total } else { without };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-            // Nobody needs to read it.
+            // Writing to a string does not fail.
             let _ = write!(out, "{:.0}", state.per_sec());
         });
         let bar = ProgressBar::with_draw_target(total, target).with_style(style);
         Self(bar.with_message(printable(label)).with_finish(ProgressFinish::AndClear))
     }
 
-    /// `more` of them are done.
+    /// Adds `more` to the count.
     pub(crate) fn add(&mut self, more: u64) {
         self.0.inc(more);
     }
 
-    /// So many of them are done in all.
+    /// Sets the count.
     pub(crate) fn at(&mut self, done: u64) {
         self.0.set_position(done);
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub(crate) fn finish(self) {
         // Dropping does it.
     }
 }
 
-/// `512 B`, `3.2 MiB`: units are powers of 1024.
+/// Formats a size in powers of 1024: `512 B`, `3.2 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     ByteSize::b(bytes).to_string()
 }
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// A template with a mistake would be shown as it stands, or not at all.
+    /// `Progress::new` falls back to another style if a template is invalid.
     #[test]
     fn every_template_is_sound() {
         for template in [BYTES, BYTES_OF, COUNT, COUNT_OF, BUSY] {

@@ -1,4 +1,4 @@
-//! Answers as they came: members in the server's order, numbers with the server's digits.
+//! Parsed responses. Members keep the server's order, numbers keep the server's digits.
 
 use crate::{failure::Failure, text::printable};
 use serde::{
@@ -8,11 +8,11 @@ use serde::{
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// One object: names and values in the order of the answer.
+/// One object: names and values in the order of the response.
 #[derive(Debug)]
 pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
 
-/// A page of a list.
+/// One page of a list.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Page {
     pub(crate) has_more: bool,
@@ -21,36 +21,36 @@ pub(crate) struct Page {
 }
 
 impl Record {
-    /// Reads one JSON object.
+    /// Parses one JSON object.
     pub(crate) fn read(json: &str) -> Result<Self, Failure> {
         serde_json::from_str(json).map_err(|error| unreadable("an object", &error))
     }
 
-    /// The member called `name` as text, unless it is `null` or not there.
+    /// Returns a member as text; `None` if it is `null` or absent.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| known == name).and_then(|(_, value)| plain(value))
     }
 
-    /// The objects in the list called `name`; none when it is something else.
+    /// Returns the objects of a member that is a list; empty if it is not a list of objects.
     pub(crate) fn list(&self, name: &str) -> Vec<Self> {
         let raw = self.0.iter().find(|(known, _)| known == name);
         raw.and_then(|(_, value)| serde_json::from_str(value.get()).ok()).unwrap_or_default()
     }
 
-    /// All members as text but `object`, which says what the user typed.
+    /// Returns all members as text, without `object`: the user typed the type.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (String, Option<String>)> {
         self.0.iter().filter(|(name, _)| name != "object").map(|(name, value)| (printable(name), plain(value)))
     }
 }
 
 impl Page {
-    /// Reads a list envelope.
+    /// Parses a list envelope.
     pub(crate) fn read(json: &str) -> Result<Self, Failure> {
         serde_json::from_str(json).map_err(|error| unreadable("a list", &error))
     }
 }
 
-/// The text of an answer that is one JSON value.
+/// Checks that a response is one JSON value, and returns its text.
 pub(crate) fn json(bytes: Vec<u8>) -> Result<String, Failure> {
     let text = String::from_utf8(bytes).map_err(|_| Failure::Unreadable("the response is not UTF-8".into()))?;
     serde_json::from_str::<&RawValue>(&text).map_err(|error| unreadable("JSON", &error))?;
@@ -89,7 +89,7 @@ fn plain(raw: &RawValue) -> Option<String> {
     match raw.get() {
         "null" => None,
         text if text.starts_with('"') => serde_json::from_str::<String>(text).ok().map(|text| printable(&text)),
-        // Line breaks between the tokens of an object mean nothing; inside its strings there are none.
+        // JSON allows line breaks and tabs between tokens only, so replacing them changes no value.
         text => Some(text.replace(['\n', '\r', '\t'], " ")),
     }
 }

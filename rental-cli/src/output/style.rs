@@ -1,4 +1,4 @@
-//! Colours. They go to terminals only: what a pipe gets is plain, whatever was asked for.
+//! Colours. Data in a pipe is never coloured, whatever `--color` says.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Color, Style};
@@ -8,7 +8,7 @@ use std::{
     io::{self, IsTerminal as _},
 };
 
-/// The words of `--color`.
+/// Values of `--color`.
 pub(crate) const CHOICES: [&str; 3] = ["auto", "always", "never"];
 
 const fn colour(colour: AnsiColor) -> Style {
@@ -16,25 +16,25 @@ const fn colour(colour: AnsiColor) -> Style {
 }
 
 pub(crate) const HEADING: Style = Style::new().bold();
-pub(crate) const GOOD: Style = colour(AnsiColor::Green);
-pub(crate) const CAREFUL: Style = colour(AnsiColor::Yellow);
-pub(crate) const BAD: Style = colour(AnsiColor::Red);
+pub(crate) const SUCCESS: Style = colour(AnsiColor::Green);
+pub(crate) const WARNING: Style = colour(AnsiColor::Yellow);
+pub(crate) const ERROR: Style = colour(AnsiColor::Red);
 pub(crate) const HINT: Style = colour(AnsiColor::Cyan);
-pub(crate) const ASIDE: Style = Style::new().dimmed();
+pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// How clap writes help and errors.
+/// Colours of clap's help and errors.
 pub(crate) const HELP: Styles = Styles::styled()
     .header(HEADING)
     .usage(HEADING)
     .literal(HINT)
-    .placeholder(ASIDE)
-    .valid(GOOD)
-    .invalid(CAREFUL)
-    .error(BAD.bold());
+    .placeholder(DIM)
+    .valid(SUCCESS)
+    .invalid(WARNING)
+    .error(ERROR.bold());
 
-/// Looks for `--color` before anything else is read, so that clap's own messages obey it too. What stands there is
-/// checked when the command line is.
-pub(crate) fn obey_the_command_line() {
+/// Applies `--color` before clap parses the command line, so that it applies to clap's own messages too. Clap checks the
+/// value later.
+pub(crate) fn apply_color_flag() {
     let mut args = env::args_os().skip(1);
     while let Some(arg) = args.next() {
         let word = match arg.to_str() {
@@ -51,7 +51,7 @@ pub(crate) fn obey_the_command_line() {
     }
 }
 
-/// Whether what goes to stdout is coloured.
+/// Whether stdout is coloured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Paint(bool);
 
@@ -81,10 +81,10 @@ impl Paint {
 
 fn of_status(word: &str) -> Style {
     match word {
-        "available" | "ACTIVE" | "enabled" | "delivered" | "paid" | "read_write" | "pro" => GOOD,
-        "pending" | "open" | "NEW" | "APPROVED" | "maintenance" | "rented" => CAREFUL,
-        "failed" | "disabled" | "void" | "CANCELLED" | "retired" => BAD,
-        "COMPLETED" => ASIDE,
+        "available" | "ACTIVE" | "enabled" | "delivered" | "paid" | "read_write" | "pro" => SUCCESS,
+        "pending" | "open" | "NEW" | "APPROVED" | "maintenance" | "rented" => WARNING,
+        "failed" | "disabled" | "void" | "CANCELLED" | "retired" => ERROR,
+        "COMPLETED" => DIM,
         _ => Style::new(),
     }
 }
@@ -93,9 +93,9 @@ fn of_status(word: &str) -> Style {
 pub(crate) fn report(text: &str) -> String {
     let line = |line: &str| {
         let (style, cut) = match line {
-            _ if line.starts_with("error[") => (BAD.bold(), line.find("]:").map_or(line.len(), |at| at + 2)),
+            _ if line.starts_with("error[") => (ERROR.bold(), line.find("]:").map_or(line.len(), |at| at + 2)),
             _ if line.starts_with("hint:") => (HINT, "hint:".len()),
-            _ if line.starts_with("request id") => (ASIDE, line.len()),
+            _ if line.starts_with("request id") => (DIM, line.len()),
             _ => return format!("{line}\n"),
         };
         format!("{style}{}{style:#}{}\n", &line[..cut], &line[cut..])

@@ -1,4 +1,4 @@
-//! Rows as text: aligned on a terminal, tab-separated in a pipe. No I/O.
+//! Formats rows: aligned on a terminal, tab-separated in a pipe. No I/O.
 
 use crate::output::style::{self, Paint};
 use rental_core::{
@@ -9,17 +9,17 @@ use rental_core::{
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The widest cell of a table on a terminal, in columns; longer texts are cut.
+/// Maximum width of a cell on a terminal, in columns. Longer text is truncated.
 const CELL_MAX: usize = 40;
-/// Between two columns.
+/// Space between two columns.
 const GAP: &str = "  ";
-/// What an empty value looks like on a terminal.
+/// Shown for an empty value on a terminal.
 const NOTHING: &str = "-";
 
-/// The rank of columns that no table shows.
-const UNTOLD: u8 = 9;
+/// Rank of columns that tables never show.
+const NEVER_SHOWN: u8 = 9;
 
-/// One row: a text for each column, or nothing.
+/// One row: the text of each column, `None` for `null`.
 pub(crate) type Row = Vec<Option<String>>;
 
 /// One column of a list.
@@ -35,7 +35,7 @@ impl Column {
     }
 }
 
-/// What a terminal shows for a value. A pipe gets the text of the response.
+/// How a terminal shows a value. In a pipe every value is the text of the response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
     /// The text of the response.
@@ -47,7 +47,7 @@ enum Form {
 }
 
 impl Form {
-    /// The form of a field of objects of this type. The name of a field alone does not tell: `created` is a time in an
+    /// Returns the form of a field of this object type. The field's name alone is ambiguous: `created` is a time in an
     /// event and a count in the summary of an import.
     fn of(spec: &ResourceSpec, field: &FieldSpec) -> Self {
         match field.kind {
@@ -59,13 +59,13 @@ impl Form {
     }
 }
 
-/// The columns of a list: all fields but `object` and logs, which are lists of their own.
+/// Columns of a list: all fields except `object`, and logs, which are lists themselves.
 pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<Column> {
     let shown = spec.fields.iter().filter(|field| !matches!(field.kind, Kind::Object | Kind::AttemptLog));
     shown.map(|field| Column { field, form: Form::of(spec, field) }).collect()
 }
 
-/// Rows with tabs between the values and the names in the first line; an empty value is empty.
+/// Formats rows as tab-separated values, with the names in the first line if `with_names`. `null` is empty.
 pub(crate) fn tsv(columns: &[Column], rows: &[Row], with_names: bool) -> String {
     let names = columns.iter().map(Column::name).collect::<Vec<_>>().join("\t");
     let mut text = if with_names { names + "\n" } else { String::new() };
@@ -77,7 +77,7 @@ pub(crate) fn tsv(columns: &[Column], rows: &[Row], with_names: bool) -> String 
     text
 }
 
-/// A table of at most `width` columns, and how many fields found no room in it.
+/// Formats a table of at most `width` terminal columns. Also returns the number of hidden fields.
 pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: usize, paint: Paint) -> (String, usize) {
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
@@ -89,9 +89,9 @@ pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: usize, paint: Pai
         })
         .collect();
     let filled = |at: usize| rows.iter().any(|row| row[at].is_some());
-    // The most telling columns first, as many as fit; those that are empty in every row tell nothing.
+    // Columns by rank, as many as fit. Columns that are empty in every row are left out.
     let mut wanted: Vec<usize> =
-        (0..columns.len()).filter(|at| rank(columns[*at].field) < UNTOLD && filled(*at)).collect();
+        (0..columns.len()).filter(|at| rank(columns[*at].field) < NEVER_SHOWN && filled(*at)).collect();
     wanted.sort_by_key(|at| rank(columns[*at].field));
     let (mut shown, mut hidden, mut used) = (Vec::new(), 0, 0);
     for at in wanted {
@@ -114,7 +114,7 @@ pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: usize, paint: Pai
     (text, hidden)
 }
 
-/// Rows of texts that no resource describes, under their names: aligned, or with tabs.
+/// Formats rows without a description under their names: aligned, or tab-separated.
 pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], aligned: bool, paint: Paint) -> String {
     if !aligned {
         let lines = rows.iter().map(|row| row.join("\t"));
@@ -135,7 +135,7 @@ pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], aligned: bool, paint: 
     text
 }
 
-/// Name and value of each field, one in a line. `spec` describes the object that has them, if anything does.
+/// Formats one field per line. `spec` is the description of the object type, if it has one.
 pub(crate) fn fields(
     spec: Option<&ResourceSpec>,
     fields: &[(String, Option<String>)],
@@ -156,13 +156,13 @@ pub(crate) fn fields(
     fields.iter().map(line).collect()
 }
 
-/// How little a column tells; from [`UNTOLD`] on it is left to `get`.
+/// Rank of a column: 0 is the most important. [`NEVER_SHOWN`] leaves it to `get`.
 fn rank(field: &FieldSpec) -> u8 {
     match field.kind {
         Kind::Id if field.name == "id" => 0,
-        Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines | Kind::AttemptLog => UNTOLD,
-        Kind::Text(max) if max > 255 => UNTOLD,
-        Kind::Time if field.name == "updated_at" => UNTOLD,
+        Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines | Kind::AttemptLog => NEVER_SHOWN,
+        Kind::Text(max) if max > 255 => NEVER_SHOWN,
+        Kind::Time if field.name == "updated_at" => NEVER_SHOWN,
         Kind::Time if field.name == "next_attempt_at" => 3,
         Kind::Reference(_) => 4,
         Kind::Currency | Kind::Time => 5,
@@ -174,7 +174,7 @@ fn rank(field: &FieldSpec) -> u8 {
     }
 }
 
-/// What a table calls a column: its name, without what only makes it wide.
+/// Heading of a column: the field's name, shortened.
 fn heading(column: &Column) -> String {
     column.name().replace("_response_", "_").replace('_', " ").to_uppercase()
 }
@@ -183,7 +183,7 @@ fn right(column: &Column) -> bool {
     matches!(column.field.kind, Kind::Money | Kind::Integer(..)) && column.form != Form::UnixSeconds
 }
 
-/// A value as a terminal shows it.
+/// Formats a value for a terminal.
 fn shown(form: Form, value: Option<&str>) -> Cow<'_, str> {
     match (form, value) {
         (Form::UnixSeconds, Some(text)) => match text.parse::<i64>() {
@@ -191,7 +191,7 @@ fn shown(form: Form, value: Option<&str>) -> Cow<'_, str> {
             Err(_) => text.into(),
         },
         (_, Some(text)) => text.into(),
-        // An endpoint without a choice of events gets them all.
+        // An endpoint without a list of types gets all events.
         (Form::EventTypes, None) => "(all)".into(),
         (_, None) => NOTHING.into(),
     }
@@ -212,13 +212,13 @@ fn cell(column: &Column, row: &Row, at: usize) -> String {
     kept.chain(['…']).collect()
 }
 
-/// Appends a line of cells as (text, width, whether it stands right); the last one is not padded.
+/// Appends a line of cells (text, width, whether right-aligned). The last cell is not padded.
 fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool)>, paint: impl Fn(&str) -> String) {
     let (mut line, mut due) = (String::new(), 0);
     for (at, (cell, width, right)) in cells.enumerate() {
         let padding = width.saturating_sub(cell.width());
         let (before, after) = if right { (padding, 0) } else { (0, padding) };
-        // What is due after a cell is written before the next one, so that no line ends in spaces.
+        // Padding after a cell is written before the next cell, so that no line ends in spaces.
         let gap = if at > 0 { GAP.len() } else { 0 };
         line.push_str(&" ".repeat(due + gap + before));
         line.push_str(&paint(&cell));

@@ -1,4 +1,4 @@
-//! Files that have their name only once they are whole and on disk.
+//! Output files that get their name only when they are complete and durable.
 
 use crate::failure::Failure;
 use std::{
@@ -8,16 +8,16 @@ use std::{
 };
 use tempfile::{Builder, NamedTempFile};
 
-/// `FILE.partial`, readable by its owner alone. It is gone unless it is published. A run that was killed leaves it, and
-/// the next run overwrites it; with a random name such files would pile up.
+/// `FILE.partial`, mode 0600. It is deleted unless it is published. A killed run leaves it behind, and the next run
+/// overwrites it; with random names such files would accumulate.
 pub(crate) struct Partial {
     pub(crate) at: PathBuf,
     file: NamedTempFile,
 }
 
 impl Partial {
-    /// Begins the file that is to be called `path`.
-    pub(crate) fn beside(path: &Path) -> Result<Self, Failure> {
+    /// Creates the unfinished file for `path`.
+    pub(crate) fn create_for(path: &Path) -> Result<Self, Failure> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".partial");
         let at = path.with_file_name(&name);
@@ -32,21 +32,21 @@ impl Partial {
         Ok(Self { file: made.map_err(|error| cannot_write(&at, error))?, at })
     }
 
-    /// The file, to write to.
+    /// The open file, for writing.
     pub(crate) fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// Gives the file its name once it is on disk, and makes the name durable too.
+    /// Syncs the file, renames it to `path`, and syncs the directory. Fails if `path` exists, unless `replace`.
     pub(crate) fn publish(self, path: &Path, replace: bool) -> Result<(), Failure> {
         let failed = |error: io::Error| cannot_write(path, error);
         self.file().sync_all().map_err(failed)?;
         if replace {
             self.file.persist(path).map_err(|error| failed(error.error))?;
         } else {
-            // Leaves alone what has got that name meanwhile.
+            // Fails if another process has created the file in the meantime.
             self.file.persist_noclobber(path).map_err(|error| match error.error.kind() {
-                io::ErrorKind::AlreadyExists => in_the_way(path),
+                io::ErrorKind::AlreadyExists => already_exists(path),
                 _ => failed(error.error),
             })?;
         }
@@ -58,14 +58,14 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-/// A failed write of a file.
+/// Makes the failure of a write to a file.
 pub(crate) fn cannot_write(path: &Path, error: io::Error) -> Failure {
     Failure::Io { doing: format!("write {}", path.display()), error }
 }
 
-/// A file of that name is there.
-pub(crate) fn in_the_way(path: &Path) -> Failure {
-    Failure::InTheWay {
+/// Makes the failure for a file that exists.
+pub(crate) fn already_exists(path: &Path) -> Failure {
+    Failure::AlreadyExists {
         problem: format!("{} exists; nothing was written", path.display()),
         hint: "choose another name, or use --force to replace the file",
     }

@@ -31,7 +31,7 @@ impl fmt::Display for Error {
                 }
             }
             Self::PreconditionFailed => {
-                f.write_str("The object has changed since the expected revision. Read it again and decide anew.")
+                f.write_str("The object has changed since the expected revision. Read it again, then repeat the change if you still want it.")
             }
             Self::IdempotencyReused => {
                 f.write_str("This idempotency key was used for another request. Use a new key for a new request.")

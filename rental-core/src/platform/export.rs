@@ -3,8 +3,8 @@
 use super::{context::Context, engine::Kind};
 use crate::{
     error::Error,
+    imports::organization,
     store::{Key, Order, Record, Span, Store, StoreError, all_sound},
-    transfer,
 };
 use std::{fmt, io};
 use uuid::Uuid;
@@ -63,20 +63,25 @@ struct Lines<W> {
 impl<W: io::Write> Lines<W> {
     fn add(&mut self, record: &Record) -> io::Result<()> {
         self.count += 1;
-        self.out.write_all(&transfer::line(&record.value))
+        self.out.write_all(&organization::line(&record.value))
     }
 
-    /// Writes the last line. The first line is the organization itself, which is no object of its own.
+    /// Writes the last line. The first two lines, the schema version and the organization, are no objects of its own.
     fn finish(mut self) -> io::Result<u64> {
-        self.out.write_all(transfer::end_line(self.count).as_bytes())?;
+        self.out.write_all(organization::end_line(self.count).as_bytes())?;
         self.out.flush()?;
-        Ok(self.count.saturating_sub(1))
+        Ok(self.count.saturating_sub(2))
     }
 }
 
 /// Writes all objects of `organization`, and gives their number.
-pub(super) async fn export<W: io::Write>(context: &Context, organization: Uuid, out: W) -> Result<u64, ExportError> {
-    let (spans, mut lines) = (transfer::spans(organization), Lines { out, count: 0 });
+pub(super) async fn export<W: io::Write>(
+    context: &Context,
+    organization: Uuid,
+    mut out: W,
+) -> Result<u64, ExportError> {
+    out.write_all(organization::first_line().as_bytes())?;
+    let (spans, mut lines) = (organization::spans(organization), Lines { out, count: 1 });
     match &context.engine().0 {
         #[cfg(feature = "redb")]
         Kind::File(store) => {

@@ -49,7 +49,7 @@ pub struct Porter {
     /// The object in JSON, as one of this organization.
     pub(crate) shape: fn(&str, Uuid) -> Result<Vec<u8>, Error>,
     /// Decides whether the object can be what the rules of its resource have led to.
-    pub(crate) arrive: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
+    pub(crate) accept: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
 }
 
 /// Every resource, in the order of the documentation. The order carries no meaning in the store: tags do.
@@ -203,8 +203,8 @@ const fn entry<T: Resource>() -> Entry {
 
 const fn portable<T: Portable>(place: usize) -> Entry {
     let mut entry = entry::<T>();
-    let (shape, arrive) = (shape::<T>, arrive::<T>);
-    entry.porter = Some(Porter { spec: T::SPEC, counter: T::COUNTER, place, shape, arrive });
+    let (shape, accept) = (shape::<T>, accept::<T>);
+    entry.porter = Some(Porter { spec: T::SPEC, counter: T::COUNTER, place, shape, accept });
     entry
 }
 
@@ -246,7 +246,7 @@ fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Er
     serde_json::to_vec(&object).map_err(unlike)
 }
 
-fn arrive<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+fn accept<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
     object.arrive(facts)?;
     let effects = effects::of(&object);

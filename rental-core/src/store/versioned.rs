@@ -55,6 +55,12 @@ pub trait Versioned: Store {
     /// The version that the store has now.
     fn version(&self) -> Answer<'_, u64>;
 
+    /// Batches that an upgrade hands over before it waits for the first one. Engines that commit many of them together say
+    /// a larger number; each has up to 4,000 rows.
+    fn batches_together(&self) -> usize {
+        8
+    }
+
     /// Changes the version and applies the writes of `batch`, in one durable transaction. False, and nothing is written,
     /// when the version is not `from` or a check of `batch` does not hold.
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool>;

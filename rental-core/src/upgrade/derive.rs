@@ -10,6 +10,7 @@ use crate::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
+    rows::Tag,
     spec::ResourceSpec,
     store::{Key, Revision, key},
 };
@@ -25,8 +26,8 @@ pub(super) struct Rows {
     pub(super) state: Vec<(Key, Revision, Bytes)>,
 }
 
-/// The first bytes of the keys that records alone decide about.
-pub(super) const DERIVED_TAGS: [u8; 2] = [b'h', b'i'];
+/// The kinds of rows that a sweep removes where no record has them.
+pub(super) const DERIVED_TAGS: [Tag; 2] = [Tag::Hold, Tag::IndexEntry];
 
 /// The rows of a record. On the way it is parsed as what it should be.
 pub(super) fn rows(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, json: &[u8]) -> Result<Rows, Error> {
@@ -53,10 +54,15 @@ pub(super) fn rows(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, js
 }
 
 /// The part of a derived row's key that says which index of which organization it belongs to.
-pub(super) fn group(key: &Key) -> String {
+pub(super) fn prefix(key: &Key) -> &[u8] {
     const HOLDS: usize = 1 + 16;
     const INDEX: usize = 1 + 16 + 1 + 1;
     let bytes = key.as_bytes();
-    let length = if bytes.first() == Some(&b'i') { INDEX } else { HOLDS };
-    hex::encode(&bytes[..bytes.len().min(length)])
+    let length = if bytes.first() == Some(&(Tag::IndexEntry as u8)) { INDEX } else { HOLDS };
+    &bytes[..bytes.len().min(length)]
+}
+
+/// The same as text, for the marker.
+pub(super) fn group(key: &Key) -> String {
+    hex::encode(prefix(key))
 }

@@ -1,11 +1,15 @@
 //! Removes derived rows of an organization that none of its records has.
 
 use super::{
-    Phase, Upgrade, UpgradeError, derive, others_first, spec_of_tag,
-    walk::{Work, owner, parts},
+    derive,
+    marker::Phase,
+    state::{UpgradeError, others_first},
+    walk::{Upgrade, owner, parts},
+    window::Work,
 };
 use crate::{
-    resources::rental,
+    resources::{rental, spec_of_tag},
+    rows::Tag,
     store::{Key, Order, Record, Span, get_each, key, key_of},
 };
 use std::collections::BTreeMap;
@@ -38,9 +42,9 @@ impl Upgrade<'_> {
 
     /// The derived rows up to and with those of the organization, from where the last sweep ended.
     fn ranges(&self) -> Vec<Span> {
-        let at = |tag: u8, organization: Uuid| Key::from_bytes(&[&[tag][..], organization.as_bytes()].concat());
-        let range = |tag: u8| {
-            let whole = Key::from_bytes(&[tag]);
+        let at = |tag: Tag, organization: Uuid| Key::from_bytes(&[&[tag as u8][..], organization.as_bytes()].concat());
+        let range = |tag: Tag| {
+            let whole = Key::from_bytes(&[tag as u8]);
             let from = self.marker.swept.map_or_else(|| whole.clone(), |swept| key::after(&at(tag, swept)));
             let to = self.marker.organization.map_or_else(|| key::after(&whole), |own| key::after(&at(tag, own)));
             Span { from, to, order: Order::Ascending, follow: None }
@@ -125,8 +129,8 @@ impl Upgrade<'_> {
 fn target(key: &Key) -> Option<Key> {
     let bytes = key.as_bytes();
     let organization = Uuid::from_slice(bytes.get(1..17)?).ok()?;
-    match bytes.first()? {
-        b'h' => Some(key::record(organization, &rental::SPEC, key::hold_parts(key)?.1)),
+    match Tag::of(*bytes.first()?)? {
+        Tag::Hold => Some(key::record(organization, &rental::SPEC, key::hold_parts(key)?.1)),
         _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
     }
 }

@@ -3,7 +3,10 @@
 //! Programs of version 2 wrote objects of several shapes, because fields were added without a new version. Every object
 //! gets the members that the last program of version 2 wrote, and those of version 3.
 
-use super::{Lift, Members, Version};
+use super::{
+    members::Members,
+    version::{Lift, Version},
+};
 
 /// What an organization of before was given when time zones came.
 const ZONE: &str = "\"America/New_York\"";

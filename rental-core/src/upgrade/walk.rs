@@ -1,55 +1,39 @@
 //! The walk over the records: batch by batch, from wherever the marker stands.
 
-use super::{Marker, Members, Phase, State, derive, is_lifted, lift, spec_of_tag, state, steps};
+use super::{
+    derive,
+    marker::{Marker, Phase},
+    members::Members,
+    state::{State, UpgradeError, others_first, state},
+    steps::{self, is_lifted, lift},
+    window::{Sizes, Work},
+};
 use crate::{
     error::Error,
-    resources::organization::{self, SYSTEM},
+    resources::{
+        organization::{self, SYSTEM},
+        spec_of_tag,
+    },
+    rows::Tag,
     spec::ResourceSpec,
     store::{
-        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, StoreError,
-        Versioned, Write, get_each, key, key_of, versioned,
+        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
+        Write, get_each, key, key_of, versioned,
     },
 };
 use bytes::Bytes;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    task::{Context, Poll, Waker},
+};
 use uuid::Uuid;
 
-/// Rows and bytes after which a batch is committed. A chunk of records is added whole, so this is less than the 4,000
-/// rows and 8 MB that a batch may have.
-const FULL_ROWS: usize = 3000;
-const FULL_BYTES: usize = 4 << 20;
-/// Records that are read at a time, and those that are worked on at a time.
-const PAGE: usize = 256;
-const CHUNK: usize = 32;
-/// Batches that are handed to the engine and not answered yet. Engines commit those that wait together, so that pages of an
-/// index are written once for several of them.
-const IN_FLIGHT: usize = 8;
-
-/// Why an upgrade does not go on.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum UpgradeError {
-    /// The engine failed. What is committed stays, and another attempt goes on from there.
-    Store(StoreError),
-    /// This program must not touch the store; the text is for the operator.
-    Refused(String),
-}
-
-impl From<StoreError> for UpgradeError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl std::fmt::Display for UpgradeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Store(error) => write!(f, "{error}"),
-            Self::Refused(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for UpgradeError {}
+/// Records that are read at a time.
+const PAGE: usize = 1024;
+/// Records after which a window is committed, however few of them change.
+const WINDOW_RECORDS: u64 = 50_000;
+/// Most batches that the engine has and has not answered.
+const IN_FLIGHT: usize = 16;
 
 /// What a step of an upgrade did.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,40 +61,18 @@ pub struct Upgrade<'s> {
     pub(super) pending: HashMap<String, u64>,
     /// Commits that are not answered yet, in order. Each expects the one before it.
     in_flight: VecDeque<Answer<'s, Commit>>,
+    /// Batches that are handed over when these have been answered.
+    waiting: VecDeque<Batch>,
     /// Claims in these commits.
-    claimed: HashSet<Key>,
-    full_rows: usize,
-    chunk: usize,
-}
-
-/// A batch that is being filled.
-pub(super) struct Work {
-    batch: Batch,
-    bytes: usize,
-    full_rows: usize,
-}
-
-impl Work {
-    pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
-        self.bytes += key.as_bytes().len() + value.len();
-        self.batch.writes.push(Write::Put(key, revision, value, prior));
-    }
-
-    pub(super) fn delete(&mut self, key: Key) {
-        self.bytes += key.as_bytes().len();
-        self.batch.delete(key);
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.batch.writes.len() >= self.full_rows || self.bytes >= FULL_BYTES
-    }
+    pub(super) claimed: HashSet<Key>,
+    sizes: Sizes,
 }
 
 /// What becomes of one record.
 pub(super) struct Lifted {
-    key: Key,
+    pub(super) key: Key,
     /// The new bytes, where they differ.
-    changed: Option<(Revision, Bytes)>,
+    pub(super) changed: Option<(Revision, Bytes)>,
     pub(super) rows: derive::Rows,
 }
 
@@ -130,7 +92,7 @@ impl<'s> Upgrade<'s> {
                 State::Older(version) => (version, version),
             };
             let (present, from) = from;
-            let marker = Marker::new(from, SCHEMA_VERSION, steps(from));
+            let marker = Marker::new(from, SCHEMA_VERSION, steps::name(from));
             let mut batch = Batch::default();
             batch.writes.push(Write::Put(key::upgrade(), 1, json(&marker)?, Prior::Any));
             store.change_version(present, SCHEMA_VERSION, batch).await?;
@@ -148,7 +110,7 @@ impl<'s> Upgrade<'s> {
             State::Unfinished(marker) => marker.from,
             State::Older(version) => version,
         };
-        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps(from)))))
+        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
     fn new(store: &'s dyn Versioned, trial: bool, revision: Revision, marker: Marker) -> Self {
@@ -161,9 +123,9 @@ impl<'s> Upgrade<'s> {
             context: None,
             pending: HashMap::new(),
             in_flight: VecDeque::new(),
+            waiting: VecDeque::new(),
             claimed: HashSet::new(),
-            full_rows: FULL_ROWS,
-            chunk: CHUNK,
+            sizes: Sizes::of(store),
         }
     }
 
@@ -173,10 +135,10 @@ impl<'s> Upgrade<'s> {
         Ok(Some(Self::new(store, false, record.revision, marker)))
     }
 
-    /// Commits after so many rows instead of as many as a batch may have.
+    /// Makes batches of so many rows, and windows of three of them, record by record.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
-        Self { full_rows: rows.clamp(1, FULL_ROWS), chunk: 1, ..self }
+        Self { sizes: self.sizes.small(rows), ..self }
     }
 
     /// How far it has come.
@@ -185,14 +147,19 @@ impl<'s> Upgrade<'s> {
         &self.marker
     }
 
-    /// Does the next batch.
+    /// Does the next window. It is handed to the engine; the one before it has been committed when this returns.
     ///
     /// # Errors
     /// The engine failed. Begin again: the marker tells how far it came.
     pub async fn step(&mut self) -> Result<Step, UpgradeError> {
-        let mut work = Work { batch: Batch::default(), bytes: 0, full_rows: self.full_rows };
+        let mut work = Work::new(self.sizes);
+        let before = self.marker.clone();
         let mut done = false;
-        while !work.is_full() && !done {
+        // Records that need no change fill no window: without a bound, a kill would repeat all of them.
+        while !work.is_full() && !done && self.marker.seen - before.seen < WINDOW_RECORDS {
+            if !self.advanced()? {
+                return self.give_way().await;
+            }
             done = match self.marker.phase {
                 Phase::Records => self.records(&mut work).await?,
                 Phase::Sweep => {
@@ -204,17 +171,19 @@ impl<'s> Upgrade<'s> {
                 }
             };
         }
-        self.commit(work, done).await
+        self.commit(work, before, done).await
     }
 
     /// Waits until no more than so many commits are unanswered; false when one of them came too late.
     async fn answered(&mut self, most: usize) -> Result<bool, UpgradeError> {
-        while self.in_flight.len() > most
+        self.hand_over();
+        while self.in_flight.len() + self.waiting.len() > most
             && let Some(commit) = self.in_flight.pop_front()
         {
             if matches!(commit.await?, Commit::Stale(_)) {
                 return Ok(false);
             }
+            self.hand_over();
         }
         if self.in_flight.is_empty() {
             self.claimed.clear();
@@ -222,28 +191,66 @@ impl<'s> Upgrade<'s> {
         Ok(true)
     }
 
-    async fn commit(&mut self, work: Work, done: bool) -> Result<Step, UpgradeError> {
-        let mut batch = work.batch;
-        let removed = batch.writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
-        self.marker.removed += removed;
-        self.marker.written += batch.writes.len() as u64 - removed;
+    /// Takes the answers that have come, without waiting for others; false when a commit came too late.
+    fn advanced(&mut self) -> Result<bool, UpgradeError> {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some(first) = self.in_flight.front_mut()
+            && let Poll::Ready(outcome) = first.as_mut().poll(&mut context)
+        {
+            self.in_flight.pop_front();
+            if matches!(outcome?, Commit::Stale(_)) {
+                return Ok(false);
+            }
+            self.hand_over();
+        }
+        Ok(true)
+    }
+
+    /// Engines commit what waits together. A bound keeps these transactions small: the pages that one of them replaces
+    /// are used again only after it.
+    fn hand_over(&mut self) {
+        while self.in_flight.len() < IN_FLIGHT
+            && let Some(batch) = self.waiting.pop_front()
+        {
+            self.in_flight.push_back(self.store.commit(batch));
+        }
+    }
+
+    /// Hands a window to the engine. Only its last batch moves the marker on: after a crash the whole window is done again,
+    /// which leaves what it finds done as it is.
+    async fn commit(&mut self, work: Work, mut before: Marker, done: bool) -> Result<Step, UpgradeError> {
+        let parts = work.into_parts();
+        let batches = parts.len();
+        for (at, writes) in parts.into_iter().enumerate() {
+            let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
+            before.removed += removed;
+            before.written += writes.len() as u64 - removed;
+            if self.trial {
+                continue;
+            }
+            let mut batch = Batch { checks: Vec::new(), writes };
+            if at + 1 < batches {
+                batch.replace(key::upgrade(), self.revision, json(&before)?);
+            } else {
+                (self.marker.removed, self.marker.written) = (before.removed, before.written);
+                if done {
+                    batch.checks.push(Check::At(key::upgrade(), self.revision));
+                    batch.delete(key::upgrade());
+                } else {
+                    batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
+                }
+            }
+            self.waiting.push_back(batch);
+            self.revision += 1;
+        }
         if self.trial {
+            (self.marker.removed, self.marker.written) = (before.removed, before.written);
             return Ok(if done { Step::Done } else { Step::Went });
         }
-        // Neighbours in an index are written one after the other.
-        batch.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
-        if done {
-            batch.checks.push(Check::At(key::upgrade(), self.revision));
-            batch.delete(key::upgrade());
-        } else {
-            batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
-        }
         self.pending.clear();
-        self.in_flight.push_back(self.store.commit(batch));
-        self.revision += 1;
-        // In a sweep, and at the end, the next batch has to see this one.
-        let wait = done || self.marker.phase == Phase::Sweep;
-        match self.answered(if wait { 0 } else { IN_FLIGHT }).await? {
+        // In a sweep, and at the end, the next window has to see this one.
+        let most = if done || self.marker.phase == Phase::Sweep { 0 } else { batches };
+        match self.answered(most).await? {
             true if done => Ok(Step::Done),
             true => Ok(Step::Went),
             false => self.give_way().await,
@@ -254,6 +261,7 @@ impl<'s> Upgrade<'s> {
     async fn give_way(&mut self) -> Result<Step, UpgradeError> {
         // Those that are on their way expect a commit that did not happen: none of them is applied.
         self.in_flight.clear();
+        self.waiting.clear();
         self.claimed.clear();
         self.page.clear();
         self.context = None;
@@ -283,9 +291,11 @@ impl<'s> Upgrade<'s> {
             return Ok(false);
         }
         self.marker.organization = Some(organization);
-        let mut lifted = Vec::with_capacity(self.chunk);
-        while lifted.len() < self.chunk
-            && let Some(row) = self.page.pop_front_if(|row| owner(key_of(row)) == organization)
+        others_first().await;
+        let mut lifted = Vec::with_capacity(self.sizes.chunk);
+        while lifted.len() < self.sizes.chunk
+            && self.page.front().is_some_and(|row| owner(key_of(row)) == organization)
+            && let Some(row) = self.page.pop_front()
         {
             self.marker.seen += 1;
             self.marker.set_after(key_of(&row));
@@ -304,7 +314,7 @@ impl<'s> Upgrade<'s> {
 
     /// The records that are not done.
     fn span(&self) -> Span {
-        let first = Key::from_bytes(b"r");
+        let first = Key::from_bytes(&[Tag::Record as u8]);
         let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
         Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
     }
@@ -366,60 +376,6 @@ impl<'s> Upgrade<'s> {
         };
         self.context = Some((organization, members));
         Ok(())
-    }
-
-    /// Adds what differs from what is there to the batch.
-    async fn write(&mut self, work: &mut Work, lifted: Vec<Lifted>) -> Result<(), UpgradeError> {
-        let keys = lifted.iter().flat_map(|one| {
-            let derived = one.rows.derived.iter().map(|(key, _)| key.clone());
-            derived.chain(one.rows.state.iter().map(|(key, ..)| key.clone()))
-        });
-        let keys: Vec<Key> = keys.collect();
-        let found = get_each(self.store, &keys).await?;
-        // What a batch before this one in the same transaction, or a trial, has claimed.
-        let mut there: BTreeMap<&Key, Result<Option<Bytes>, ()>> = keys
-            .iter()
-            .zip(found)
-            .map(|(key, found)| (key, found.map(|record| record.map(|record| record.value)).map_err(|_| ())))
-            .collect();
-        for one in lifted {
-            if let Some((revision, value)) = one.changed {
-                work.put(one.key, revision, value, Prior::Any);
-            }
-            for (key, value) in one.rows.derived {
-                let group = derive::group(&key);
-                *self.marker.expected.entry(group.clone()).or_default() += 1;
-                match there.get(&key) {
-                    Some(Ok(Some(present))) if *present == value => {}
-                    Some(Ok(None)) => {
-                        *self.pending.entry(group).or_default() += 1;
-                        work.put(key, 0, value, Prior::New);
-                    }
-                    // A derived row that is damaged is made again.
-                    _ => work.put(key, 0, value, Prior::Any),
-                }
-            }
-            for (key, revision, value) in one.rows.state {
-                match there.get_mut(&key) {
-                    Some(known @ Ok(None)) => {
-                        *known = Ok(Some(value.clone()));
-                        // A record of a batch that is on its way may have made the same claim.
-                        if self.claimed.insert(key.clone()) {
-                            work.put(key, revision, value, Prior::New);
-                        }
-                    }
-                    Some(Err(())) => self.marker.note(&key, "it is damaged"),
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn place(write: &Write) -> &Key {
-    match write {
-        Write::Put(key, ..) | Write::Delete(key) => key,
     }
 }
 

@@ -4,9 +4,9 @@ use super::super::{customer, fleet, on_each, runtime, vehicle};
 use rental_core::{
     Platform,
     error::Error,
+    imports::organization,
     platform::Stored,
     resources::{invoice::Invoice, organization::Organization, rental::Rental, toll::Toll, vehicle::Vehicle},
-    transfer,
 };
 use serde_json::json;
 use std::io;
@@ -33,7 +33,7 @@ fn an_export_is_whole_and_in_order_on_every_store() {
         let mut file = Vec::new();
         assert_eq!(fleet_of_ours.export(&mut file).await.unwrap(), 5);
         let organization = fleet_of_ours.organization().await.unwrap();
-        let inspected = transfer::inspect(file.as_slice(), &organization).unwrap();
+        let inspected = organization::inspect(file.as_slice(), &organization).unwrap();
         assert_eq!((inspected.source, inspected.objects), (fleet_of_ours.id(), 5));
         let ids: Vec<Uuid> = String::from_utf8(file)
             .unwrap()

@@ -4,9 +4,9 @@ use super::super::{on_postgres, open};
 use rental_core::{
     Platform,
     error::Error,
+    imports::organization,
     platform::SystemEdge,
     resources::{customer::Customer, rental::Rental, vehicle::Vehicle},
-    transfer,
 };
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn a_platform_works_and_exports_and_is_there_when_it_is_opened_again() {
         let mut file = Vec::new();
         assert_eq!(fleet.export(&mut file).await.unwrap(), 253);
         let organization = fleet.organization().await.unwrap();
-        assert_eq!(transfer::inspect(file.as_slice(), &organization).unwrap().objects, 253);
+        assert_eq!(organization::inspect(file.as_slice(), &organization).unwrap().objects, 253);
 
         let id = fleet.id();
         drop(fleet);

@@ -55,7 +55,7 @@ fn a_store_of_another_version_is_refused_and_left_alone() {
         let running = open(&url).await;
         cluster.sql(name(&url), "UPDATE rental.store SET schema_version = schema_version + 1");
         let newer = (SCHEMA_VERSION + 1).to_string();
-        assert_says(&refused(&url).await, &["schema version", &newer, "run the version that wrote it"]);
+        assert_says(&refused(&url).await, &["schema version", &newer, "run the program that wrote it"]);
         let mut batch = Batch::default();
         batch.insert(super::super::key("a"), "v".into());
         let said = running.commit(batch).await.expect_err("a server of the old version writes no more").to_string();

@@ -97,7 +97,7 @@ fn an_old_server_stops_with_a_clear_line() {
         while upgrade.step().await.unwrap() != Step::Done {}
         drop(upgrade);
         assert_eq!(new.version().await, Ok(SCHEMA_VERSION));
-        assert_eq!(new.get(&[key.clone()]).await.unwrap()[0].as_ref().unwrap().value, "before");
+        assert_eq!(new.get(std::slice::from_ref(&key)).await.unwrap()[0].as_ref().unwrap().value, "before");
         new.ready().await.expect("the new server serves");
         old.close().await;
         new.close().await;

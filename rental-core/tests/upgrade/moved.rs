@@ -3,6 +3,7 @@
 use crate::stores::{CACHE, everything, fixture, upgrade, wait};
 use rental_core::{
     edge::Edge,
+    imports::organization::{self, Importer, Lines},
     resources::organization::Organization,
     store::{
         SCHEMA_VERSION, Store, StoreError, Versioned,
@@ -10,7 +11,6 @@ use rental_core::{
         memory::Memory,
         redb::{self, Redb, RestoreError},
     },
-    transfer::{self, Arrivals, Lines},
     upgrade::state,
     value::Timestamp,
 };
@@ -84,8 +84,8 @@ fn imported(file: &[u8]) -> Objects {
     let mut target = Organization::system();
     target.id = Uuid::from_u128(9);
     let store = Arc::new(Memory::default());
-    let found = transfer::inspect(file, &target).expect("it is whole");
-    let arrivals = wait(Arrivals::new(Arc::clone(&store) as Arc<dyn Store>, None, &edge, &target, found.source));
+    let found = organization::inspect(file, &target).expect("it is whole");
+    let arrivals = wait(Importer::new(Arc::clone(&store) as Arc<dyn Store>, None, &edge, &target, found.source));
     let mut arrivals = arrivals.unwrap().of_version(&found);
     for line in Lines::new(file).skip(found.head).take(usize::try_from(found.objects).unwrap()) {
         let (row, line) = line.unwrap();
@@ -132,5 +132,5 @@ fn objects_without_later_members_are_lifted_before_they_are_read() {
 
 #[test]
 fn an_export_tells_its_version() {
-    assert_eq!(transfer::first_line(), format!("{{\"object\":\"export\",\"schema_version\":{SCHEMA_VERSION}}}\n"));
+    assert_eq!(organization::first_line(), format!("{{\"object\":\"export\",\"schema_version\":{SCHEMA_VERSION}}}\n"));
 }

@@ -3,9 +3,11 @@
 mod data;
 
 use crate::{
-    app::App,
+    access::gate,
     edge::{self, Moment},
-    keys, routes,
+    fleet_api,
+    operator::{api_keys, invoices::Settle, organizations::ORGANIZATIONS, records},
+    state::App,
 };
 use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHICLES, VIOLATIONS};
 use futures_util::future::join_all;
@@ -46,7 +48,7 @@ impl Place {
 pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), String> {
     let explain = |error: Error| format!("cannot make the sample data: {error:?}");
     let (organization, write_key) = seed(app).await.map_err(explain)?;
-    let read_key = keys::issue(app, &organization, "read", "Demo, read only").await.map_err(explain)?;
+    let read_key = api_keys::issue(app, &organization, "read", "Demo, read only").await.map_err(explain)?;
     let mut out = std::io::stdout().lock();
     let _ = writeln!(
         out,
@@ -73,11 +75,11 @@ Try it:
 
 async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Organization::system();
-    let made =
-        make_documented(app, &system, operator("organization")?, &json!({"name": "Sunrise Rentals (demo)"})).await?;
-    let organization = crate::gate::organization(app.store(), text(&made, "id")).await?;
-    let key = keys::issue(app, &organization, "read_write", "Demo").await?;
-    keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?).await?;
+    let made = make_documented(app, &system, &ORGANIZATIONS, &json!({"name": "Sunrise Rentals (demo)"})).await?;
+    let organization = gate::organization(app.store(), text(&made, "id")).await?;
+    let key = api_keys::issue(app, &organization, "read_write", "Demo").await?;
+    api_keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?)
+        .await?;
     let today = today();
     let vehicles = all(app, &organization, "vehicle", (0..VEHICLES.len()).map(vehicle).collect()).await?;
     let customers = all(app, &organization, "customer", (0..200).map(customer).collect()).await?;
@@ -104,16 +106,12 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     Ok((organization, key))
 }
 
-fn operator(object: &str) -> Result<&'static Collection, Error> {
-    routes::operator(object).ok_or_else(|| Error::Internal(format!("no {object}")))
-}
-
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or("")
 }
 
 async fn all(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
-    let collection = routes::public(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
+    let collection = fleet_api::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
     many(app, organization, collection, bodies).await
 }
 
@@ -123,7 +121,7 @@ async fn recorded(
     object: &str,
     bodies: Vec<Value>,
 ) -> Result<Vec<Value>, Error> {
-    let collection = routes::recorded(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
+    let collection = records::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
     many(app, organization, collection, bodies).await
 }
 
@@ -189,13 +187,13 @@ impl Edge for Documented {
 
 /// A vehicle that somebody drives is `rented`.
 async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<Value, Error> {
-    let collection = routes::public("vehicle").ok_or_else(|| Error::Internal("no vehicle".into()))?;
+    let collection = fleet_api::collection("vehicle").ok_or_else(|| Error::Internal("no vehicle".into()))?;
     let body = br#"{"status":"rented"}"#;
     perform(app, organization, &Update { collection, organization, id, body, expected: &|_| true }).await
 }
 
 async fn settle(app: &App, organization: &Organization, id: &str, how: Settlement) -> Result<Value, Error> {
-    perform(app, organization, &crate::invoices::Settle { organization, id, how }).await
+    perform(app, organization, &Settle { organization, id, how }).await
 }
 
 async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {

@@ -4,12 +4,11 @@ use crate::{
     edge::{Moment, RequestId},
     http::{reply::Problem, traffic::InFlight},
 };
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use hyper::body::Body;
 use rental_core::error::Error;
 use std::{
-    pin::pin,
+    pin::Pin,
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -43,7 +42,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// The call of a request with this head; takes the headers out of it.
-    pub(super) fn new<B: Body>(request: &mut Request<B>, in_flight: InFlight) -> Self {
+    pub(super) fn new<B: hyper::body::Body>(request: &mut Request<B>, in_flight: InFlight) -> Self {
         Self {
             method: request.method().clone(),
             uri: request.uri().clone(),
@@ -125,21 +124,11 @@ impl Acting {
     }
 }
 
-/// A request's body as warp hands it out.
-pub(crate) trait BodyStream: Stream<Item = Result<Self::Chunk, warp::Error>> + Send {
-    type Chunk: Buf + Send;
-}
-
-impl<S, C> BodyStream for S
-where
-    S: Stream<Item = Result<C, warp::Error>> + Send,
-    C: Buf + Send,
-{
-    type Chunk = C;
-}
+/// A request's body, in the parts in which it arrives. Erased once, in `serve.rs`, so that no handler is generic over it.
+pub(crate) type Body<'r> = Pin<&'r mut (dyn Stream<Item = Result<Bytes, Problem>> + Send + 'r)>;
 
 /// Reads a JSON body of at most `limit` bytes, whatever its framing.
-pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read_body(call: &Call, body: &mut Body<'_>, limit: usize) -> Result<Bytes, Problem> {
     let too_large = Problem::TooLarge { limit };
     let announced =
         call.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -156,19 +145,13 @@ pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize)
         ));
     }
     call.reading.store(true, Ordering::Relaxed);
-    let mut body = pin!(body);
     let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0));
-    while let Some(chunk) = body.next().await {
-        let mut chunk = chunk.map_err(|_| Problem::BodyBroken)?;
-        if bytes.len() + chunk.remaining() > limit {
+    while let Some(part) = body.next().await {
+        let part = part?;
+        if bytes.len() + part.len() > limit {
             return Err(too_large);
         }
-        while chunk.has_remaining() {
-            let part = chunk.chunk();
-            bytes.extend_from_slice(part);
-            let read = part.len();
-            chunk.advance(read);
-        }
+        bytes.extend_from_slice(&part);
     }
     call.body_was_read();
     if !bytes.is_empty() && !is_json(call) {
@@ -181,9 +164,9 @@ pub(crate) async fn read_body<B: BodyStream>(call: &Call, body: B, limit: usize)
 
 /// Copies a body of any type and of at most `limit` bytes into a file. Each part of it must arrive within `patience`; the
 /// whole may take as long as it needs.
-pub(crate) async fn copy_body<B: BodyStream>(
+pub(crate) async fn copy_body(
     call: &Call,
-    body: B,
+    body: &mut Body<'_>,
     limit: u64,
     patience: Duration,
     file: &mut impl std::io::Write,
@@ -192,19 +175,14 @@ pub(crate) async fn copy_body<B: BodyStream>(
         return Err(Problem::UnsupportedMediaType("Compressed files are not taken. Send the file as it is."));
     }
     let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
-    let (mut body, mut copied) = (pin!(body), 0);
-    while let Some(chunk) = tokio::time::timeout(patience, body.next()).await.map_err(|_| Problem::BodyTimeout)? {
-        let mut chunk = chunk.map_err(|_| Problem::BodyBroken)?;
-        copied += chunk.remaining() as u64;
+    let mut copied = 0;
+    while let Some(part) = tokio::time::timeout(patience, body.next()).await.map_err(|_| Problem::BodyTimeout)? {
+        let part = part?;
+        copied += part.len() as u64;
         if copied > limit {
             return Err(Problem::TooLarge { limit: usize::try_from(limit).unwrap_or(usize::MAX) });
         }
-        while chunk.has_remaining() {
-            let part = chunk.chunk();
-            file.write_all(part).map_err(failed)?;
-            let read = part.len();
-            chunk.advance(read);
-        }
+        file.write_all(&part).map_err(failed)?;
     }
     call.body_was_read();
     Ok(())

@@ -1,17 +1,16 @@
-//! HTTP: the accept loop, one call from bytes to bytes, and the handlers. The accept loop and the filter are in here only;
-//! the tables beside it know warp's types for methods and statuses.
+//! HTTP: the accept loop, and one call from bytes to bytes. warp, hyper and status codes appear in this folder only.
 
-mod backup;
 pub(crate) mod call;
 mod closing;
-pub(crate) mod export;
-mod handlers;
-mod keyed;
+pub(crate) mod paths;
 pub(crate) mod progress;
 pub(crate) mod reply;
 mod run_to_end;
-mod serve;
+pub(crate) mod serve;
 pub(crate) mod server;
+pub(crate) mod streamed;
 mod traffic;
 pub(crate) mod upgrading;
-pub(crate) mod write;
+
+/// The words of HTTP that handlers use.
+pub(crate) use warp::http::{HeaderName, Method, header};

@@ -4,9 +4,9 @@
 //! that is told in the last line, as the error object of any other answer.
 
 use crate::http::{
-    backup::hand_over,
     call::Call,
     reply::{Problem, Reply, Streamed, render},
+    streamed::hand_over,
 };
 use bytes::Bytes;
 use std::{

@@ -49,6 +49,9 @@ pub(crate) enum Problem {
     FileRefused(String),
 }
 
+/// How the handling of a request ends.
+pub(crate) type Handled = Result<Reply, Problem>;
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Core(error)
@@ -209,7 +212,7 @@ fn core_message(error: &Error) -> String {
         }
         Error::Invalid(errors) => invalid_message(errors),
         Error::PreconditionFailed => {
-            "The object has changed since the revision in `If-Match`. GET it again and decide anew.".into()
+            "The object has changed since the revision in `If-Match`. GET it again, then repeat the change if you still want it.".into()
         }
         Error::IdempotencyReused => {
             "This idempotency key was used for another request. Use a new key for a new request.".into()
@@ -333,6 +336,17 @@ impl Reply {
         Self { status: StatusCode::OK, body, headers: HeaderMap::with_capacity(6), stream: None }
     }
 
+    /// JSON with the status of a stored response.
+    pub(crate) fn stored(status: u16, body: Bytes) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { status, ..Self::json(body) }
+    }
+
+    /// 304: the client has this revision already.
+    pub(crate) fn unchanged(revision: Revision) -> Self {
+        Self { status: StatusCode::NOT_MODIFIED, ..Self::json(Bytes::new()) }.with(header::ETAG, &etag(revision))
+    }
+
     /// 200 with a body that is still to be made.
     pub(crate) fn stream(stream: Streamed) -> Self {
         Self { stream: Some(stream), ..Self::json(Bytes::new()) }
@@ -423,7 +437,7 @@ pub(crate) fn finish(reply: Reply, request_id: &str) -> warp::reply::Response {
         HeaderName::from_static("request-id"),
         HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static("")),
     );
-    headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(crate::API_VERSION));
+    headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(rental_core::API_VERSION));
     let mut response = match stream {
         None => warp::Reply::into_response(Response::new(body)),
         Some(stream) => {

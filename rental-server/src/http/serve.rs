@@ -3,46 +3,97 @@
 //! A single warp filter collects the call; it never rejects, so no rejection can decide a status or fall through to
 //! another route. Order of checks: `docs/decisions.md`, "Errors".
 
-use crate::{
-    app::App,
-    http::{
-        call::{BodyStream, Call},
-        handlers::{self, Handled},
-        reply::{self, Problem, Reply},
-        run_to_end::RunToEnd,
-    },
-    routes::Place,
+use crate::http::{
+    call::{Body, Call},
+    paths::{Paths, Place},
+    reply::{self, Handled, Problem, Reply},
+    run_to_end::RunToEnd,
 };
-use bytes::Buf;
+use bytes::{Buf, Bytes};
+use futures_util::{Stream, StreamExt};
 use rental_core::{error::Error, rows::damage_in_words};
 use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::{Pin, pin},
-    sync::{Arc, atomic::Ordering},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Poll,
+    time::Duration,
 };
 use warp::{
     Filter,
     http::{HeaderValue, header},
 };
 
+/// What serves the requests that the accept loop takes in.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// The methods and paths that it serves.
+    fn paths(&self) -> &Paths;
+
+    /// Handles one request. Not boxed: a read is answered from memory, and an allocation would be a part of its cost.
+    fn handle<'r>(
+        &'r self,
+        place: &'r Place,
+        call: &'r Call,
+        body: Body<'r>,
+    ) -> impl Future<Output = Handled> + Send + 'r;
+
+    /// Whether the endpoint may take longer than the request time-out: it limits by itself how long it waits.
+    fn takes_its_time(&self, place: &Place) -> bool;
+
+    /// Most bytes of a body.
+    fn max_body(&self) -> usize;
+
+    /// The longest time for one request.
+    fn request_timeout(&self) -> Duration;
+
+    /// Set when the process was asked to stop.
+    fn draining(&self) -> &AtomicBool;
+
+    /// Counts a request: its endpoint, if it has one, its status, and how long it took.
+    fn served(&self, place: Option<&Place>, status: u16, took: Duration);
+
+    /// Counts a connection that was opened (`true`) or closed.
+    fn connected(&self, open: bool);
+}
+
 /// The filter that serves one request with this head.
-pub(crate) fn filter(
-    app: Arc<App>,
+pub(super) fn filter<S: Service>(
+    service: Arc<S>,
     call: Arc<Call>,
 ) -> impl Filter<Extract = (warp::reply::Response,), Error = warp::Rejection> + Clone {
     warp::body::stream().then(move |body| {
-        let (app, call) = (Arc::clone(&app), Arc::clone(&call));
-        async move { serve(&app, &call, body).await }
+        let (service, call) = (Arc::clone(&service), Arc::clone(&call));
+        async move { serve(&service, &call, body).await }
     })
 }
 
-async fn serve<B: BodyStream + 'static>(app: &Arc<App>, call: &Arc<Call>, body: B) -> warp::reply::Response {
-    let (row, outcome) = match app.routes.find(&call.method, call.path()) {
-        Ok(place) => (Some(place.row), in_time(app, place, call, body).await),
+/// A request's body as warp hands it out.
+trait Parts: Stream<Item = Result<Self::Part, warp::Error>> + Send + 'static {
+    type Part: Buf + Send;
+}
+
+impl<P: Stream<Item = Result<B, warp::Error>> + Send + 'static, B: Buf + Send> Parts for P {
+    type Part = B;
+}
+
+/// The same as bytes.
+fn bytes(parts: impl Parts) -> impl Stream<Item = Result<Bytes, Problem>> + Send {
+    // The parts are `Bytes` already, so nothing is copied.
+    parts.map(|part| part.map(|mut part| part.copy_to_bytes(part.remaining())).map_err(|_| Problem::BodyBroken))
+}
+
+async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts) -> warp::reply::Response {
+    let (place, outcome) = match service.paths().find(&call.method, call.path()) {
+        Ok(place) => {
+            let outcome = in_time(service, &place, call, parts).await;
+            (Some(place), outcome)
+        }
         Err(problem) => {
-            skip_arrived(app, call, pin!(body)).await;
+            skip_arrived(call, pin!(bytes(parts)), service.max_body()).await;
             (None, Err(problem))
         }
     };
@@ -52,48 +103,52 @@ async fn serve<B: BodyStream + 'static>(app: &Arc<App>, call: &Arc<Call>, body: 
     });
     call.response_is_made();
     let mut response = reply::finish(reply, call.request_id.as_str());
-    if app.draining.load(Ordering::Relaxed) || call.has_unread_body() {
+    if service.draining().load(Ordering::Relaxed) || call.has_unread_body() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     let (status, took) = (response.status().as_u16(), call.at.elapsed());
-    app.metrics.record(row, status, took);
+    service.served(place.as_ref(), status, took);
     tracing::debug!(request_id = call.request_id.as_str(), method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 
 /// Handles a request within the request time-out. A request that may change something runs to its end even when its
 /// time is over or its client has gone ([`RunToEnd`]).
-async fn in_time<B: BodyStream + 'static>(app: &Arc<App>, place: Place, call: &Arc<Call>, body: B) -> Handled {
+async fn in_time<S: Service>(service: &Arc<S>, place: &Place, call: &Arc<Call>, parts: impl Parts) -> Handled {
     if call.method.is_safe() {
-        return until_late(app, &place, call, handle(app, &place, call, body)).await;
+        return until_late(&**service, place, call, handle(&**service, place, call, parts)).await;
     }
-    let (their_app, their_call, their_place) = (Arc::clone(app), Arc::clone(call), place.clone());
-    let work = Box::pin(async move { handle(&their_app, &their_place, &their_call, body).await });
-    until_late(app, &place, call, RunToEnd::new(work, Arc::clone(call))).await
+    let (theirs, their_call, their_place) = (Arc::clone(service), Arc::clone(call), place.clone());
+    let work = Box::pin(async move { handle(&*theirs, &their_place, &their_call, parts).await });
+    until_late(&**service, place, call, RunToEnd::new(work, Arc::clone(call))).await
 }
 
-/// Lets the handler of a row handle the request; a panic becomes a 500.
-async fn handle<B: BodyStream>(app: &App, place: &Place, call: &Call, body: B) -> Handled {
-    let mut body = pin!(body);
-    let found = app.routes.at(place, call.path());
-    let outcome = catch_panic(handlers::handle(app, &found, call, body.as_mut())).await;
+/// Lets the endpoint handle the request; a panic becomes a 500.
+async fn handle<S: Service>(service: &S, place: &Place, call: &Call, parts: impl Parts) -> Handled {
+    let mut body = pin!(bytes(parts));
+    let outcome = catch_panic(service.handle(place, call, body.as_mut())).await;
     if call.has_unread_body() {
-        skip_arrived(app, call, body).await;
+        skip_arrived(call, body, service.max_body()).await;
     }
     outcome.unwrap_or_else(|()| Err(Error::Internal("a handler panicked".into()).into()))
 }
 
-async fn until_late(app: &App, place: &Place, call: &Call, handling: impl Future<Output = Handled>) -> Handled {
+async fn until_late<S: Service>(
+    service: &S,
+    place: &Place,
+    call: &Call,
+    handling: impl Future<Output = Handled>,
+) -> Handled {
     let mut handling = pin!(handling);
     // Most requests are answered at once, from memory: only those that wait need a timer.
     let at_once = std::future::poll_fn(|context| Poll::Ready(handling.as_mut().poll(context))).await;
     if let Poll::Ready(outcome) = at_once {
         return outcome;
     }
-    if app.routes.endpoints[place.row].action.takes_its_time() {
+    if service.takes_its_time(place) {
         return handling.await;
     }
-    let deadline = call.at + app.limits.request_timeout;
+    let deadline = call.at + service.request_timeout();
     tokio::time::timeout_at(deadline.into(), handling).await.unwrap_or_else(|_| {
         Err(if call.is_reading() {
             Problem::BodyTimeout
@@ -104,15 +159,15 @@ async fn until_late(app: &App, place: &Place, call: &Call, handling: impl Future
 }
 
 /// Takes what has arrived of a body that nobody wants: if that is all of it, the connection can be used again.
-async fn skip_arrived<B: BodyStream>(app: &App, call: &Call, mut body: Pin<&mut B>) {
+async fn skip_arrived(call: &Call, mut body: Body<'_>, most: usize) {
     // Reading would invite a client to send that waits to be asked (RFC 9110, 10.1.1).
     if call.headers().contains_key(header::EXPECT) {
         return;
     }
     let mut skipped = 0;
-    while skipped <= app.limits.max_body {
+    while skipped <= most {
         match std::future::poll_fn(|context| Poll::Ready(body.as_mut().poll_next(context))).await {
-            Poll::Ready(Some(Ok(chunk))) => skipped += chunk.remaining(),
+            Poll::Ready(Some(Ok(part))) => skipped += part.len(),
             Poll::Ready(None) => return call.body_was_read(),
             Poll::Ready(Some(Err(_))) | Poll::Pending => return,
         }

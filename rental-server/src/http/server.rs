@@ -2,9 +2,12 @@
 //!
 //! warp is the filter layer under it; its own server has no header time-out, no connection limit and no drain deadline.
 
-use crate::{
-    app::App,
-    http::{call::Call, closing::ClosesGently, reply::Held, serve, traffic::Traffic},
+use crate::http::{
+    call::Call,
+    closing::ClosesGently,
+    reply::Held,
+    serve::{self, Service},
+    traffic::Traffic,
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -18,7 +21,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
-use tower_service::Service;
+use tower_service::Service as _;
 
 /// Time for a request's head, counted from the end of the request before: also the longest that a connection idles.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,9 +37,8 @@ const CLOSING_PART: usize = 4;
 const DRAIN_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What all connections share.
-#[derive(Clone)]
-struct Shared {
-    app: Arc<App>,
+struct Shared<S> {
+    service: Arc<S>,
     /// One permit for each open connection.
     places: Arc<Semaphore>,
     /// One permit for each connection that is closed gently.
@@ -45,16 +47,27 @@ struct Shared {
     drained: watch::Receiver<bool>,
 }
 
+impl<S> Clone for Shared<S> {
+    fn clone(&self) -> Self {
+        Self {
+            service: Arc::clone(&self.service),
+            places: Arc::clone(&self.places),
+            closing: Arc::clone(&self.closing),
+            drained: self.drained.clone(),
+        }
+    }
+}
+
 /// Serves until `stop` resolves, then drains.
-pub(crate) async fn serve(
+pub(crate) async fn serve<S: Service>(
     listener: TcpListener,
-    app: Arc<App>,
+    service: Arc<S>,
     max_connections: usize,
     stop: impl Future<Output = ()>,
 ) {
     let (drain, drained) = watch::channel(false);
     let (places, closing) = [max_connections, (max_connections / CLOSING_PART).max(1)].map(Semaphore::new).into();
-    let shared = Shared { app, places: Arc::new(places), closing: Arc::new(closing), drained };
+    let shared = Shared { service, places: Arc::new(places), closing: Arc::new(closing), drained };
     let mut stop = pin!(stop);
     // At the limit nobody is accepted: the kernel keeps newcomers waiting in its backlog.
     while let Some(Ok(permit)) = until(stop.as_mut(), Arc::clone(&shared.places).acquire_owned()).await {
@@ -83,8 +96,13 @@ async fn until<T>(stop: std::pin::Pin<&mut impl Future<Output = ()>>, other: imp
 
 /// First every answer says `Connection: close`, so that clients in the middle of a series go elsewhere by themselves;
 /// whoever is already in the backlog is still served. Only then are idle connections closed.
-async fn drain_all(listener: TcpListener, shared: Shared, max_connections: usize, drain: watch::Sender<bool>) {
-    shared.app.draining.store(true, Ordering::SeqCst);
+async fn drain_all<S: Service>(
+    listener: TcpListener,
+    shared: Shared<S>,
+    max_connections: usize,
+    drain: watch::Sender<bool>,
+) {
+    shared.service.draining().store(true, Ordering::SeqCst);
     let accept_rest = async {
         while let Ok(permit) = Arc::clone(&shared.places).acquire_owned().await {
             let Ok((stream, _)) = listener.accept().await else { return };
@@ -107,13 +125,16 @@ async fn drain_all(listener: TcpListener, shared: Shared, max_connections: usize
     }
 }
 
-async fn connection(stream: TcpStream, Shared { app, mut drained, closing, .. }: Shared, permit: OwnedSemaphorePermit) {
+async fn connection<S: Service>(
+    stream: TcpStream,
+    Shared { service, mut drained, closing, .. }: Shared<S>,
+    permit: OwnedSemaphorePermit,
+) {
     let _ = stream.set_nodelay(true);
-    app.metrics.connections.inc();
-    app.metrics.connections_total.inc();
+    service.connected(true);
     let traffic = Arc::new(Traffic::new(permit));
-    let (seen, served) = (Arc::clone(&traffic), Arc::clone(&app));
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let (seen, served) = (Arc::clone(&traffic), Arc::clone(&service));
+    let answers = service_fn(move |mut request: Request<Incoming>| {
         // warp's filters would copy the headers, and reject a request without a query: they get the head by capture.
         let call = Arc::new(Call::new(&mut request, seen.begin()));
         let answer = warp::service(serve::filter(Arc::clone(&served), Arc::clone(&call))).call(request);
@@ -131,7 +152,7 @@ async fn connection(stream: TcpStream, Shared { app, mut drained, closing, .. }:
     // Not hyper's time-out for heads: it sets a timer anew for each request, which every request would pay for.
     builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
     let stream = ClosesGently::new(stream, Arc::clone(&traffic), closing);
-    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
     let outcome = tokio::select! {
         outcome = serving.as_mut() => outcome,
         () = traffic.ceased(HEAD_TIMEOUT) => {
@@ -147,5 +168,5 @@ async fn connection(stream: TcpStream, Shared { app, mut drained, closing, .. }:
     if let Err(error) = outcome {
         tracing::debug!(%error, "a connection ended early");
     }
-    app.metrics.connections.dec();
+    service.connected(false);
 }

@@ -3,11 +3,11 @@
 use crate::{
     edge,
     http::reply::{Problem, Reply, finish, render},
-    upgrade::Progress,
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use rental_core::operation::Edge;
+use serde::Serialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -20,8 +20,8 @@ const CONNECTIONS: usize = 256;
 /// The longest that a connection lasts. Each has one request.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Answers until it is dropped.
-pub(crate) async fn serve(listener: &TcpListener, told: watch::Receiver<Progress>) {
+/// Answers until it is dropped. `/readyz` shows `told`.
+pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, told: watch::Receiver<P>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
         match listener.accept().await {
@@ -34,9 +34,13 @@ pub(crate) async fn serve(listener: &TcpListener, told: watch::Receiver<Progress
     }
 }
 
-async fn connection(stream: TcpStream, told: watch::Receiver<Progress>, permit: OwnedSemaphorePermit) {
+async fn connection<P: Serialize + Send + Sync + 'static>(
+    stream: TcpStream,
+    told: watch::Receiver<P>,
+    permit: OwnedSemaphorePermit,
+) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = answer(request.uri().path(), &told.borrow());
+        let answer = answer(request.uri().path(), &*told.borrow());
         async move { Ok::<_, Infallible>(answer) }
     });
     let mut builder = http1::Builder::new();
@@ -47,7 +51,7 @@ async fn connection(stream: TcpStream, told: watch::Receiver<Progress>, permit: 
     drop(permit);
 }
 
-fn answer(path: &str, progress: &Progress) -> warp::reply::Response {
+fn answer(path: &str, progress: &impl Serialize) -> warp::reply::Response {
     let request_id = edge::Clock.new_id().to_string();
     let reply = match path {
         "/healthz" => Reply::json("{\"status\":\"ok\"}".into()),

@@ -1,7 +1,6 @@
-//! Deliveries of one's own: an event is posted to a developer's address, with the bytes, headers and signature that
-//! the server's deliveries have.
+//! Posts events to a developer's URL, with the body, headers and signature of the server's webhook deliveries.
 //!
-//! Absent on purpose: the guard of the server's client, since the address is the user's own; and retries.
+//! Absent on purpose: retries, and the server's check for private addresses, because the user chose the URL.
 
 use crate::{
     client::{api::cause, event_feed::Event},
@@ -23,16 +22,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time for one attempt, as the server's default (spec, Retries 1).
+/// Time-out of an attempt: the server's default (spec, Retries 1).
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Most bytes of an answer that are read.
-const MOST_READ: u64 = 64 * 1024;
-/// Characters of an answer that are shown.
+/// Maximum number of bytes read of a response.
+const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
+/// Maximum number of characters shown of a response.
 const EXCERPT_CHARS: usize = 200;
-/// The variable that names another file with a secret.
+/// Environment variable with the path of a secret file.
 const SECRET_VARIABLE: &str = "RENTAL_WEBHOOK_SECRET_FILE";
 
-/// Where events go, and how they are signed.
+/// Client of the URL, with the signing secret and the header names.
 pub(crate) struct Forward {
     client: Client,
     url: Url,
@@ -43,29 +42,29 @@ pub(crate) struct Forward {
     event_type: HeaderName,
 }
 
-/// How one attempt ended.
-pub(crate) struct Outcome {
+/// Result of one attempt.
+pub(crate) struct AttemptResult {
     pub(crate) status: Option<u16>,
     /// Why there is no status.
     pub(crate) problem: Option<String>,
-    /// The beginning of the answer.
+    /// Start of the response body.
     pub(crate) excerpt: String,
     pub(crate) took: Duration,
 }
 
-impl Outcome {
-    /// Whether the receiver took the event: any 2xx (spec, Retries 1).
+impl AttemptResult {
+    /// Whether the receiver accepted the event: any 2xx (spec, Retries 1).
     pub(crate) fn is_good(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
     }
 }
 
 impl Forward {
-    /// Makes a client for `url` that signs with `secret`; `brand` begins the names of the headers.
+    /// Creates a client of `url` that signs with `secret`. `brand` is the prefix of the header names.
     pub(crate) fn new(url: Url, brand: &str, secret: String) -> Result<Self, Failure> {
         let odd = |_| Failure::Unreadable("the server's webhook brand is not a valid prefix of a header".into());
         let name = |suffix: &str| HeaderName::try_from(format!("{brand}-{suffix}")).map_err(odd);
-        // Fails when a provider is there already, which serves as well.
+        // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client =
             Client::builder().redirect(Policy::none()).no_proxy().http1_title_case_headers().timeout(TIMEOUT);
@@ -82,8 +81,8 @@ impl Forward {
         Ok(Self { client, url, secret, user_agent, signature, event_id, event_type })
     }
 
-    /// Makes one attempt.
-    pub(crate) fn send(&self, event: &Event) -> Outcome {
+    /// Posts an event once.
+    pub(crate) fn send(&self, event: &Event) -> AttemptResult {
         let signature = signature::header([self.secret.as_bytes()], edge::now().seconds(), event.body.as_bytes());
         let started = Instant::now();
         let sent = self
@@ -106,25 +105,25 @@ impl Forward {
             }
             Err(error) => (None, Some(cause(&error)), String::new()),
         };
-        Outcome { status, problem, excerpt, took: started.elapsed() }
+        AttemptResult { status, problem, excerpt, took: started.elapsed() }
     }
 }
 
 fn excerpt(response: Response) -> io::Result<String> {
     let mut body = Vec::new();
-    response.take(MOST_READ).read_to_end(&mut body)?;
+    response.take(MAX_RESPONSE_BYTES).read_to_end(&mut body)?;
     let text = String::from_utf8_lossy(&body);
     let text = text.trim();
     let kept: String = text.chars().take(EXCERPT_CHARS).collect();
     Ok(printable(&kept) + if kept.len() < text.len() { "…" } else { "" })
 }
 
-/// The secret that forwarded events are signed with: that of `RENTAL_WEBHOOK_SECRET_FILE`, else one of this user's own,
-/// made at the first use and kept, so that receivers need no change when `listen` is started again.
+/// Returns the secret that signs forwarded events: from `RENTAL_WEBHOOK_SECRET_FILE`, else from the user's state directory,
+/// where it is created at first use. It stays the same, so receivers need no change between runs.
 pub(crate) fn signing_secret() -> Result<String, Failure> {
     let unreadable =
         |path: &PathBuf, error: io::Error| Failure::Io { doing: format!("read {}", path.display()), error };
-    if let Some(path) = environment::set(SECRET_VARIABLE).map(PathBuf::from) {
+    if let Some(path) = environment::variable(SECRET_VARIABLE).map(PathBuf::from) {
         let secret = private_file::read(&path).map_err(|error| unreadable(&path, error))?;
         return match secret.trim() {
             "" => Err(Failure::Usage(format!("{} (from {SECRET_VARIABLE}) is empty", path.display()))),

@@ -1,13 +1,13 @@
-//! `store backup`: takes the archive that a running server streams, and checks it on its way to the disk.
+//! `store backup`: receives the archive from a running server, and verifies it while writing it to disk.
 
-use super::arguments::{force, of};
+use super::arguments::{force, path_of};
 use crate::{
     client::{access::Access, request::Request},
     commands::{collection::text, session::Session},
     failure::Failure,
     output::{
         progress::Progress,
-        whole_file::{Partial, cannot_write, in_the_way},
+        whole_file::{Partial, already_exists, cannot_write},
     },
 };
 use clap::{Arg, ArgMatches, Command};
@@ -40,16 +40,16 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let to = of(matches, "to");
+    let to = path_of(matches, "to");
     let replace = matches.get_flag("force");
     if to.exists() && !replace {
-        return Err(in_the_way(to));
+        return Err(already_exists(to));
     }
     let query = vec![("pace".to_owned(), text(matches, "pace").to_owned())];
-    let answer = session.api.stream(&Request::get(Access::Operator, &["backup"]).with_query(query))?;
-    let partial = Partial::beside(to)?;
+    let response = session.api.stream(&Request::get(Access::Operator, &["backup"]).with_query(query))?;
+    let partial = Partial::create_for(to)?;
     let copy = partial.file().try_clone().map_err(|error| cannot_write(&partial.at, error))?;
-    let mut tee = Tee { from: BufReader::new(answer), to: BufWriter::new(copy), failed: None };
+    let mut tee = Tee { from: BufReader::new(response), to: BufWriter::new(copy), failed: None };
     let received = receive(&mut tee);
     let Tee { to: out, failed, .. } = tee;
     if let Some(error) = failed {
@@ -83,11 +83,11 @@ fn receive(tee: &mut Tee<impl Read>) -> Result<(Summary, String), Failure> {
     Ok((summary, archive.header().created_at.to_string()))
 }
 
-/// Keeps a copy of what is read.
+/// Reader that also writes what it reads to a file.
 struct Tee<R> {
     from: R,
     to: BufWriter<File>,
-    /// Why the copy could not be kept, which is no fault of what is read.
+    /// Error of the file, as opposed to an error of the reader.
     failed: Option<io::Error>,
 }
 

@@ -1,6 +1,6 @@
-//! `store copy`: from a file to a database or back, without servers on either.
+//! `store copy`: copies a store between a file and a database. All servers must be stopped.
 
-use super::{failures::unfit, place::Place};
+use super::{failures::unusable_backup, place::Place};
 use crate::{commands::session::Session, failure::Failure};
 use clap::{Arg, ArgMatches, Command};
 use rental_core::store::archive::{ArchiveError, Reader};
@@ -31,7 +31,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let source = from.clone();
     let sending = thread::spawn(move || source.write(BufWriter::new(writer)));
     let received = receive(&to, BufReader::new(reader), &from);
-    // Why nothing came is told by whoever sent.
+    // If the sender failed, its error is the cause.
     let sent = sending.join().map_err(|_| Failure::Unreadable("the store is corrupted: reading it failed".into()))?;
     let (sent, received) = match (sent, received) {
         (Ok(sent), received) => (sent, received?),
@@ -50,7 +50,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 
 fn receive(to: &Place, from: impl io::Read, named: &Place) -> Result<rental_core::store::archive::Summary, Failure> {
     let name = named.to_string();
-    let broken = |error: ArchiveError| unfit(Path::new(&name), error);
+    let broken = |error: ArchiveError| unusable_backup(Path::new(&name), error);
     let mut archive = Reader::open(from).map_err(broken)?;
     to.read(&mut archive, Path::new(&name))
 }

@@ -1,19 +1,14 @@
-//! What can go wrong with a store or a backup, and what may help.
+//! Failures of stores and backups, with the next step.
 
 use crate::failure::Failure;
 use rental_core::store::{StoreError, archive::ArchiveError, redb::IN_USE};
 use std::path::Path;
 
-/// The words by which a refusal names the command that helps.
-const UPGRADE: &str = "rental-cli store upgrade";
+/// The command that the core names when a store has an older version.
+pub(super) const UPGRADE_COMMAND: &str = "rental-cli store upgrade";
 
-/// Whether a store has to be upgraded before it can be used.
-pub(super) fn is_older(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unavailable(text) if text.contains(UPGRADE))
-}
-
-/// For a store that cannot be opened or read.
-pub(super) fn failure(error: StoreError) -> Failure {
+/// Failure of a store that cannot be opened or read.
+pub(super) fn store_failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
         StoreError::Corrupt(_) | StoreError::Damaged(_) => {
             ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
@@ -21,7 +16,7 @@ pub(super) fn failure(error: StoreError) -> Failure {
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
             ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
         }
-        error if is_older(error) => (
+        StoreError::Unavailable(text) if text.contains(UPGRADE_COMMAND) => (
             "version",
             "back up the data file or the database first; then `rental-cli store upgrade URL` takes it to the present version",
         ),
@@ -35,8 +30,27 @@ pub(super) fn failure(error: StoreError) -> Failure {
     Failure::Unsuccessful { kind, problem, hint }
 }
 
-/// For a backup that cannot be used.
-pub(super) fn unfit(file: &Path, error: ArchiveError) -> Failure {
+/// Failure of a database.
+pub(super) fn database_failure(error: StoreError) -> Failure {
+    if let StoreError::Unavailable(text) = &error
+        && text.contains(UPGRADE_COMMAND)
+    {
+        return store_failure(error);
+    }
+    let problem = match error {
+        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::Damaged(row) => row.to_string(),
+        other => other.to_string(),
+    };
+    Failure::Unsuccessful {
+        kind: "database",
+        problem,
+        hint: "check the URL, PGPASSWORD or PGPASSFILE, and the database",
+    }
+}
+
+/// Failure of a backup that cannot be read.
+pub(super) fn unusable_backup(file: &Path, error: ArchiveError) -> Failure {
     match error {
         ArchiveError::Io(error) => Failure::Io { doing: format!("read {}", file.display()), error },
         other => Failure::Unsuccessful {

@@ -1,35 +1,24 @@
-//! Where a store is: in a file, or in a database. What goes into one and comes out of one is an archive.
+//! Location of a store: a file or a database. Reads a store into an archive, and creates one from an archive.
 
 use super::{
-    failures::{failure, is_older, unfit},
-    upgrading,
+    engines::{CACHE_BYTES, connect, runtime},
+    failures::{database_failure, store_failure, unusable_backup},
+    restored,
 };
-use crate::{
-    config::{environment, private_file},
-    edge,
-    failure::Failure,
-    output::progress::Progress,
-};
+use crate::{edge, failure::Failure, output::progress::Progress};
 use rental_core::store::{
-    OLDEST_VERSION, SCHEMA_VERSION, Span, StoreError,
+    OLDEST_VERSION, SCHEMA_VERSION, Span,
     archive::{Reader, Summary, Writer},
     key,
-    postgres::{Address, LoadError, Postgres, Settings},
+    postgres::{Address, LoadError},
     redb::{self, Redb, RestoreError},
 };
 use std::{
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    time::Duration,
 };
-use tokio::runtime::{Builder, Runtime};
 
-/// Memory for pages while a store is open here.
-pub(super) const CACHE_BYTES: usize = 256 << 20;
-/// The longest single wait for a database.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What a URL of a store names.
+/// Location of a store.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// `redb:PATH`.
@@ -59,12 +48,12 @@ impl Place {
         }
     }
 
-    /// Whether two URLs name the same store, as far as they tell.
+    /// Whether both URLs are the same.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }
 
-    /// Writes every row of the store that means something elsewhere.
+    /// Writes all rows to an archive, except the rows of running servers.
     pub(super) fn write(&self, out: impl Write) -> Result<Summary, Failure> {
         let by = concat!("rental-cli ", env!("CARGO_PKG_VERSION"));
         let broken = |error: io::Error| Failure::Io { doing: format!("read {self}"), error };
@@ -75,22 +64,22 @@ impl Place {
                     let error = io::Error::from(io::ErrorKind::NotFound);
                     return Err(Failure::Io { doing: format!("read {}", path.display()), error });
                 }
-                let store = Redb::open(path, CACHE_BYTES).map_err(failure)?;
-                for row in store.snapshot().rows().map_err(failure)? {
-                    let row = row.map_err(failure)?;
+                let store = Redb::open(path, CACHE_BYTES).map_err(store_failure)?;
+                for row in store.snapshot().rows().map_err(store_failure)? {
+                    let row = row.map_err(store_failure)?;
                     if !key::is_of_servers(&row.key) {
                         writer.push(&row).map_err(broken)?;
                     }
                 }
-                store.close().map_err(failure)?;
+                store.close().map_err(store_failure)?;
             }
             Self::Database(address) => {
                 let runtime = runtime()?;
                 runtime.block_on(async {
-                    let mut snapshot = connect(address).await?.snapshot().await.map_err(failure)?;
+                    let mut snapshot = connect(address).await?.snapshot().await.map_err(store_failure)?;
                     snapshot.seek(&Span::everything());
                     loop {
-                        let page = snapshot.next().await.map_err(failure)?;
+                        let page = snapshot.next().await.map_err(store_failure)?;
                         if page.is_empty() {
                             return Ok::<(), Failure>(());
                         }
@@ -104,38 +93,38 @@ impl Place {
         writer.finish().map(|(_, summary)| summary).map_err(broken)
     }
 
-    /// Makes the store from an archive; `file` is where that is, for messages. Everything is read back before it counts.
+    /// Creates the store from an archive and verifies it by reading it back. `file` is the archive's name in messages.
     pub(super) fn read(&self, archive: &mut Reader<impl Read>, file: &Path) -> Result<Summary, Failure> {
         let mut progress = Progress::count(None, "rows written and read back");
         match self {
             Self::File(path) => {
-                let mut upgrade = |path: &Path| upgrading::file(path, CACHE_BYTES);
+                let mut upgrade = |path: &Path| restored::upgrade_file(path);
                 let made =
                     redb::restore_and_upgrade(path, CACHE_BYTES, archive, &mut |rows| progress.at(rows), &mut upgrade);
                 made.map(|made| made.archive).map_err(|error| match error {
-                    RestoreError::Archive(error) => unfit(file, error),
+                    RestoreError::Archive(error) => unusable_backup(file, error),
                     RestoreError::Version(version) => other_version(file, version),
-                    RestoreError::Exists => Failure::InTheWay {
+                    RestoreError::Exists => Failure::AlreadyExists {
                         problem: format!("{} exists; nothing was written", path.display()),
                         hint: "choose another path, or move the file away",
                     },
-                    RestoreError::Store(error) => failure(error),
+                    RestoreError::Store(error) => store_failure(error),
                 })
             }
             Self::Database(address) => {
                 let runtime = runtime()?;
                 runtime.block_on(async {
                     let store = connect(address).await?;
-                    let made = store.load(archive, &mut |rows| progress.at(rows), upgrading::database).await;
+                    let made = store.load(archive, &mut |rows| progress.at(rows), restored::upgrade_database).await;
                     store.close().await;
                     made.map_err(|error| match error {
-                        LoadError::Archive(error) => unfit(file, error),
+                        LoadError::Archive(error) => unusable_backup(file, error),
                         LoadError::Version(version) => other_version(file, version),
-                        LoadError::NotEmpty => Failure::InTheWay {
+                        LoadError::NotEmpty => Failure::AlreadyExists {
                             problem: format!("{address} already contains rows; nothing was written"),
                             hint: "choose an empty database, or drop the schema `rental`",
                         },
-                        LoadError::Store(error) => database(error),
+                        LoadError::Store(error) => database_failure(error),
                     })
                 })
             }
@@ -151,63 +140,6 @@ fn other_version(file: &Path, version: u64) -> Failure {
             file.display()
         ),
         hint: "use the rental-cli of the server that wrote it",
-    }
-}
-
-pub(super) fn runtime() -> Result<Runtime, Failure> {
-    let made = Builder::new_current_thread().enable_all().build();
-    made.map_err(|error| Failure::Io { doing: "connect to the database".into(), error })
-}
-
-async fn connect(address: &Address) -> Result<Postgres, Failure> {
-    let (address, roots, settings) = settings_of(address)?;
-    Postgres::open(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
-}
-
-/// Connects to a database whose store may be of an older version.
-pub(super) async fn connect_any_version(address: &Address) -> Result<Postgres, Failure> {
-    let (address, roots, settings) = settings_of(address)?;
-    Postgres::open_any_version(&address, roots.as_ref().map(String::as_bytes), settings).await.map_err(database)
-}
-
-fn settings_of(address: &Address) -> Result<(Address, Option<String>, Settings), Failure> {
-    // Fails when a provider is there already, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut address = address.clone();
-    if address.lacks_password()
-        && let Some(password) = password(&address)?
-    {
-        address.set_password(&password);
-    }
-    let roots = address.root_certificate().map(private_file::read);
-    let roots = roots.transpose().map_err(|error| Failure::Io { doing: "read the root certificate".into(), error })?;
-    Ok((address, roots, Settings { writer: edge::server_id(), patience: PATIENCE }))
-}
-
-/// From where libpq takes it: a variable, or a file.
-fn password(address: &Address) -> Result<Option<String>, Failure> {
-    if let Some(password) = environment::set("PGPASSWORD") {
-        return Ok(password.into_string().ok());
-    }
-    let Some(path) = environment::set("PGPASSFILE") else { return Ok(None) };
-    let read = private_file::read(Path::new(&path));
-    let text = read.map_err(|error| Failure::Io { doing: format!("read {}", path.to_string_lossy()), error })?;
-    Ok(address.password_in(&text))
-}
-
-pub(super) fn database(error: StoreError) -> Failure {
-    if is_older(&error) {
-        return failure(error);
-    }
-    let problem = match error {
-        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
-        StoreError::Damaged(row) => rental_core::rows::damage_in_words(&row),
-        other => other.to_string(),
-    };
-    Failure::Unsuccessful {
-        kind: "database",
-        problem,
-        hint: "check the URL, PGPASSWORD or PGPASSFILE, and the database",
     }
 }
 

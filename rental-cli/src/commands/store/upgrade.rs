@@ -1,51 +1,53 @@
-//! `store upgrade`: a store of an older program becomes one of this program, by hand.
+//! `store upgrade`: upgrades a store of an older program to the current schema version.
 
 use super::{
-    failures::failure,
-    place::{CACHE_BYTES, Place, connect_any_version, runtime},
+    engines::{CACHE_BYTES, connect_any_version, runtime},
+    failures::store_failure,
+    place::Place,
 };
 use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     store::{SCHEMA_VERSION, Versioned, redb::Redb},
-    upgrade::{self, Marker, State, Step, Upgrade, UpgradeError},
+    upgrade::{self, Marker, State, Step, Survey, Upgrade, UpgradeError},
 };
+use rustix::fs::statvfs;
 use serde_json::json;
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 pub(super) const EXAMPLES: [&str; 3] = [
     "rental-cli store upgrade redb:/var/lib/rental/rental.redb --dry-run",
     "rental-cli store upgrade redb:/var/lib/rental/rental.redb",
     "rental-cli store upgrade postgres://rental@db/rental --keep-damaged",
 ];
-/// Pause when another server upgrades the same database.
+/// Pause while another process upgrades the same database.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) fn command() -> Command {
     Command::new("upgrade")
-        .about("Take a store of an older version to the present one; there is no way back, so back it up first")
+        .about("Upgrade a store to the current schema version; irreversible, so back it up first")
         .arg(
             Arg::new("url")
                 .value_name("URL")
                 .required(true)
                 .value_parser(Place::parse)
-                .help("The store, redb:PATH or postgres://USER@HOST:PORT/DATABASE"),
+                .help("Store to upgrade, redb:PATH or postgres://USER@HOST:PORT/DATABASE"),
         )
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
-                .help("Count what would be written and what is damaged, and change nothing"),
+                .help("Count rows to write and damaged rows; change nothing"),
         )
         .arg(
             Arg::new("keep-damaged")
                 .long("keep-damaged")
                 .action(ArgAction::SetTrue)
-                .help("Go on when rows are damaged: they stay as they are"),
+                .help("Upgrade despite damaged rows, which are kept unchanged"),
         )
 }
 
-/// What an upgrade came to.
+/// Result of an upgrade.
 struct Done {
     from: u64,
     counted: Option<Marker>,
@@ -61,43 +63,44 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
                 let error = std::io::Error::from(std::io::ErrorKind::NotFound);
                 return Err(Failure::Io { doing: format!("read {}", path.display()), error });
             }
-            let store = Redb::open_any_version(path, CACHE_BYTES).map_err(failure)?;
-            let done = runtime.block_on(go(&store, trial, keep))?;
-            store.close().map_err(failure)?;
+            let store = Redb::open_any_version(path, CACHE_BYTES).map_err(store_failure)?;
+            let done = runtime.block_on(upgrade_store(&store, Some(path), trial, keep))?;
+            store.close().map_err(store_failure)?;
             done
         }
         Place::Database(address) => runtime.block_on(async {
             let store = connect_any_version(address).await?;
-            let done = go(&store, trial, keep).await;
+            let done = upgrade_store(&store, None, trial, keep).await;
             store.close().await;
             done
         })?,
     };
     let counted = done.counted.as_ref();
+    if counted.is_none() {
+        session.out.note(&format!("the store has schema version {SCHEMA_VERSION} already: there is nothing to do"));
+    }
     let count = |of: fn(&Marker) -> u64| counted.map_or(0, of);
-    session.out.value(
-        &json!({
+    session.out.value(&json!({
             "object": "store_upgrade", "store": place.to_string(), "from": done.from, "to": SCHEMA_VERSION, "dry_run": trial,
             "records": count(|counted| counted.seen), "rows_written": count(|counted| counted.written),
             "rows_removed": count(|counted| counted.removed), "rows_damaged": count(|counted| counted.damaged),
             "damaged": counted.map(|counted| counted.damaged_rows.as_slice()).unwrap_or_default(),
-        }),
-    )
+        }))
 }
 
-/// Looks for damage, then upgrades.
-async fn go(store: &dyn Versioned, trial: bool, keep: bool) -> Result<Done, Failure> {
-    let from = match upgrade::state(store).await.map_err(refused)? {
+/// Checks for damaged rows, then upgrades.
+async fn upgrade_store(store: &dyn Versioned, file: Option<&Path>, trial: bool, keep: bool) -> Result<Done, Failure> {
+    let (from, begun) = match upgrade::state(store).await.map_err(refused)? {
         State::Current => return Ok(Done { from: SCHEMA_VERSION, counted: None }),
-        State::Older(version) => version,
-        State::Unfinished(marker) => marker.from,
+        State::Older(version) => (version, false),
+        State::Unfinished(marker) => (marker.from, true),
     };
     let mut progress = Progress::count(None, "rows counted");
     let counted = upgrade::survey(store, &mut |rows| progress.at(rows)).await.map_err(refused)?;
     progress.finish();
     if trial || !keep {
         let tried = Upgrade::trial(store).await.map_err(refused)?;
-        let tried = to_the_end(tried, counted.records, "records tried").await?;
+        let tried = finish(tried, counted.records, "records tried").await?;
         if !keep && let Some(tried) = tried.as_ref().filter(|tried| tried.damaged > 0) {
             return Err(damaged(tried.damaged, &tried.damaged_rows));
         }
@@ -108,11 +111,26 @@ async fn go(store: &dyn Versioned, trial: bool, keep: bool) -> Result<Done, Fail
             return Ok(Done { from, counted: tried });
         }
     }
+    // An upgrade that was begun is finished: without that, no program can use the store.
+    if let Some(path) = file.filter(|_| !begun) {
+        enough_room(path, &counted)?;
+    }
     let upgrade = Upgrade::begin(store).await.map_err(refused)?;
-    Ok(Done { from, counted: to_the_end(upgrade, counted.records, "records upgraded").await? })
+    Ok(Done { from, counted: finish(upgrade, counted.records, "records upgraded").await? })
 }
 
-async fn to_the_end(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, Failure> {
+/// Rejects an upgrade for which the disk has no room, before it begins.
+fn enough_room(path: &Path, counted: &Survey) -> Result<(), Failure> {
+    let (Ok(file), Ok(disk)) = (std::fs::metadata(path), statvfs(path)) else { return Ok(()) };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    counted.enough_room(path, file.len(), free).map_err(|problem| Failure::Unsuccessful {
+        kind: "disk_full",
+        problem,
+        hint: "`rental-cli store upgrade URL --dry-run` needs no room and shows how many rows would be written",
+    })
+}
+
+async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, Failure> {
     let Some(mut upgrade) = upgrade else { return Ok(None) };
     let mut progress = Progress::count(Some(records), label);
     loop {
@@ -131,13 +149,13 @@ fn damaged(count: u64, listed: &[String]) -> Failure {
     Failure::Unsuccessful {
         kind: "damaged",
         problem: format!("{count} rows are damaged, and nothing was changed: {}", shown.join("; ")),
-        hint: "restore a backup, or give --keep-damaged: these rows stay as they are, and the others are upgraded",
+        hint: "restore a backup, or use --keep-damaged to upgrade all other rows and keep these unchanged",
     }
 }
 
 fn refused(error: UpgradeError) -> Failure {
     match error {
-        UpgradeError::Store(error) => failure(error),
+        UpgradeError::Store(error) => store_failure(error),
         UpgradeError::Refused(problem) => {
             Failure::Unsuccessful { kind: "version", problem, hint: "nothing was changed" }
         }

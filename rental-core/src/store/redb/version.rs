@@ -8,6 +8,9 @@ use std::sync::atomic::Ordering;
 /// The name of the version among the numbers of a file.
 pub(super) const NAME: &str = "schema_version";
 
+/// Batches of an upgrade in one commit. A page of an index is written once for all of them; they are all in memory.
+const BATCHES_TOGETHER: usize = 64;
+
 /// The version of an open file.
 pub(super) fn read(db: &Database) -> Result<u64, StoreError> {
     let meta = db.begin_read().map_err(unavailable)?.open_table(META).map_err(unavailable)?;
@@ -38,6 +41,10 @@ pub(super) fn claim(
 impl Versioned for Redb {
     fn version(&self) -> Answer<'_, u64> {
         Box::pin(std::future::ready(Ok(self.shared.version.load(Ordering::Acquire))))
+    }
+
+    fn batches_together(&self) -> usize {
+        BATCHES_TOGETHER
     }
 
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {

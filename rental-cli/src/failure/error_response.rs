@@ -1,0 +1,272 @@
+//! An error response of the server: parsed, mapped to an exit code, and explained with the next step.
+
+use crate::{objects, text::printable};
+use serde::Deserialize;
+use std::{fmt, time::Duration};
+
+/// Maximum number of characters shown of a response without an error object.
+const EXCERPT_CHARS: usize = 200;
+
+/// An error response: status, headers of interest, and the API's error object.
+#[derive(Debug, Default)]
+pub(crate) struct ErrorResponse {
+    /// HTTP status.
+    pub(crate) status: u16,
+    /// Pause requested by `Retry-After`.
+    pub(crate) retry_after: Option<Duration>,
+    /// Hint for 401: how to get a valid secret.
+    credential: &'static str,
+    request_id: Option<String>,
+    error: Body,
+    /// The response body, if it is an error object of the API.
+    json: Option<String>,
+    odd_id: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Envelope {
+    error: Body,
+}
+
+/// Members of `error`. The specification defines `type` and `message` only; the others are additions of this server.
+#[derive(Debug, Default, Deserialize)]
+struct Body {
+    r#type: String,
+    message: String,
+    code: Option<String>,
+    param: Option<String>,
+    #[serde(default)]
+    errors: Vec<FieldError>,
+    request_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct FieldError {
+    param: Option<String>,
+    message: Option<String>,
+}
+
+impl ErrorResponse {
+    /// Parses the body of an error response. A body without an error object is quoted in the message. `credential` is the
+    /// hint for 401.
+    pub(crate) fn read(status: u16, body: &[u8], credential: &'static str) -> Self {
+        match serde_json::from_slice::<Envelope>(body) {
+            // JSON allows line breaks between tokens only, so replacing them changes no value.
+            Ok(Envelope { error }) => {
+                let json = Some(String::from_utf8_lossy(body).trim().replace(['\n', '\r'], " "));
+                Self { status, credential, error, json, ..Self::default() }
+            }
+            Err(_) => {
+                let (kind, code) = ("http_error".to_owned(), Some(format!("http_{status}")));
+                let error = Body { r#type: kind, code, message: unexplained(status, body), ..Body::default() };
+                Self { status, credential, error, ..Self::default() }
+            }
+        }
+    }
+
+    /// Adds the values of headers.
+    pub(crate) fn with_headers(mut self, request_id: Option<String>, retry_after: Option<Duration>) -> Self {
+        self.request_id = self.error.request_id.take().or(request_id);
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// Adds the id of the request's path, if it is not a valid id.
+    pub(crate) fn with_id(mut self, odd_id: Option<&str>) -> Self {
+        self.odd_id = odd_id.map(|id| id.chars().take(EXCERPT_CHARS).collect());
+        self
+    }
+
+    /// Error type, such as `permission_error`.
+    pub(crate) fn kind(&self) -> &str {
+        &self.error.r#type
+    }
+
+    /// Error code, such as `plan_required`; the type if the server sent no code.
+    pub(crate) fn code(&self) -> &str {
+        self.error.code.as_deref().unwrap_or(&self.error.r#type)
+    }
+
+    /// Message for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.error.message
+    }
+
+    /// Request id, for questions to the operator of the server.
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// The response body in one line, if it is an error object of the API.
+    pub(crate) fn json(&self) -> Option<&str> {
+        self.json.as_deref()
+    }
+
+    /// Exit code for the status.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self.status {
+            404 => 3,
+            401 => 4,
+            403 => 5,
+            400 | 409 | 412 | 413 | 415 | 422 => 6,
+            408 => 7,
+            429 => 8,
+            500..=599 => 9,
+            _ => 1,
+        }
+    }
+
+    /// What may help.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match (self.status, self.code()) {
+            (401, _) => self.credential,
+            (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
+            (403, "insufficient_scope") => {
+                "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"
+            }
+            (404, "route_unknown") => "check --base-url, and that server and rental-cli have the same version",
+            (404, _) if self.odd_id.is_some() => {
+                let id = self.odd_id.as_deref().unwrap_or_default();
+                return Some(format!(
+                    "`{}` is not a valid id; ids look like 0190d0f2-7c3a-7cc0-8000-000000000000, and `list` shows them",
+                    printable(id)
+                ));
+            }
+            (404, _) => "`list` shows the existing ids; ids of other organizations are not found",
+            (409, "idempotency_key_in_use") => "wait a moment, then repeat the command with the same --idempotency-key",
+            (422, "idempotency_key_reused") => "omit --idempotency-key, or choose a new key",
+            (429 | 503, _) => {
+                let when =
+                    self.retry_after.map_or_else(|| "later".to_owned(), |pause| format!("in {} s", pause.as_secs()));
+                return Some(format!("try again {when}"));
+            }
+            (300..=399, _) => "redirects are not followed; set --base-url to the final URL",
+            (500..=599, _) => "try again; if it fails again, send the request id to the operator of the server",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl fmt::Display for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = &self.error;
+        writeln!(f, "error[{}]: {}", printable(self.code()), printable(&error.message))?;
+        for field in &error.errors {
+            let message = field.message.as_deref().unwrap_or("");
+            param(f, field.param.as_deref().unwrap_or("?"), (message != error.message).then_some(message))?;
+        }
+        // A 404 names the id of the path, which is no flag.
+        if let Some(name) = error.param.as_ref().filter(|_| error.errors.is_empty() && self.status != 404) {
+            param(f, name, None)?;
+        }
+        if let Some(hint) = self.hint() {
+            writeln!(f, "hint: {hint}")?;
+        }
+        match &self.request_id {
+            Some(id) => writeln!(f, "request id {}", printable(id)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Writes one line for an invalid field: its name, its flag, and the message unless it repeats the first line.
+fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
+    let flag = objects::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
+    let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
+    writeln!(f, "  param {}{flag}{message}", printable(name))
+}
+
+fn unexplained(status: u16, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    let excerpt: String = text.chars().take(EXCERPT_CHARS).collect();
+    match (excerpt.is_empty(), excerpt.len() < text.len()) {
+        (true, _) => format!("the server responded with {status} and an empty body"),
+        (false, false) => format!("the server responded with {status}: {excerpt}"),
+        (false, true) => format!("the server responded with {status}: {excerpt}…"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: u16, body: &str, expected: &str) {
+        let refusal = ErrorResponse::read(status, body.as_bytes(), "").with_headers(Some("req_1".into()), None);
+        assert_eq!(refusal.to_string(), expected);
+    }
+
+    #[test]
+    fn every_bad_field_has_a_line_with_its_flag() {
+        check(
+            400,
+            r#"{"error":{"type":"invalid_request_error","code":"parameter_invalid","message":"2 fields are wrong","errors":[
+                {"param":"daily_rate","code":"parameter_invalid","message":"`daily_rate` must be 0 or more."},
+                {"param":"customer_id","code":"resource_missing","message":"There is no such customer."}]}}"#,
+            "error[parameter_invalid]: 2 fields are wrong\n  \
+             param daily_rate (--daily-rate): `daily_rate` must be 0 or more.\n  \
+             param customer_id (--customer): There is no such customer.\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
+    fn a_message_is_not_said_twice() {
+        check(
+            400,
+            r#"{"error":{"type":"t","message":"`name` is required.","param":"name","errors":[{"param":"name","message":"`name` is required."}]}}"#,
+            "error[t]: `name` is required.\n  param name (--name)\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
+    fn an_answer_without_an_error_object_is_quoted() {
+        check(
+            404,
+            "<h1>nginx</h1>\n",
+            "error[http_404]: the server responded with 404: <h1>nginx</h1>\nhint: `list` shows the existing ids; ids of other organizations are not found\nrequest id req_1\n",
+        );
+        check(418, "", "error[http_418]: the server responded with 418 and an empty body\nrequest id req_1\n");
+    }
+
+    #[test]
+    fn control_characters_of_the_server_do_not_reach_the_terminal() {
+        check(
+            418,
+            r#"{"error":{"type":"t","message":"\u001b[2Jgone"}}"#,
+            "error[t]: \\u{1b}[2Jgone\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
+    fn the_request_id_of_the_body_wins() {
+        let body = br#"{"error":{"type":"t","message":"m","request_id":"req_body"}}"#;
+        let refusal = ErrorResponse::read(400, body, "").with_headers(Some("req_header".into()), None);
+        assert_eq!(refusal.request_id.as_deref(), Some("req_body"));
+    }
+
+    #[test]
+    fn statuses_have_exit_codes_by_class() {
+        let table = [
+            (404, 3),
+            (401, 4),
+            (403, 5),
+            (400, 6),
+            (409, 6),
+            (412, 6),
+            (413, 6),
+            (415, 6),
+            (422, 6),
+            (408, 7),
+            (429, 8),
+            (500, 9),
+            (503, 9),
+            (405, 1),
+            (302, 1),
+        ];
+        for (status, code) in table {
+            assert_eq!(ErrorResponse::read(status, b"", "").exit_code(), code, "{status}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `store upgrade`, on a store that the last program of version 2 wrote.
+
+use crate::fake_server::{Ran, cli};
+use rental_core::store::{
+    Batch, Record, Versioned,
+    redb::{Redb, SCHEMA_VERSION},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const CACHE: usize = 8 << 20;
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// Puts the store of version 2 into `directory`.
+fn older(directory: &Path) -> PathBuf {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rental-core/tests/fixtures/stores/v2/store.redb.lz4");
+    let path = directory.join("rental.redb");
+    fs::write(&path, lz4_flex::block::decompress_size_prepended(&fs::read(packed).unwrap()).unwrap()).unwrap();
+    path
+}
+
+/// Its version and all of its rows.
+fn everything(path: &Path) -> (u64, Vec<Record>) {
+    let store = Redb::open_any_version(path, CACHE).unwrap();
+    let rows = store.snapshot().rows().unwrap().map(|row| row.unwrap()).collect();
+    (wait(store.version()).unwrap(), rows)
+}
+
+fn upgrade(path: &Path, flags: &[&str]) -> Ran {
+    let url = format!("redb:{}", path.display());
+    Ran::of(&mut cli(&[&["store", "upgrade", &url], flags].concat()))
+}
+
+#[track_caller]
+fn json(ran: &Ran) -> Value {
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn a_dry_run_counts_what_the_upgrade_writes_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = older(directory.path());
+    let before = everything(&path);
+    let tried = json(&upgrade(&path, &["--dry-run", "--json"]));
+    assert_eq!(everything(&path), before);
+    assert_eq!(before.0, 2);
+    let done = json(&upgrade(&path, &["--json"]));
+    assert_eq!((&tried["dry_run"], &done["dry_run"]), (&true.into(), &false.into()));
+    assert_eq!((&done["from"], &done["to"]), (&2.into(), &SCHEMA_VERSION.into()));
+    for count in ["from", "to", "records", "rows_written", "rows_removed", "rows_damaged"] {
+        assert_eq!(tried[count], done[count], "{count}: {tried} {done}");
+    }
+    assert!(done["rows_written"].as_u64() > Some(0), "{done}");
+    assert_eq!(everything(&path).0, SCHEMA_VERSION);
+}
+
+#[test]
+fn an_upgraded_store_is_sound_and_needs_no_second_upgrade() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = older(directory.path());
+    let done = upgrade(&path, &[]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(!done.stderr.contains("nothing to do"), "{done:?}");
+    let check = Ran::of(&mut cli(&["store", "check", &format!("redb:{}", path.display()), "--json"]));
+    let report = json(&check);
+    assert_eq!((&report["sound"], report["listed"].as_array().map(Vec::len)), (&true.into(), Some(0)), "{report}");
+    let whole = everything(&path);
+    let again = upgrade(&path, &[]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.stderr.contains("nothing to do"), "{again:?}");
+    let again = json(&upgrade(&path, &["--json"]));
+    assert_eq!((&again["from"], &again["rows_written"]), (&SCHEMA_VERSION.into(), &0.into()), "{again}");
+    assert_eq!(everything(&path), whole);
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_in_one_clear_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rental.redb");
+    let store = Redb::open(&path, CACHE).unwrap();
+    assert_eq!(wait(store.change_version(SCHEMA_VERSION, SCHEMA_VERSION + 1, Batch::default())), Ok(true));
+    store.close().unwrap();
+    for flags in [&["--dry-run"][..], &[], &["--keep-damaged"]] {
+        let ran = upgrade(&path, flags);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        let problem = ran.stderr.lines().next().unwrap();
+        assert!(problem.contains("schema version 4, this program knows 2 to 3"), "{ran:?}");
+        assert!(problem.contains("run the program that wrote it or a newer one"), "{ran:?}");
+    }
+}
+
+/// A small disk in memory, for as long as it is in scope.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` without the right to mount; with `RENTAL_REQUIRE_ALL` there has to be one.
+    fn mount(size: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(directory.path());
+        if mount.output().is_ok_and(|ran| ran.status.success()) {
+            return Some(Self(directory));
+        }
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "a tmpfs cannot be mounted");
+        println!("skipped: a tmpfs cannot be mounted");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
+    let Some(disk) = SmallDisk::mount("12m") else { return };
+    let path = older(disk.0.path());
+    let before = everything(&path);
+    let ran = upgrade(&path, &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("error[disk_full]: ") && ran.stderr.contains("nothing was changed"), "{ran:?}");
+    assert_eq!(everything(&path), before);
+    json(&upgrade(&path, &["--dry-run", "--json"]));
+}

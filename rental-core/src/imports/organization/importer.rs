@@ -1,0 +1,278 @@
+//! Records the lines of an export as objects of an organization: each once and unchanged, in chunks of one transaction.
+
+use super::{
+    Inspection, file,
+    object::{self, ParsedLine},
+    overlay::Overlay,
+};
+use crate::{
+    edge::Edge,
+    error::Error,
+    imports::{Counts, RowOutcome},
+    operation,
+    resources::{
+        Facts, invoice,
+        organization::{self, Organization, SYSTEM},
+        registry::PORTERS,
+    },
+    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key, key_of, memory::Memory},
+    upgrade::Members,
+};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+use uuid::Uuid;
+
+/// Objects in one transaction.
+pub const CHUNK: usize = 200;
+/// How often a chunk is prepared again after a concurrent write to what it had read.
+const MAX_ATTEMPTS: usize = 64;
+/// The most bytes of invoices that wait for invoices with lower numbers.
+const MAX_WAITING: usize = 32 << 20;
+/// Organizations that are searched for the ids of a chunk at a time.
+const ORGANIZATIONS: usize = 100;
+
+/// One import of lines into one organization.
+pub struct Importer<'a> {
+    /// The store that it reads. In a dry run, `trial` over the real store.
+    store: Arc<dyn Store>,
+    trial: Option<Arc<dyn Store>>,
+    edge: &'a dyn Edge,
+    organization: &'a Organization,
+    source: Uuid,
+    /// The schema version of the lines, and the organization that they come from.
+    version: (u64, Members),
+    /// The outcomes of the lines so far.
+    pub counts: Counts,
+    ready: Vec<(u64, ParsedLine)>,
+    /// Invoices by number. Numbers have no gaps, but two concurrent invoices may be exported in the other order.
+    waiting: BTreeMap<u64, (u64, ParsedLine)>,
+    waiting_bytes: usize,
+    /// The next invoice number to record.
+    next: u64,
+}
+
+/// What the transaction of a chunk writes, and the outcomes of its lines.
+#[derive(Default)]
+struct Plan {
+    batch: Batch,
+    outcomes: Vec<(u64, RowOutcome)>,
+}
+
+impl<'a> Importer<'a> {
+    /// Begins an import of an export of `source`. With an empty store as `trial`, it writes to `trial` and not to `store`.
+    ///
+    /// # Errors
+    /// The store cannot serve.
+    pub async fn new(
+        store: Arc<dyn Store>,
+        trial: Option<Arc<dyn Store>>,
+        edge: &'a dyn Edge,
+        organization: &'a Organization,
+        source: Uuid,
+    ) -> Result<Self, Error> {
+        let mut unused = Batch::default();
+        let counter = invoice_counter();
+        let next = operation::next_number(store.as_ref(), organization.id, counter, &mut unused).await?;
+        let store = match &trial {
+            Some(trial) => Arc::new(Overlay { below: store, above: Arc::clone(trial) }),
+            None => store,
+        };
+        Ok(Self {
+            store,
+            trial,
+            edge,
+            organization,
+            source,
+            version: (SCHEMA_VERSION, Members::default()),
+            counts: Counts::default(),
+            ready: Vec::with_capacity(CHUNK),
+            waiting: BTreeMap::new(),
+            waiting_bytes: 0,
+            next,
+        })
+    }
+
+    /// Lifts the lines from the schema version of their file.
+    #[must_use]
+    pub fn of_version(self, file: &Inspection) -> Self {
+        Self { version: (file.schema_version, file.organization.clone()), ..self }
+    }
+
+    /// Records the next line, or keeps it for its chunk.
+    ///
+    /// # Errors
+    /// The store cannot serve. The chunks before this one are recorded.
+    pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
+        let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
+        let line = lifted.as_deref().map_or(line, str::as_bytes);
+        match object::parse(line, self.source, self.organization, self.edge.now()) {
+            Err(why) => self.counts.add(row, RowOutcome::Invalid(why)),
+            Ok(line) => match line.number.filter(|number| *number > self.next) {
+                Some(number) if !self.waiting.contains_key(&number) => self.wait(number, row, line).await?,
+                _ => {
+                    self.push(row, line).await?;
+                    while let Some((row, line)) = self.waiting.remove(&self.next) {
+                        self.waiting_bytes -= line.object.len();
+                        self.push(row, line).await?;
+                    }
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Records the remaining lines.
+    ///
+    /// # Errors
+    /// The store cannot serve.
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        self.stop_waiting().await?;
+        self.chunk().await?;
+        self.counts.sort();
+        Ok(())
+    }
+
+    async fn wait(&mut self, number: u64, row: u64, line: ParsedLine) -> Result<(), Error> {
+        self.waiting_bytes += line.object.len();
+        self.waiting.insert(number, (row, line));
+        if self.waiting_bytes > MAX_WAITING { self.stop_waiting().await } else { Ok(()) }
+    }
+
+    /// Stops waiting. An invoice with a gap before its number becomes an invalid row.
+    async fn stop_waiting(&mut self) -> Result<(), Error> {
+        self.waiting_bytes = 0;
+        while let Some((_, (row, line))) = self.waiting.pop_first() {
+            self.push(row, line).await?;
+        }
+        Ok(())
+    }
+
+    async fn push(&mut self, row: u64, line: ParsedLine) -> Result<(), Error> {
+        self.next += u64::from(line.number == Some(self.next));
+        self.ready.push((row, line));
+        if self.ready.len() >= CHUNK { self.chunk().await } else { Ok(()) }
+    }
+
+    async fn chunk(&mut self) -> Result<(), Error> {
+        let ready = std::mem::take(&mut self.ready);
+        for _ in 0..MAX_ATTEMPTS {
+            let elsewhere = self.elsewhere(&ready).await?;
+            let above: Arc<dyn Store> = Arc::new(Memory::default());
+            let draft = Overlay { below: Arc::clone(&self.store), above: Arc::clone(&above) };
+            let mut plan = Plan::default();
+            for (row, line) in &ready {
+                let outcome = match elsewhere.contains(&line.id) {
+                    true => RowOutcome::Invalid(format!(
+                        "Another organization of this server has a {} with this id; import into another server.",
+                        line.resource.spec.object
+                    )),
+                    false => self.one(&draft, above.as_ref(), line, &mut plan.batch).await?,
+                };
+                plan.outcomes.push((*row, outcome));
+            }
+            if self.commit(plan.batch).await? == Commit::Applied {
+                plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome));
+                return Ok(());
+            }
+        }
+        Err(Error::Unavailable("others changed the same objects too often".into()))
+    }
+
+    /// Checks one object against the store and the chunk before it, and adds it to the batch.
+    async fn one(
+        &self,
+        draft: &Overlay,
+        above: &dyn Store,
+        line: &ParsedLine,
+        batch: &mut Batch,
+    ) -> Result<RowOutcome, Error> {
+        let ParsedLine { resource, id, fields, object, .. } = line;
+        let places: Vec<Key> = PORTERS.iter().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
+        for (spec, known) in PORTERS.iter().map(|known| known.spec).zip(draft.get(&places).await?) {
+            match known {
+                None => {}
+                Some(known) if spec.tag == resource.spec.tag && known.value == *object => {
+                    return Ok(RowOutcome::Duplicate);
+                }
+                Some(_) if spec.tag == resource.spec.tag => {
+                    let why = "is there already with other content, and was left as it is; change it over the API";
+                    return Ok(RowOutcome::Invalid(format!("This {} {why}.", spec.object)));
+                }
+                Some(_) => return Ok(RowOutcome::Invalid(format!("`id` is that of a {} already.", spec.object))),
+            }
+        }
+        let prepared = async {
+            let mut added = Batch::default();
+            let references = operation::references(draft, self.organization.id, fields, &mut added).await?;
+            let number = match resource.counter {
+                Some(name) => operation::next_number(draft, self.organization.id, name, &mut added).await?,
+                None => 0,
+            };
+            let facts =
+                Facts { now: self.edge.now(), organization: self.organization, references: &references, number };
+            let outcome = (resource.accept)(object.clone(), &facts)?;
+            let place = key::record(self.organization.id, resource.spec, *id);
+            added.insert(place.clone(), object.clone().into());
+            operation::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
+        };
+        match prepared.await {
+            Ok((added, _)) => {
+                merge(batch, added, above).await?;
+                Ok(RowOutcome::Created)
+            }
+            Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),
+            Err(error) => Ok(RowOutcome::Invalid(object::sentence(error))),
+        }
+    }
+
+    /// The ids that objects of other organizations have. They are refused, because an operator names an invoice by id alone.
+    async fn elsewhere(&self, ready: &[(u64, ParsedLine)]) -> Result<HashSet<Uuid>, Error> {
+        let mut found = HashSet::new();
+        let prefix = key::records(SYSTEM, &organization::SPEC);
+        let mut span = Span::newest_first(&prefix);
+        loop {
+            let page = self.store.scan(&span, ORGANIZATIONS).await?;
+            let others = page.iter().filter_map(|row| key_of(row).id()).filter(|id| *id != self.organization.id);
+            let places = others
+                .flat_map(|other| ready.iter().map(move |(_, line)| key::record(other, line.resource.spec, line.id)));
+            let places: Vec<Key> = places.collect();
+            found.extend(self.store.get(&places).await?.into_iter().flatten().filter_map(|record| record.key.id()));
+            match page.last() {
+                Some(last) if page.len() == ORGANIZATIONS => span.to = key_of(last).clone(),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
+        if batch.is_empty() {
+            return Ok(Commit::Applied);
+        }
+        match &self.trial {
+            // The checks concern the real store, to which a dry run writes nothing.
+            Some(trial) => Ok(trial.commit(Batch { checks: Vec::new(), writes: batch.writes }).await?),
+            None => Ok(self.store.commit(batch).await?),
+        }
+    }
+}
+
+fn invoice_counter() -> &'static str {
+    <invoice::Invoice as crate::resources::Resource>::COUNTER.unwrap_or_default()
+}
+
+/// Adds a batch to another one of the same transaction. A check of a row that the first batch writes is left out: the
+/// second batch has read that row from `above`.
+async fn merge(batch: &mut Batch, added: Batch, above: &dyn Store) -> Result<(), Error> {
+    let places: Vec<Key> = added.checks.iter().map(|check| check.key().clone()).collect();
+    let written = above.get(&places).await?;
+    let unwritten = added.checks.into_iter().zip(written).filter(|(_, written)| written.is_none());
+    batch.checks.extend(unwritten.map(|(check, _)| check));
+    if added.writes.iter().any(|write| matches!(write, Write::Delete(_))) {
+        return Err(Error::Internal("a new object removed a row".into()));
+    }
+    above.commit(Batch { checks: Vec::new(), writes: added.writes.clone() }).await?;
+    batch.writes.extend(added.writes);
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Checks a line of an export: it becomes the bytes that a GET returns, or an error for the operator.
+
+use crate::{
+    body::{Fields, Verb, shorten},
+    error::Error,
+    operation, page,
+    resources::{
+        organization::Organization,
+        registry::{PORTERS, Porter},
+    },
+    rows,
+    spec::ResourceSpec,
+    value::{Currency, Timestamp},
+};
+use serde::Deserialize;
+use std::borrow::Cow;
+use uuid::Uuid;
+
+/// How far the clock of the exporting server may be ahead of this server's.
+const AHEAD_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+/// A line that passed every check that needs no store.
+pub(super) struct ParsedLine {
+    pub(super) resource: &'static Porter,
+    pub(super) id: Uuid,
+    pub(super) fields: Fields,
+    /// The bytes that a GET will return.
+    pub(super) object: Vec<u8>,
+    /// The number of an invoice.
+    pub(super) number: Option<u64>,
+}
+
+/// The fields that several resources have.
+#[derive(Deserialize)]
+struct Common {
+    id: String,
+    object: String,
+    currency: Option<Currency>,
+    organization_id: Option<String>,
+    invoice_number: Option<String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    object: Cow<'a, str>,
+}
+
+/// Reads a line of an export of `source` for `target`.
+pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Timestamp) -> Result<ParsedLine, String> {
+    let named: Named<'_> =
+        serde_json::from_slice(line).map_err(|error| format!("It is no JSON object with an `object`: {error}."))?;
+    let resource = PORTERS.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
+        let known: Vec<&str> = PORTERS.iter().map(|resource| resource.spec.object).collect();
+        format!("`object` is {:?}, but must be one of {}.", shorten(&named.object), known.join(", "))
+    })?;
+    let fields = Fields::parse(line, resource.spec, Verb::Whole, target.default_currency.digits()).map_err(sentence)?;
+    let assembled = fields.object(|_| None);
+    let common: Common = serde_json::from_str(&assembled).map_err(|error| format!("It cannot be read: {error}."))?;
+    let id = common.check(resource.spec, source, target, now)?;
+    let object = (resource.shape)(&assembled, target.id).map_err(sentence)?;
+    let number = common.invoice_number.as_deref().and_then(|text| text.strip_prefix("INV-")?.parse().ok());
+    Ok(ParsedLine { resource, id, fields, object, number })
+}
+
+impl Common {
+    fn check(&self, spec: &ResourceSpec, source: Uuid, target: &Organization, now: Timestamp) -> Result<Uuid, String> {
+        let id =
+            page::id(&self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
+        let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
+        // A list by time is a range of ids.
+        if operation::created_at(id) != self.created_at {
+            return Err("`created_at` must be the time in `id`.".into());
+        }
+        if self.updated_at < self.created_at {
+            return Err("`updated_at` must not be before `created_at`.".into());
+        }
+        if self.updated_at > now.plus_millis(AHEAD_MILLIS) {
+            return Err("`updated_at` must not lie in the future; set the clocks of both servers.".into());
+        }
+        if self.object != spec.object {
+            return Err(format!("`object` must be {}.", spec.object));
+        }
+        if self.currency.is_some_and(|currency| currency != target.default_currency) {
+            return Err(format!("`currency` must be {}, that of the organization.", target.default_currency));
+        }
+        if self.organization_id.as_ref().is_some_and(|whose| *whose != source.to_string()) {
+            return Err("`organization_id` must be the id in the first line of the file.".into());
+        }
+        Ok(id)
+    }
+}
+
+/// The message of an error, for the operator. A line causes no [`Error::Internal`], because its fields were checked.
+pub(super) fn sentence(error: Error) -> String {
+    match error {
+        Error::Invalid(errors) => {
+            errors.listed().iter().take(10).map(|error| error.message.as_str()).collect::<Vec<_>>().join(" ")
+        }
+        Error::Malformed(why)
+        | Error::Conflict(why)
+        | Error::VehicleUnavailable { message: why, .. }
+        | Error::Internal(why) => why,
+        Error::Damaged(row) => rows::damage_in_words(&row),
+        other => format!("{other:?}"),
+    }
+}

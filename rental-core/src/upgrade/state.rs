@@ -1,0 +1,88 @@
+//! Whether a store has to be upgraded, and why it cannot be.
+
+use super::{marker::Marker, steps};
+use crate::store::{SCHEMA_VERSION, StoreError, Versioned, key, versioned};
+use std::task::Poll;
+
+/// What is known of a store before it is used.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum State {
+    /// It is of the present version and whole.
+    Current,
+    /// It is of this older version.
+    Older(u64),
+    /// An upgrade of it was begun and not finished.
+    Unfinished(Box<Marker>),
+}
+
+/// Looks at the version and the marker of a store.
+///
+/// # Errors
+/// The store cannot be used by this program, in a sentence for the operator; or it cannot serve.
+pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
+    // Another server may begin an upgrade between the two questions: then reads of the version before fail.
+    let mut version = store.version().await?;
+    let found = loop {
+        versioned::known(version).map_err(UpgradeError::Refused)?;
+        let error = match store.get(&[key::upgrade()]).await {
+            Ok(mut found) => break found.pop().flatten(),
+            Err(StoreError::Damaged(row)) => return Err(UpgradeError::Refused(format!("{row}; restore a backup"))),
+            Err(error) => error,
+        };
+        let asked = std::mem::replace(&mut version, store.version().await?);
+        if version == asked {
+            return Err(error.into());
+        }
+    };
+    let Some(record) = found else {
+        return Ok(if version == SCHEMA_VERSION { State::Current } else { State::Older(version) });
+    };
+    let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
+    if marker.to == SCHEMA_VERSION && marker.steps != steps::name(marker.from) {
+        return Err(UpgradeError::Refused(format!(
+            "another program began to upgrade the store to schema version {}, and its steps differ from those of this \
+             program: run that program until it is done",
+            marker.to
+        )));
+    }
+    Ok(State::Unfinished(Box::new(marker)))
+}
+
+/// Why an upgrade does not go on.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum UpgradeError {
+    /// The engine failed. What is committed stays, and another attempt goes on from there.
+    Store(StoreError),
+    /// This program must not touch the store; the text is for the operator.
+    Refused(String),
+}
+
+impl From<StoreError> for UpgradeError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl std::fmt::Display for UpgradeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for UpgradeError {}
+
+/// Lets other tasks of the thread run: reads of an embedded engine never wait.
+pub(super) async fn others_first() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,104 @@
+//! What is changed at a time.
+
+use crate::store::{Key, Prior, Revision, Versioned, Write};
+use bytes::Bytes;
+
+/// Most rows and bytes of a batch, its marker among them.
+const BATCH_ROWS: usize = 4000;
+const BATCH_BYTES: usize = 8 << 20;
+/// Most bytes of a window for each batch that the engine commits together with others. Two windows are in memory at most.
+const WINDOW_BYTES: usize = 512 << 10;
+/// Records of a chunk for each batch that the engine commits together with others.
+const CHUNK: usize = 32;
+
+/// How much is done at a time.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// Most rows of a batch.
+    pub(super) batch_rows: usize,
+    /// Rows and bytes after which a window is committed.
+    pub(super) window_rows: usize,
+    window_bytes: usize,
+    /// Records whose rows are looked up together.
+    pub(super) chunk: usize,
+}
+
+impl Sizes {
+    /// The sizes for batches of so many rows, and windows of three of them, record by record.
+    pub(super) fn small(self, rows: usize) -> Self {
+        let batch_rows = rows.clamp(2, BATCH_ROWS);
+        Self { batch_rows, window_rows: 3 * batch_rows, chunk: 1, ..self }
+    }
+
+    pub(super) fn of(store: &dyn Versioned) -> Self {
+        let together = store.batches_together().max(1);
+        Self {
+            batch_rows: BATCH_ROWS,
+            window_rows: BATCH_ROWS * together,
+            window_bytes: WINDOW_BYTES * together,
+            chunk: CHUNK * together,
+        }
+    }
+}
+
+/// A window: the changes of some records, which are sorted by key and committed as several batches. Neighbours in an index
+/// come from records that are far apart, so a larger window changes fewer pages for each row.
+pub(super) struct Work {
+    writes: Vec<Write>,
+    bytes: usize,
+    sizes: Sizes,
+}
+
+impl Work {
+    pub(super) fn new(sizes: Sizes) -> Self {
+        Self { writes: Vec::new(), bytes: 0, sizes }
+    }
+
+    pub(super) fn put(&mut self, key: Key, revision: Revision, value: Bytes, prior: Prior) {
+        self.bytes += key.as_bytes().len() + value.len();
+        self.writes.push(Write::Put(key, revision, value, prior));
+    }
+
+    pub(super) fn delete(&mut self, key: Key) {
+        self.bytes += key.as_bytes().len();
+        self.writes.push(Write::Delete(key));
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
+    }
+
+    /// The changes in the order of their keys, in parts that each fit into a batch with the marker.
+    pub(super) fn into_parts(mut self) -> Vec<Vec<Write>> {
+        self.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
+        let (mut parts, mut bytes) = (vec![Vec::new()], 0);
+        for write in self.writes {
+            let size = size(&write);
+            let full = parts.last().is_some_and(|part: &Vec<Write>| {
+                !part.is_empty() && (part.len() + 1 >= self.sizes.batch_rows || bytes + size > BATCH_BYTES)
+            });
+            if full {
+                parts.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += size;
+            if let Some(part) = parts.last_mut() {
+                part.push(write);
+            }
+        }
+        parts
+    }
+}
+
+fn place(write: &Write) -> &Key {
+    match write {
+        Write::Put(key, ..) | Write::Delete(key) => key,
+    }
+}
+
+fn size(write: &Write) -> usize {
+    match write {
+        Write::Put(key, _, value, _) => key.as_bytes().len() + value.len(),
+        Write::Delete(key) => key.as_bytes().len(),
+    }
+}

@@ -1,0 +1,122 @@
+//! THE TABLE: every endpoint of the server, and how a request reaches its handler.
+
+use crate::{
+    endpoint::{Endpoint, Handler, Open, Operator, Request},
+    fleet_api::{self, Asked},
+    http::{
+        Method,
+        call::{Body, Call},
+        paths::{Paths, Place},
+        reply::Handled,
+        serve::Service,
+    },
+    observability, operator, reference,
+    state::App,
+};
+use std::{
+    future::Future,
+    sync::{Arc, LazyLock, atomic::AtomicBool},
+    time::Duration,
+};
+
+/// All endpoints, in the order of the document.
+pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+    [fleet_api::endpoints(), operator::endpoints(), observability::endpoints(), reference::endpoints()]
+        .into_iter()
+        .flatten()
+        .collect()
+});
+
+/// The method and the path of each endpoint.
+pub(crate) fn names() -> impl Iterator<Item = (&'static Method, &'static str)> {
+    ENDPOINTS.iter().map(|endpoint| (&endpoint.method, endpoint.path.as_str()))
+}
+
+/// The server: the table, and what its handlers reach.
+pub(crate) struct Server {
+    app: Arc<App>,
+    endpoints: &'static [Endpoint],
+    paths: Paths,
+}
+
+impl Server {
+    pub(crate) fn new(app: Arc<App>) -> Self {
+        Self { app, endpoints: &ENDPOINTS, paths: Paths::new(names()) }
+    }
+}
+
+impl Service for Server {
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn handle<'r>(
+        &'r self,
+        place: &'r Place,
+        call: &'r Call,
+        body: Body<'r>,
+    ) -> impl Future<Output = Handled> + Send + 'r {
+        let (app, endpoint, id) = (&*self.app, &self.endpoints[place.row], place.id(call.path()));
+        async move {
+            match &endpoint.handler {
+                Handler::KeyRead(read) => fleet_api::with_key(app, call, (Asked::Read(*read), id), body).await,
+                Handler::KeyWrite(write) => fleet_api::with_key(app, call, (Asked::Write(*write), id), body).await,
+                Handler::Open(handle) => handle(Request::new(app, call, id, body, Open::admit())).await,
+                Handler::Operator(handle) => {
+                    let by = Operator::admit(app, call, endpoint)?;
+                    handle(Request::new(app, call, id, body, by)).await
+                }
+            }
+        }
+    }
+
+    fn takes_its_time(&self, place: &Place) -> bool {
+        self.endpoints[place.row].takes_its_time
+    }
+
+    fn max_body(&self) -> usize {
+        self.app.limits.max_body
+    }
+
+    fn request_timeout(&self) -> Duration {
+        self.app.limits.request_timeout
+    }
+
+    fn draining(&self) -> &AtomicBool {
+        &self.app.draining
+    }
+
+    fn served(&self, place: Option<&Place>, status: u16, took: Duration) {
+        self.app.metrics.record(place.map(|place| place.row), status, took);
+    }
+
+    fn connected(&self, open: bool) {
+        let metrics = &self.app.metrics;
+        if open {
+            metrics.connections.inc();
+            metrics.connections_total.inc();
+        } else {
+            metrics.connections.dec();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_table_has_the_21_operations_of_the_specification() {
+        let keyed = |endpoint: &&Endpoint| matches!(endpoint.handler, Handler::KeyRead(_) | Handler::KeyWrite(_));
+        assert_eq!(ENDPOINTS.iter().filter(keyed).count(), 21);
+    }
+
+    #[test]
+    fn every_endpoint_is_found_by_its_own_path() {
+        let paths = Paths::new(names());
+        for (row, (method, path)) in names().enumerate() {
+            let path = path.replace("{id}", "x").replace("{organization}", "x");
+            assert_eq!(paths.find(method, &path).ok().map(|place| place.row), Some(row), "{method} {path}");
+        }
+    }
+}

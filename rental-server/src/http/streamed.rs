@@ -1,0 +1,121 @@
+//! Long responses that a thread writes while the server goes on serving.
+//!
+//! The thread works a part of the time only, so that requests keep the processor. It stops when the client has gone or
+//! takes nothing for a minute; while the server drains it hurries.
+
+use crate::http::reply::{Problem, Reply, Streamed};
+use bytes::Bytes;
+use rental_core::error::Error;
+use std::{
+    io::{self, ErrorKind, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc::{Sender, channel, error::TrySendError};
+
+/// Rests so many times as long as it works: a tenth of one core.
+const REST: u32 = 9;
+/// The longest rest.
+const MOST_REST: Duration = Duration::from_secs(1);
+/// Frames that wait for the client.
+const AHEAD: usize = 4;
+/// How long a client may take nothing.
+const STALL: Duration = Duration::from_secs(60);
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A response that `make` writes on a thread of its own; `what` names it in the log. `running` is set while it is made, so
+/// that one is made at a time; it hurries once `draining` is set.
+pub(crate) fn streamed(
+    what: &'static str,
+    (running, draining): (&Arc<AtomicBool>, &Arc<AtomicBool>),
+    full: bool,
+    make: impl FnOnce(Outlet) -> io::Result<()> + Send + 'static,
+) -> Result<Reply, Problem> {
+    let busy = || Error::Conflict("Another backup is running, or an export. Try again when it has ended.".into());
+    let running = Running::take(running).ok_or_else(busy)?;
+    let (sender, receiver) = channel(AHEAD);
+    let hurry = Arc::clone(draining);
+    let work = move || {
+        let _running = running;
+        let outlet = Outlet { sender: sender.clone(), full, hurry, began: Instant::now() };
+        let outcome = catch_unwind(AssertUnwindSafe(|| make(outlet)));
+        match outcome.unwrap_or_else(|_| Err(io::Error::other("reading panicked: the file is damaged"))) {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::TimedOut) => {
+                tracing::warn!(%error, "a {what} ended early");
+            }
+            Err(error) => {
+                tracing::error!(%error, "a {what} failed");
+                // So that the client sees a broken answer, not a short one.
+                let _ = sender.blocking_send(Err(error));
+            }
+        }
+    };
+    let started = thread::Builder::new().name(what.into()).spawn(work);
+    started.map_err(|error| Error::Unavailable(format!("cannot start a thread for a {what}: {error}")))?;
+    Ok(Reply::stream(Streamed::new(receiver)))
+}
+
+/// The one backup that runs.
+struct Running(Arc<AtomicBool>);
+
+impl Running {
+    fn take(running: &Arc<AtomicBool>) -> Option<Self> {
+        (!running.swap(true, Ordering::AcqRel)).then(|| Self(Arc::clone(running)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Where frames go: to the client, at the pace of both.
+pub(crate) struct Outlet {
+    sender: Sender<io::Result<Bytes>>,
+    full: bool,
+    hurry: Arc<AtomicBool>,
+    /// When the work on this frame began.
+    began: Instant,
+}
+
+impl Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The rest comes first: when the client has the last frame, nothing runs any more and the next one may begin.
+        if !self.full && !self.hurry.load(Ordering::Relaxed) {
+            thread::sleep((self.began.elapsed() * REST).min(MOST_REST));
+        }
+        hand_over(&self.sender, Bytes::copy_from_slice(bytes))?;
+        self.began = Instant::now();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits for a client that is slow, but not for ever.
+pub(crate) fn hand_over(sender: &Sender<io::Result<Bytes>>, bytes: Bytes) -> io::Result<()> {
+    let (mut item, since) = (Ok(bytes), Instant::now());
+    loop {
+        item = match sender.try_send(item) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => {
+                return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has gone"));
+            }
+            Err(TrySendError::Full(item)) => item,
+        };
+        if since.elapsed() > STALL {
+            return Err(io::Error::new(ErrorKind::TimedOut, "the client took nothing for a minute"));
+        }
+        thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,75 @@
+//! The generic handlers of objects: list, get, create and update over any resource.
+
+pub(crate) mod write;
+
+use crate::{
+    http::{
+        call::Call,
+        header,
+        reply::{Handled, Reply, lists},
+    },
+    objects::write::write_to,
+    state::App,
+};
+use rental_core::{
+    operation::{self, Create, Update},
+    page::{self, ListQuery},
+    resources::{Collection, organization::Organization},
+    spec::ResourceSpec,
+    store::{Record, Revision, Store},
+};
+use uuid::Uuid;
+
+/// Whether `If-Match`, if it was sent, lists this revision.
+pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
+    lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true)
+}
+
+/// A page of a list.
+pub(crate) async fn list(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, call: &Call) -> Handled {
+    let query = ListQuery::parse(call.query(), spec)?;
+    Ok(Reply::json(operation::list(store, organization, spec, &query).await?))
+}
+
+/// One object, or 304 when the client has its revision.
+pub(crate) async fn get(
+    store: &dyn Store,
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    id: &str,
+    call: &Call,
+) -> Handled {
+    page::no_parameters(call.query())?;
+    let Record { revision, value, .. } = operation::get(store, organization, spec, id).await?;
+    if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
+        return Ok(Reply::unchanged(revision));
+    }
+    Ok(Reply::object(value, revision))
+}
+
+/// Where objects are written: the store as the request sees it, whose, and which.
+pub(crate) type Target<'a> = (&'a dyn Store, &'a Organization, &'static Collection);
+
+/// A new object.
+pub(crate) async fn create(
+    app: &App,
+    (store, organization, collection): Target<'_>,
+    call: &Call,
+    body: &[u8],
+) -> Handled {
+    let intent = Create { collection, organization, body, given: &[] };
+    write_to(store, app, organization, call, body, &intent).await
+}
+
+/// A changed object.
+pub(crate) async fn update(
+    app: &App,
+    (store, organization, collection): Target<'_>,
+    id: &str,
+    call: &Call,
+    body: &[u8],
+) -> Handled {
+    let expected = |revision: Revision| expects(call, revision);
+    let intent = Update { collection, organization, id, body, expected: &expected };
+    write_to(store, app, organization, call, body, &intent).await
+}

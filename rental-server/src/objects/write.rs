@@ -1,0 +1,75 @@
+//! How a write over HTTP ends: committed once for each idempotency key, with the answer that is kept.
+
+use crate::{
+    audit::Audited,
+    http::{
+        HeaderName,
+        call::Call,
+        header,
+        reply::{Problem, Reply, etag, render},
+    },
+    state::App,
+};
+use rental_core::{
+    error::Error,
+    idempotency::Ticket,
+    operation::{self, Intent, Written},
+    resources::organization::Organization,
+    store::Store,
+};
+
+/// Performs a write, once for each idempotency key.
+pub(crate) async fn write(
+    app: &App,
+    organization: &Organization,
+    call: &Call,
+    body: &[u8],
+    intent: &dyn Intent,
+) -> Result<Reply, Problem> {
+    write_to(app.store(), app, organization, call, body, intent).await
+}
+
+/// The same on the store as this request sees it.
+pub(crate) async fn write_to(
+    store: &dyn Store,
+    app: &App,
+    organization: &Organization,
+    call: &Call,
+    body: &[u8],
+    intent: &dyn Intent,
+) -> Result<Reply, Problem> {
+    let ticket = ticket(call, body)?;
+    let running = ticket.as_ref().map(|ticket| app.begin(organization.id, &ticket.name)).transpose()?;
+    let rendered = |error: &Error| {
+        let (status, body) = render(&Problem::Core(error.clone()), call.request_id.as_str());
+        (status.as_u16(), body)
+    };
+    let audited = Audited { intent, organization: organization.id, call, body };
+    let intent: &dyn Intent = if call.acting.operation().is_some() { &audited } else { intent };
+    let outcome =
+        operation::write(store, &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+    drop(running);
+    let Written { status, body, revision, replayed, committed } = outcome?;
+    if committed {
+        app.hooks.committed();
+    }
+    let mut reply = Reply::stored(status, body);
+    if let Some(revision) = revision {
+        reply = reply.with(header::ETAG, &etag(revision));
+    }
+    if replayed {
+        app.metrics.replays.inc();
+        reply = reply.with(HeaderName::from_static("idempotent-replayed"), "true");
+    }
+    Ok(reply)
+}
+
+fn ticket(call: &Call, body: &[u8]) -> Result<Option<Ticket>, Problem> {
+    let name = HeaderName::from_static("idempotency-key");
+    let bad = |rule| Problem::BadHeader { name: "Idempotency-Key", rule };
+    if !call.headers().contains_key(&name) {
+        return Ok(None);
+    }
+    let value = call.single(&name).map_err(|()| bad("must be sent once, as visible ASCII characters"))?.unwrap_or("");
+    Ticket::new(value.as_bytes(), call.method.as_str(), call.path(), body).map(Some).map_err(bad)
+}

@@ -1,0 +1,56 @@
+//! Health, readiness and metrics: pages that need no key.
+
+use crate::{
+    endpoint::{Endpoint, Open, Request, get},
+    http::{
+        header,
+        reply::{Handled, Reply},
+    },
+    reference::parts::open_operation,
+};
+use bytes::Bytes;
+use rental_core::error::Error;
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+
+/// The endpoints of this folder.
+pub(crate) fn endpoints() -> Vec<Endpoint> {
+    let json = "application/json";
+    let mut readiness = open_operation("getReadiness", "Whether the server can serve writes", json, status("ready"));
+    readiness["responses"]["503"] = json!({"$ref": "#/components/responses/Problem503"});
+    let health = open_operation("getHealth", "Whether the process is alive", json, status("ok"));
+    let text = json!({"type": "string"});
+    let metrics =
+        open_operation("getMetrics", "Metrics in the Prometheus text format", "application/openmetrics-text", text);
+    vec![
+        get("/healthz").documented(health).open(|_| Box::pin(async { Ok(word("ok")) })),
+        get("/readyz").documented(readiness).open(|request| Box::pin(ready(request))),
+        get("/metrics").documented(metrics).open(|request| Box::pin(page(request))),
+    ]
+}
+
+fn word(status: &str) -> Reply {
+    Reply::json(Bytes::from(format!("{{\"status\":\"{status}\"}}")))
+}
+
+fn status(word: &str) -> Value {
+    json!({"type": "object", "required": ["status"], "properties": {"status": {"type": "string", "const": word}}})
+}
+
+async fn ready(request: Request<'_, Open>) -> Handled {
+    if request.app.draining.load(Ordering::Relaxed) {
+        return Err(Error::Unavailable("draining".into()).into());
+    }
+    request.app.store().ready().await.map_err(Error::from)?;
+    Ok(word("ready"))
+}
+
+async fn page(request: Request<'_, Open>) -> Handled {
+    let app = request.app;
+    // A store that cannot be read shows in other metrics; the last count stays.
+    if let Ok(backlog) = app.hooks.backlog().await {
+        app.hooks.metrics.set_backlog(backlog);
+    }
+    Ok(Reply::json(app.metrics.page(app.store.stats()).into())
+        .with(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+}

@@ -1,0 +1,83 @@
+//! `GET /admin/v1/backup`: the store as an archive, streamed while the server goes on serving. One runs at a time, an
+//! export too.
+
+use crate::{
+    endpoint::{Endpoint, Operator, Request, get},
+    engine::Moment,
+    http::{
+        header,
+        reply::Handled,
+        streamed::{self, Outlet},
+    },
+    reference::parts,
+};
+use rental_core::{
+    error::{Error, FieldCode},
+    operation::Edge,
+    page,
+    rows::error_in_words,
+    store::{
+        SCHEMA_VERSION, Span,
+        archive::{Summary, Writer},
+        key,
+    },
+};
+use serde_json::{Value, json};
+use std::io;
+
+/// The endpoint of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![get("/admin/v1/backup").documented(document()).operator(|request| Box::pin(start(request)))]
+}
+
+/// Starts a backup and gives the response that streams it.
+async fn start(request: Request<'_, Operator>) -> Handled {
+    let (app, call) = (request.app, request.call);
+    let full = full_pace(call.query())?;
+    let (moment, now) = (app.store.moment().await.map_err(Error::from)?, call.moment.now());
+    let reply = streamed::streamed("backup", (&app.backing_up, &app.draining), full, move |outlet| {
+        let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
+        let summary = copy(moment, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
+        tracing::info!(rows = summary.rows, bytes = summary.bytes, "a backup was sent");
+        Ok(())
+    })?;
+    let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
+    Ok(reply
+        .with(header::CONTENT_TYPE, "application/octet-stream")
+        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"rental-{time}.backup\"")))
+}
+
+/// `pace=full` or `pace=gentle`, which is the same as nothing.
+pub(crate) fn full_pace(query: &str) -> Result<bool, Error> {
+    match query.strip_prefix("pace=") {
+        Some("full") => Ok(true),
+        Some("gentle") => Ok(false),
+        Some(_) => Err(Error::field("pace", FieldCode::Invalid, "must be `gentle` or `full`")),
+        None => page::no_parameters(query).map(|()| false),
+    }
+}
+
+fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
+    for row in moment.rows(&Span::everything()).map_err(io::Error::other)? {
+        let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
+        if !key::is_of_servers(&row.key) {
+            writer.push(&row)?;
+        }
+    }
+    writer.finish().map(|(_, summary)| summary)
+}
+
+fn document() -> Value {
+    let mut headers = parts::common_headers();
+    headers["Content-Disposition"] = json!({"description": "A name for the file.", "schema": {"type": "string"}});
+    let archive = json!({"description": "The archive. It ends with a SHA-256 of itself.", "headers": headers, "content": {"application/octet-stream": {}}});
+    json!({
+        "operationId": "getBackup",
+        "tags": ["Store"],
+        "summary": "Back up the store",
+        "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the admin token.",
+        "security": [{"adminToken": []}],
+        "parameters": [parts::pace()],
+        "responses": parts::responses_of(&archive, &["400", "401", "409", "500", "503"]),
+    })
+}

@@ -1,0 +1,72 @@
+//! `GET /admin/v1/organizations/{organization}/export`: all objects of an organization as lines, from one snapshot, at the
+//! pace of a backup.
+
+use crate::{
+    access::gate,
+    endpoint::{Endpoint, Operator, Parameter, Request, get},
+    engine::Moment,
+    http::{
+        header,
+        progress::LINES,
+        reply::Handled,
+        streamed::{self, Outlet},
+    },
+    operator::backup::full_pace,
+    reference::parts,
+};
+use rental_core::{
+    error::Error,
+    imports::organization::{end_line, first_line, line, spans},
+    resources::organization,
+    rows::error_in_words,
+};
+use serde_json::json;
+use std::io::{self, BufWriter, Write};
+use uuid::Uuid;
+
+/// Bytes that go out at a time.
+const PART: usize = 64 * 1024;
+
+/// The endpoint of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let export = get("/admin/v1/organizations/{organization}/export")
+        .about(&organization::SPEC, "exportOrganization", "Export an organization")
+        .says("All its objects as they are at this moment, one a line, each as a GET gives it: the organization, then vehicles, customers, rentals, tolls, violations, invoices and leads, oldest first. The last line says how many came before it. No key or secret is in it. One export or backup at a time.")
+        .parameters(vec![Parameter::Own(parts::pace())])
+        .conflicts()
+        .without_revision()
+        .replies_in(json!({LINES: {"schema": {"type": "string"}}}))
+        .operator(|request| Box::pin(start(request)));
+    vec![export]
+}
+
+/// Starts an export and gives the response that streams it.
+async fn start(request: Request<'_, Operator>) -> Handled {
+    let app = request.app;
+    let id = gate::organization(app.store(), request.id).await?.id;
+    let full = full_pace(request.call.query())?;
+    let moment = app.store.moment().await.map_err(Error::from)?;
+    let reply = streamed::streamed("export", (&app.backing_up, &app.draining), full, move |outlet| {
+        let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
+        tracing::info!(organization = %id, lines, "an export was sent");
+        Ok(())
+    })?;
+    Ok(reply
+        .with(header::CONTENT_TYPE, LINES)
+        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"organization-{id}.ndjson\"")))
+}
+
+fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
+    out.write_all(first_line().as_bytes())?;
+    let mut lines = 1;
+    for span in spans(organization) {
+        for row in moment.rows(&span).map_err(io::Error::other)? {
+            let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
+            out.write_all(&line(&row.value))?;
+            lines += 1;
+        }
+    }
+    out.write_all(end_line(lines).as_bytes())?;
+    out.flush()?;
+    Ok(lines)
+}

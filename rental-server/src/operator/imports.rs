@@ -1,0 +1,292 @@
+//! Files of toll agencies, cities and other servers, sent by the operator: the whole file lies in a temporary file and is
+//! read once to its end before anything is recorded, so a file that is not what it claims changes nothing.
+
+mod documents;
+
+use crate::{
+    access::gate,
+    audit::Note,
+    edge,
+    endpoint::{Endpoint, Operator, Request},
+    http::{
+        call::{Body, Call, copy_body},
+        progress::{self, Progress},
+        reply::{Handled, Problem, Reply},
+    },
+    state::App,
+};
+use bytes::Bytes;
+use rental_core::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    imports::{
+        Counts, RowOutcome,
+        organization::{Importer, Lines, inspect},
+        recording::{CHUNK, Importable, Options, Recorder},
+        statements::{DEFAULT_ISSUER, Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
+    },
+    page,
+    resources::{organization::Organization, toll::Toll, violation::Violation},
+    store::{Store, redb::Redb},
+    value::Zone,
+};
+use serde::Serialize;
+use std::{
+    fs::File,
+    io::{BufReader, Seek},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+use tokio::runtime::Handle;
+
+/// Largest file: 2 GiB, which are some fifteen million tolls.
+const MOST_BYTES: u64 = 2 << 30;
+/// Largest export: a file of many years.
+const MOST_BYTES_OF_LINES: u64 = 16 << 30;
+/// Memory for pages of the store that a trial run fills.
+const TRIAL_CACHE: usize = 32 << 20;
+
+/// How a file is to be read, from the query.
+#[derive(Debug, Default)]
+struct Asked {
+    format: Option<String>,
+    mapping: Option<Mapping>,
+    zone: Option<Zone>,
+    issuer: Option<String>,
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    object: &'static str,
+    format: &'a str,
+    dry_run: bool,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+/// Imports of statements of tolls.
+pub(super) fn tolls() -> Vec<Endpoint> {
+    statements::<Toll>()
+}
+
+/// Imports of lists of violations.
+pub(super) fn violations() -> Vec<Endpoint> {
+    statements::<Violation>()
+}
+
+/// Imports of exports.
+pub(super) fn exports() -> Vec<Endpoint> {
+    vec![documents::export().operator(|request| Box::pin(export(request)))]
+}
+
+fn statements<T: Importable>() -> Vec<Endpoint> {
+    vec![documents::statement(T::Row::KIND).operator(|request| Box::pin(statement::<T>(request)))]
+}
+
+async fn statement<T: Importable>(request: Request<'_, Operator>) -> Handled {
+    let kind = T::Row::KIND;
+    let organization = gate::organization(request.app.store(), request.id).await?;
+    let asked = Asked::parse(request.call.query(), Some(kind))?;
+    let format = match (&asked.format, &asked.mapping) {
+        (Some(name), _) => name.clone(),
+        (None, Some(_)) => "mapping".to_owned(),
+        (None, None) => kind.formats.first().map_or("", |(name, _)| *name).to_owned(),
+    };
+    let record: Record = |import, file, progress| import.rows::<T>(file, progress);
+    run(request, (organization, asked, format, record), MOST_BYTES).await
+}
+
+async fn export(request: Request<'_, Operator>) -> Handled {
+    let organization = gate::organization(request.app.store(), request.id).await?;
+    let asked = Asked::parse(request.call.query(), None)?;
+    let record: Record = |import, file, progress| import.objects(file, progress);
+    run(request, (organization, asked, "export".to_owned(), record), MOST_BYTES_OF_LINES).await
+}
+
+async fn run(
+    mut request: Request<'_, Operator>,
+    (organization, asked, format, record): (Organization, Asked, String, Record),
+    limit: u64,
+) -> Handled {
+    let (app, call) = (request.app, request.call);
+    // Before anything is kept: so many files lie on the disk at once.
+    let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
+    let spool = spool(app, call, &mut request.body, limit).await?;
+    let note = Note::of(call, Some(organization.id));
+    let (mut progress, listening) = progress::of(call);
+    let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, asked, format };
+    let hooks = Arc::clone(&app.hooks);
+    // On a thread of its own: parsing never waits, and must not keep other requests waiting.
+    let work = tokio::task::spawn_blocking(move || {
+        let answered = catch_unwind(AssertUnwindSafe(|| import.answer(record, spool, note, &mut progress)));
+        let outcome = answered.unwrap_or_else(|_| Err(Error::Internal("an import panicked".into()).into()));
+        // Also after a failure: what was recorded before it stays, and so do its events.
+        hooks.committed();
+        drop(permit);
+        progress.finish(&outcome);
+        outcome
+    });
+    if let Some(listening) = listening
+        && let Some(reply) = listening.begun().await
+    {
+        return Ok(reply);
+    }
+    let outcome = work.await.map_err(|error| Error::Internal(format!("an import ended early: {error}")))?;
+    Ok(Reply::json(outcome?))
+}
+
+impl Asked {
+    /// Reads the parameters that a kind of statement takes; without a kind, those of an export.
+    fn parse(query: &str, kind: Option<&Kind>) -> Result<Self, Error> {
+        let known: &[&str] = match kind.map(|kind| kind.parameter) {
+            Some(Parameter::Mapping) => &["format", "mapping", "time_zone", "dry_run"],
+            Some(Parameter::Issuer) => &["format", "time_zone", "issuer", "dry_run"],
+            None => &["dry_run"],
+        };
+        let (mut asked, mut errors) = (Self::default(), FieldErrors::default());
+        let formats = kind.map_or(&[][..], |kind| kind.formats);
+        for (name, value) in page::parameters(query, known)? {
+            let mut refuse = |rule: &str| errors.push(FieldError::new(&name, FieldCode::Invalid, rule));
+            match name.as_str() {
+                "format" if !formats.iter().any(|(known, _)| *known == value) => {
+                    let names = formats.iter().map(|(name, _)| *name);
+                    let near = page::nearest(&value, names.clone());
+                    refuse(&format!("must be one of {}{near}", names.collect::<Vec<_>>().join(", ")));
+                }
+                "format" => asked.format = Some(value),
+                "mapping" => match Mapping::parse(&value) {
+                    Ok(mapping) => asked.mapping = Some(mapping),
+                    Err(rule) => refuse(&format!("is no mapping of columns: {rule}")),
+                },
+                "time_zone" => match Zone::parse(&value) {
+                    Some(zone) => asked.zone = Some(zone),
+                    None => refuse("must be a name of the IANA time zone database, such as America/New_York"),
+                },
+                "issuer" if value.trim().is_empty() || value.chars().count() > 255 => {
+                    refuse("must be 1 to 255 characters, not blank");
+                }
+                "issuer" => asked.issuer = Some(value),
+                _ if value != "true" && value != "false" => refuse("must be true or false"),
+                _ => asked.dry_run = value == "true",
+            }
+        }
+        if asked.format.is_some() && asked.mapping.is_some() {
+            errors.push(FieldError::new("mapping", FieldCode::Invalid, "cannot be given together with `format`"));
+        }
+        errors.or(asked)
+    }
+}
+
+/// The whole body in a temporary file that nobody else can see.
+async fn spool(app: &App, call: &Call, body: &mut Body<'_>, limit: u64) -> Result<File, Problem> {
+    let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    copy_body(call, body, limit, app.limits.request_timeout, &mut file).await?;
+    file.rewind().map_err(failed)?;
+    Ok(file)
+}
+
+/// One import of a file.
+struct Import {
+    store: Arc<dyn Store>,
+    runtime: Handle,
+    organization: Organization,
+    asked: Asked,
+    /// How the file is read, by name.
+    format: String,
+}
+
+/// Records a file.
+type Record = fn(&Import, File, &mut Progress) -> Result<Counts, Problem>;
+
+impl Import {
+    /// Records the file, and notes that in the audit log when anything has changed.
+    fn answer(&self, record: Record, file: File, note: Note, progress: &mut Progress) -> Result<Bytes, Problem> {
+        let counts = record(self, file, progress)?;
+        let details = serde_json::json!({
+            "received": counts.received, "created": counts.created, "updated": counts.updated,
+            "duplicates": counts.duplicates, "skipped": counts.skipped, "invalid": counts.invalid,
+        });
+        if !self.asked.dry_run && counts.created + counts.updated > 0 {
+            self.runtime.block_on(note.write(self.store.as_ref(), &details))?;
+        }
+        let answer = Answer { object: "import", format: &self.format, dry_run: self.asked.dry_run, counts };
+        Ok(serde_json::to_vec(&answer).map_err(|error| Error::Internal(error.to_string()))?.into())
+    }
+
+    /// Reads a statement to its end, then reads it again and records its rows.
+    fn rows<T: Importable>(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
+        let settings = Settings { digits: self.organization.default_currency.digits(), zone: self.asked.zone };
+        let (format, mapping) = (self.asked.format.as_deref(), self.asked.mapping.as_ref());
+        let open = |file| Reader::<_, T::Row>::open(BufReader::new(file), format, mapping, &settings).map_err(refused);
+        let mut of = 0;
+        for row in open(again(&mut file)?)? {
+            row.map_err(refused)?;
+            of += 1;
+        }
+        progress.begin(of);
+        let issuer = self.asked.issuer.as_deref().unwrap_or(DEFAULT_ISSUER);
+        let options = Options { dry_run: self.asked.dry_run, issuer };
+        let mut recorder = Recorder::<T>::new(self.store.as_ref(), &edge::Clock, &self.organization, options);
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for (done, row) in open(again(&mut file)?)?.enumerate() {
+            match row.map_err(refused)? {
+                (number, Row::Record(row)) => chunk.push((number, row)),
+                (number, Row::Skipped(_)) => recorder.counts.add(number, RowOutcome::Skipped),
+                (number, Row::Invalid(why)) => recorder.counts.add(number, RowOutcome::Invalid(why)),
+            }
+            if chunk.len() == CHUNK {
+                let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
+                self.runtime.block_on(recorder.record(full))?;
+                progress.at(done as u64 + 1);
+            }
+        }
+        self.runtime.block_on(recorder.record(chunk))?;
+        self.runtime.block_on(recorder.finish())?;
+        Ok(recorder.counts)
+    }
+
+    /// Reads the lines of an export to their end, then reads them again and records them. A trial run records them in a
+    /// store of its own, which goes away: a line may name what came before it.
+    fn objects(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
+        let inspection = inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
+        let scratch = if self.asked.dry_run { Some(tempfile::tempdir().map_err(unreadable)?) } else { None };
+        let trial = match &scratch {
+            Some(folder) => {
+                let store = Redb::open(&folder.path().join("trial.redb"), TRIAL_CACHE).map_err(Error::from)?;
+                Some(Arc::new(store) as Arc<dyn Store>)
+            }
+            None => None,
+        };
+        progress.begin(inspection.objects);
+        let (edge, store) = (edge::Clock, Arc::clone(&self.store));
+        let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
+        let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
+        // The organization itself is there already.
+        let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
+        let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
+        for (done, line) in lines.take(objects).enumerate() {
+            let (row, line) = line.map_err(refused)?;
+            self.runtime.block_on(importer.line(row, &line))?;
+            progress.at(done as u64 + 1);
+        }
+        self.runtime.block_on(importer.finish())?;
+        Ok(importer.counts)
+    }
+}
+
+/// The file from its beginning.
+fn again(file: &mut File) -> Result<File, Problem> {
+    file.rewind().map_err(unreadable).and_then(|()| file.try_clone().map_err(unreadable))
+}
+
+fn unreadable(error: std::io::Error) -> Problem {
+    Error::Unavailable(format!("a temporary file: {error}")).into()
+}
+
+fn refused(failed: Failed) -> Problem {
+    match failed {
+        Failed::Refused(refused) => Problem::FileRefused(refused.to_string()),
+        Failed::Read(error) => unreadable(error),
+    }
+}

@@ -1,0 +1,181 @@
+//! What the document says about imports.
+
+use crate::{
+    endpoint::{BodySchema, Documented, Parameter, camel, post},
+    http::progress::LINES,
+    reference::{numbers, schema::example_object},
+};
+use rental_core::{
+    imports::{
+        organization::{end_line, first_line},
+        statements::{self, DEFAULT_ISSUER, Kind},
+    },
+    resources::{customer, organization},
+    spec::ResourceSpec,
+};
+use serde_json::{Value, json};
+
+const ROWS: &str = "Records each row once, however often it is imported: a repeated import creates nothing. A row that cannot be used is reported and stops no other; a file that is not what it claims is refused whole.";
+
+/// An import of statements of this kind.
+pub(super) fn statement(kind: &Kind) -> Documented {
+    let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
+    let about: Vec<String> = kind.formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
+    let format = query(
+        "format",
+        &format!("What the file is; the first when it is left out. {}.", about.join("; ")),
+        json!({"type": "string", "enum": names}),
+    );
+    let zone = query(
+        "time_zone",
+        "The zone of its local times, when it is not the format's own.",
+        json!({"type": "string", "maxLength": 64}),
+    );
+    let own = match kind.parameter {
+        statements::Parameter::Mapping => query(
+            "mapping",
+            "JSON that says which columns of another agency's file are what; instead of `format`.",
+            json!({"type": "string", "maxLength": 8192}),
+        ),
+        statements::Parameter::Issuer => query(
+            "issuer",
+            "Whose summons numbers they are.",
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "default": DEFAULT_ISSUER}),
+        ),
+    };
+    let spec = kind.resource;
+    import(format!("/admin/v1/organizations/{{organization}}/{}/import", spec.plural), spec, statement_file(kind))
+        .says(ROWS)
+        .parameters([format, zone, dry_run(), own].map(Parameter::Own).into())
+}
+
+fn statement_file(kind: &Kind) -> Value {
+    let csv = text("The file of `format`, with its header.", kind.example.into());
+    if !kind.json {
+        return file("The file as it is, at most 2 GiB, uncompressed.", &json!({"text/csv": csv}));
+    }
+    let about = "The file as it is, at most 2 GiB, uncompressed. The server recognizes CSV and JSON by content.";
+    let content = json!({
+        "text/csv": csv,
+        "application/json": {
+            "schema": {
+                "type": "array",
+                "description": "The same rows as one list; the names of the columns are those of the CSV file.",
+                "items": {"type": "object", "additionalProperties": true},
+            },
+            "example": [object_example(kind)],
+        },
+        "application/x-ndjson": text("The same rows, one JSON object a line.", format!("{}\n", object_example(kind))),
+    });
+    file(about, &content)
+}
+
+/// An import of an export.
+pub(super) fn export() -> Documented {
+    let lines = text("What an export gives: one JSON object a line.", lines_example());
+    let file = file("The lines of an export, at most 16 GiB, uncompressed.", &json!({"application/x-ndjson": lines}));
+    import("/admin/v1/organizations/{organization}/import".into(), &organization::SPEC, file)
+        .says("Records the lines of an export: objects keep their ids and times, and nothing is announced. What is there already is left as it is, so a repeated import creates nothing. A line that cannot be used is reported and stops no other; a file that is not whole, or in another currency, is refused.")
+        .parameters(vec![Parameter::Own(dry_run())])
+}
+
+fn import(path: String, spec: &'static ResourceSpec, file: Value) -> Documented {
+    let (id, summary) = match spec.object {
+        "organization" => ("importOrganization".into(), "Import the objects of an organization".into()),
+        _ => (format!("import{}", camel(spec.plural)), format!("Import {}", spec.plural.replace('_', " "))),
+    };
+    post(path)
+        .about(spec, id, summary)
+        .takes(BodySchema::Own(file))
+        .replies("Import")
+        .replies_also_in(LINES, progress())
+        .without_revision()
+        .without_replay()
+        .takes_its_time()
+        .defines("Import", schema())
+}
+
+/// A file in one of these media types.
+fn file(about: &str, content: &Value) -> Value {
+    json!({"required": true, "description": about, "content": content})
+}
+
+fn text(description: &str, example: String) -> Value {
+    json!({"schema": {"type": "string", "description": description}, "example": example})
+}
+
+fn query(name: &str, description: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema})
+}
+
+fn dry_run() -> Value {
+    let schema = json!({"type": "string", "enum": ["true", "false"], "default": "false"});
+    query("dry_run", "With `true`, everything is checked and counted and nothing recorded.", schema)
+}
+
+/// The answer of an import to a client that asks for lines.
+fn progress() -> Value {
+    json!({
+        "schema": {"type": "string", "description": "For `Accept: application/x-ndjson`: lines that say how far it is, and the result, or an error, as the last one."},
+        "example": "{\"object\":\"import_progress\",\"rows\":200,\"of\":450}\n{\"object\":\"import\",\"received\":450}\n",
+    })
+}
+
+/// An export with one customer.
+fn lines_example() -> String {
+    let mut customer = example_object(&customer::SPEC, false);
+    // The time in its id.
+    customer["created_at"] = json!("2024-07-20T16:21:10.842Z");
+    let objects = [example_object(&organization::SPEC, false), customer].map(|object| format!("{object}\n"));
+    first_line() + &objects.concat() + &end_line(3)
+}
+
+/// The row of a kind's example as a JSON object.
+fn object_example(kind: &Kind) -> Value {
+    let mut lines = kind.example.lines().map(|line| line.split(','));
+    let (names, values) = (lines.next(), lines.next());
+    names
+        .into_iter()
+        .flatten()
+        .zip(values.into_iter().flatten())
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect()
+}
+
+/// What comes of an import.
+fn schema() -> Value {
+    let counts = [
+        ("received", "Rows of the file: the sum of the next five."),
+        ("created", "New objects."),
+        ("updated", "Objects that changed: corrections, credits, another amount due."),
+        ("duplicates", "Rows that say what is known already."),
+        ("skipped", "Rows that are nothing to record, such as payments and fees."),
+        ("invalid", "Rows that cannot be used."),
+        ("matched", "New objects whose vehicle was found."),
+        ("errors_omitted", "Rows that cannot be used and are not in `errors`, which lists a thousand."),
+    ];
+    let mut properties = json!({
+        "object": {"type": "string", "const": "import"},
+        "format": {"type": "string", "description": "How the file was read: a format, `mapping`, or `export`."},
+        "dry_run": {"type": "boolean", "description": "Whether nothing was recorded."},
+    });
+    for (name, description) in counts {
+        properties[name] = numbers::at_least(0);
+        properties[name]["description"] = json!(description);
+    }
+    let mut row = numbers::at_least(1);
+    row["description"] = json!("The line of the file where the row begins.");
+    properties["errors"] = json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["row", "message"],
+            "properties": {
+                "row": row,
+                "message": {"type": "string", "description": "Why it cannot be used."},
+            },
+        },
+    });
+    let names: Vec<String> = properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    json!({"type": "object", "description": "What came of the rows of a file.", "required": names, "properties": properties})
+}

@@ -1,0 +1,76 @@
+//! The operator settles and prints invoices.
+
+use crate::{
+    endpoint::{Endpoint, Operator, Request, get, post},
+    http::reply::{Handled, Reply},
+    objects::write::write,
+    operator::invoice_page,
+};
+use rental_core::{
+    operation::{self, Edge, Intent, Preparing},
+    page,
+    resources::{
+        customer,
+        customer::Customer,
+        invoice,
+        invoice::{Invoice, Settlement},
+        organization::Organization,
+        parse,
+    },
+    store::Store,
+};
+use serde_json::json;
+
+/// The endpoints of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        post("/admin/v1/invoices/{id}/pay")
+            .about(&invoice::SPEC, "payInvoice", "Mark invoice as paid")
+            .operator(|request| Box::pin(settle(request, Settlement::Paid))),
+        post("/admin/v1/invoices/{id}/void")
+            .about(&invoice::SPEC, "voidInvoice", "Void invoice")
+            .operator(|request| Box::pin(settle(request, Settlement::Void))),
+        get("/admin/v1/invoices/{id}/print")
+            .about(&invoice::SPEC, "printInvoice", "Print invoice")
+            .says("A page that prints well and loads nothing from elsewhere.")
+            .replies_in(json!({"text/html": {"schema": {"type": "string"}}}))
+            .operator(|request| Box::pin(print(request))),
+    ]
+}
+
+async fn settle(mut request: Request<'_, Operator>, how: Settlement) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, id, .. } = request;
+    let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
+    write(app, &organization, call, body, &Settle { organization: &organization, id, how }).await
+}
+
+/// A page to print or to save.
+async fn print(request: Request<'_, Operator>) -> Handled {
+    let Request { app, call, id, .. } = request;
+    page::no_parameters(call.query())?;
+    let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
+    let record = operation::get(app.store(), organization.id, &invoice::SPEC, id).await?;
+    let invoice: Invoice = parse(&record.key, &record.value)?;
+    let billed = invoice.customer_id.to_string();
+    let record = operation::get(app.store(), organization.id, &customer::SPEC, &billed).await?;
+    let customer: Customer = parse(&record.key, &record.value)?;
+    Ok(Reply::page(invoice_page::page(&organization, &customer, &invoice).into(), invoice_page::POLICY))
+}
+
+/// An operator marks an invoice as paid or void.
+pub(crate) struct Settle<'a> {
+    pub(crate) organization: &'a Organization,
+    pub(crate) id: &'a str,
+    pub(crate) how: Settlement,
+}
+
+impl Intent for Settle<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let before = operation::get(store, self.organization.id, &invoice::SPEC, self.id).await?;
+            let decide = |invoice: &mut Invoice| invoice.settle(self.how, edge.now()).map(|event| vec![event]);
+            operation::edit(store, edge, self.organization, before, decide).await
+        })
+    }
+}

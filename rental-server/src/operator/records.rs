@@ -1,0 +1,37 @@
+//! What operators record for an organization: invoices, tolls and violations.
+
+use crate::{
+    access::gate,
+    endpoint::{BodySchema, Endpoint, Operator, Request, camel, post},
+    http::reply::Handled,
+    objects,
+};
+use rental_core::resources::{Collection, registry};
+
+static RECORDED: [Collection; registry::RECORDED.len()] = registry::RECORDED;
+
+/// The collection in which operators record objects of a resource.
+pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
+    RECORDED.iter().find(|row| row.spec.object == object)
+}
+
+/// The endpoints of this file.
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    RECORDED.iter().map(endpoint).collect()
+}
+
+fn endpoint(collection: &'static Collection) -> Endpoint {
+    let spec = collection.spec;
+    let summary = format!("Record {} for an organization", spec.object.replace('_', " "));
+    post(format!("/admin/v1/organizations/{{organization}}/{}", spec.plural))
+        .about(spec, format!("record{}", camel(spec.object)), summary)
+        .takes(BodySchema::Create)
+        .operator(move |request| Box::pin(record(request, collection)))
+}
+
+async fn record(mut request: Request<'_, Operator>, collection: &'static Collection) -> Handled {
+    let app = request.app;
+    let organization = gate::organization(app.store(), request.id).await?;
+    let body = &request.read().await?[..];
+    objects::create(app, (app.store(), &organization, collection), request.call, body).await
+}

@@ -1,0 +1,269 @@
+//! Who should pay for a toll or violation that nobody is attached to, and attaching what is clear.
+
+use crate::{
+    access::gate,
+    endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
+    http::reply::{Handled, Reply},
+    objects::write::write,
+    reference::parts,
+};
+use rental_core::{
+    attribution::{self, Attributable, Candidate, Verdict, When, Whose},
+    error::{Error, FieldCode},
+    imports::statements::KINDS,
+    operation::{self, Edge, Intent, Prepared, Preparing},
+    page::{self, ListQuery},
+    resources::{organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
+    spec::ResourceSpec,
+    store::{Batch, Record, Store, all_sound},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::marker::PhantomData;
+use uuid::Uuid;
+
+/// Suggestions for tolls.
+pub(super) fn tolls() -> Vec<Endpoint> {
+    endpoints::<Toll>()
+}
+
+/// Suggestions for violations.
+pub(super) fn violations() -> Vec<Endpoint> {
+    endpoints::<Violation>()
+}
+
+fn endpoints<T: Attributable>() -> Vec<Endpoint> {
+    let (plural, many) = (T::SPEC.plural.replace('_', " "), camel(T::SPEC.plural));
+    let path = format!("/admin/v1/organizations/{{organization}}/{}/suggestions", T::SPEC.plural);
+    let suggest = get(&path)
+        .about(T::SPEC, format!("suggestCustomersOf{many}"), format!("Suggest who pays for {plural}"))
+        .says("Those without a customer, newest first, each with the rental that had the vehicle at that time, as far as that is clear, and why.")
+        .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
+        .replies("SuggestionList")
+        .without_revision()
+        .defines("SuggestionList", schema())
+        .operator(|request| Box::pin(list::<T>(request)));
+    let attach = post(&path)
+        .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to who clearly pays"))
+        .says("Attaches what is clear on one page, and says what is not. What somebody decided is never changed.")
+        .takes(BodySchema::Own(body()))
+        .replies("SuggestionList")
+        .without_revision()
+        .operator(|request| Box::pin(attach::<T>(request)));
+    vec![suggest, attach]
+}
+
+async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
+    let Request { app, call, id, .. } = request;
+    let organization = gate::organization(app.store(), id).await?;
+    let query = page::parameters(call.query(), &["limit", "starting_after"])?;
+    let raw = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+    let page = Page::of(&ListQuery::parse(&raw, T::SPEC)?);
+    let judged = judge_page::<T>(app.store(), None, &organization, &page).await?;
+    Ok(Reply::json(judged.body.to_string().into()))
+}
+
+/// Attaches what is clear on one page, in one transaction.
+async fn attach<T: Attributable>(mut request: Request<'_, Operator>) -> Handled {
+    let body = &request.read().await?[..];
+    let Request { app, call, id, .. } = request;
+    let organization = gate::organization(app.store(), id).await?;
+    let asked: Asked = if body.is_empty() { Asked::default() } else { read(body)? };
+    let limit = asked.limit.unwrap_or(100);
+    if !(1..=100).contains(&limit) {
+        return Err(Error::field("limit", FieldCode::Invalid, "must be a whole number from 1 to 100").into());
+    }
+    let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
+    let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
+    let intent = AttachPage::<T> { organization: &organization, page: Page { limit, after }, resource: PhantomData };
+    let reply = write(app, &organization, call, body, &intent).await?;
+    Ok(reply.without_revision())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    limit: Option<usize>,
+    starting_after: Option<String>,
+}
+
+fn read(body: &[u8]) -> Result<Asked, Error> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::Malformed(format!("The body takes `limit` and `starting_after` alone: {error}.")))
+}
+
+struct Page {
+    limit: usize,
+    after: Option<Uuid>,
+}
+
+impl Page {
+    fn of(query: &ListQuery) -> Self {
+        Self { limit: query.limit, after: query.starting_after }
+    }
+}
+
+struct AttachPage<'a, T> {
+    organization: &'a Organization,
+    page: Page,
+    resource: PhantomData<fn() -> T>,
+}
+
+impl<T: Attributable> Intent for AttachPage<'_, T> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let Judged { batch, body } = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })
+        })
+    }
+}
+
+#[derive(Default)]
+struct Judged {
+    batch: Batch,
+    body: Value,
+}
+
+/// Judges one page of what nobody is attached to, newest first; with an edge, attaches what is clear.
+async fn judge_page<T: Attributable>(
+    store: &dyn Store,
+    edge: Option<&dyn Edge>,
+    organization: &Organization,
+    page: &Page,
+) -> Result<Judged, Error> {
+    let look_up = unattached_look_up();
+    let mut span = look_up.span(organization.id, T::SPEC);
+    if let Some(after) = page.after {
+        span = span.before_id(&look_up.prefix(organization.id, T::SPEC), after);
+    }
+    let mut found = all_sound(store.scan(&span, page.limit + 1).await?)?;
+    let has_more = found.len() > page.limit;
+    found.truncate(page.limit);
+    let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
+    let mut judged = Judged::default();
+    let mut rows = Vec::with_capacity(found.len());
+    for record in found {
+        rows.push(judge::<T>(store, edge, organization, record, &mut judged.batch).await?);
+    }
+    judged.body = json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows});
+    Ok(judged)
+}
+
+async fn judge<T: Attributable>(
+    store: &dyn Store,
+    edge: Option<&dyn Edge>,
+    organization: &Organization,
+    record: Record,
+    batch: &mut Batch,
+) -> Result<Value, Error> {
+    let mut object: T = parse(&record.key, &record.value)?;
+    let known = *object.vehicle();
+    let (vehicle, verdict) = decide(store, organization, &object, known).await?;
+    let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
+    let row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
+    // A vehicle that was found is kept even when it is not clear who had it.
+    if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known.is_none())) {
+        let now = edge.now();
+        let rule = |object: &mut T| {
+            *object.vehicle() = vehicle;
+            object.touch(now);
+            let Verdict::Clear(candidate) = &verdict else { return Ok(Vec::new()) };
+            object.attach(candidate.customer, candidate.rental);
+            Ok(vec![T::ATTACHED])
+        };
+        let prepared = operation::edit(store, edge, organization, record, rule).await?;
+        batch.checks.extend(prepared.batch.checks);
+        batch.writes.extend(prepared.batch.writes);
+    }
+    Ok(row)
+}
+
+async fn decide<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    object: &T,
+    known: Option<Uuid>,
+) -> Result<(Option<Uuid>, Verdict), Error> {
+    let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
+    let [tag, plate, state] = object.identifiers();
+    let whose = match known {
+        Some(vehicle) => Whose::One(vehicle),
+        None => attribution::vehicle_of(store, organization.id, tag, (plate, state)).await?,
+    };
+    let vehicle = match whose {
+        Whose::One(vehicle) => vehicle,
+        Whose::None => return Ok((None, nobody("No vehicle has this transponder or plate."))),
+        Whose::Unclear(why) => return Ok((None, Verdict::Unclear(why, Vec::new()))),
+    };
+    let (at, on) = object.when();
+    let when = When { at, on };
+    // A rental of another zone has another day by one at most; the search looks a day further on both sides.
+    let Some(day) = when.day(organization.time_zone) else {
+        return Ok((Some(vehicle), nobody("It is not known when it happened.")));
+    };
+    let rentals = attribution::rentals_around(store, organization.id, vehicle, day).await?;
+    Ok((Some(vehicle), attribution::decide(&rentals, when, T::OCCASION)))
+}
+
+/// A suggestion as the answer shows it.
+fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<Uuid>, verdict: &Verdict, attached: bool) -> Value {
+    let (word, reason, clear, candidates) = match verdict {
+        Verdict::Clear(candidate) => ("clear", &candidate.reason, Some(candidate), std::slice::from_ref(candidate)),
+        Verdict::Unclear(reason, candidates) => ("unclear", reason, None, candidates.as_slice()),
+        Verdict::Nobody(reason, candidates) => ("nobody", reason, None, candidates.as_slice()),
+    };
+    let shown = |candidate: &Candidate| json!({"rental_id": candidate.rental, "customer_id": candidate.customer, "reason": candidate.reason});
+    json!({
+        "object": "suggestion", "resource": spec.object, "id": id, "verdict": word, "reason": reason,
+        "vehicle_id": vehicle, "rental_id": clear.map(|one| one.rental), "customer_id": clear.map(|one| one.customer),
+        "attached": attached, "candidates": candidates.iter().take(20).map(shown).collect::<Vec<_>>(),
+    })
+}
+
+/// The body that attaches a page of suggestions.
+fn body() -> Value {
+    let properties = json!({
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many to look at. Default: `100`."},
+        "starting_after": {"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."},
+    });
+    parts::action_body(properties, &[], json!({}))
+}
+
+/// A page of suggestions.
+fn schema() -> Value {
+    let id = |description: &str| json!({"type": ["string", "null"], "format": "uuid", "description": description});
+    let candidate = json!({
+        "type": "object",
+        "required": ["rental_id", "customer_id", "reason"],
+        "properties": {
+            "rental_id": id("The rental."), "customer_id": id("Its customer."),
+            "reason": {"type": "string", "description": "What speaks for and against it."},
+        },
+    });
+    let suggestion = json!({
+        "type": "object",
+        "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
+        "properties": {
+            "object": {"type": "string", "const": "suggestion"},
+            "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
+            "id": id("The toll or violation."),
+            "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
+            "reason": {"type": "string", "description": "Why."},
+            "vehicle_id": id("The vehicle that it is about, when it is known."),
+            "rental_id": id("The rental that answers for it, when that is clear."),
+            "customer_id": id("The customer of that rental."),
+            "attached": {"type": "boolean", "description": "Whether this request attached it."},
+            "candidates": {"type": "array", "items": candidate},
+        },
+    });
+    json!({
+        "type": "object",
+        "required": ["object", "has_more", "next_cursor", "data"],
+        "properties": {
+            "object": {"type": "string", "const": "list"},
+            "has_more": {"type": "boolean"},
+            "next_cursor": id("Pass it as `starting_after` for the next page."),
+            "data": {"type": "array", "items": suggestion},
+        },
+    })
+}

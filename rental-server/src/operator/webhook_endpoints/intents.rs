@@ -1,0 +1,184 @@
+//! The changes of a webhook endpoint, each one transaction.
+
+use super::{WEBHOOK_ENDPOINTS, endpoint, to_json};
+use crate::{
+    edge,
+    webhooks::{Hooks, relay},
+};
+use bytes::Bytes;
+use rental_core::{
+    effects,
+    error::{Error, FieldCode},
+    operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
+    resources::{
+        organization::{Organization, SYSTEM},
+        webhook_endpoint::WebhookEndpoint,
+    },
+    store::{Batch, Check, Revision, Store, key},
+    webhook::{
+        secret::{PREFIX, Sealed},
+        target,
+    },
+};
+use serde_json::json;
+use uuid::Uuid;
+
+/// A new secret and what is stored of it.
+pub(super) struct Fresh {
+    pub(super) text: String,
+    nonce: [u8; 24],
+}
+
+impl Fresh {
+    pub(super) fn new() -> Self {
+        let mut nonce = [0; 24];
+        nonce.copy_from_slice(&edge::secret_bytes()[..24]);
+        let digits: String = edge::secret_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { text: format!("{PREFIX}{digits}"), nonce }
+    }
+
+    fn seal(&self, hooks: &Hooks, endpoint: Uuid) -> Result<String, Error> {
+        hooks.master_key.seal(endpoint, self.nonce, &self.text).map_err(Error::Internal)
+    }
+}
+
+pub(super) struct Make<'a> {
+    pub(super) hooks: &'a Hooks,
+    pub(super) fresh: &'a Fresh,
+    pub(super) body: &'a [u8],
+}
+
+impl Intent for Make<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let create = Create {
+                collection: &WEBHOOK_ENDPOINTS,
+                organization: &Organization::system(),
+                body: self.body,
+                given: &[],
+            };
+            let mut prepared = create.prepare(store, edge).await?;
+            let made: WebhookEndpoint =
+                serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
+            check_target(self.hooks, &made.url)?;
+            let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
+            // Damaged ones count as well: the relay reads no more rows than this.
+            if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
+                return Err(Error::Conflict(format!(
+                    "An organization has at most {} webhook endpoints. Delete one first.",
+                    relay::MOST_ENDPOINTS
+                )));
+            }
+            let mut sealed = Sealed::default();
+            sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
+            prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
+            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. That the mark
+            // is as it was read makes two that race for the last place come one after the other.
+            match mark {
+                Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
+                None => prepared.batch.insert(key::subscribed(made.organization_id), Bytes::new()),
+            }
+            Ok(prepared)
+        })
+    }
+}
+
+fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
+    let parsed = target::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
+    if hooks.settings.allow_private {
+        return Ok(());
+    }
+    target::check_host(&parsed).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))
+}
+
+pub(super) struct Change<'a> {
+    pub(super) hooks: &'a Hooks,
+    pub(super) id: &'a str,
+    pub(super) body: &'a [u8],
+    pub(super) expected: &'a (dyn Fn(Revision) -> bool + Sync),
+}
+
+impl Intent for Change<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (organization, id, body) = (&Organization::system(), self.id, self.body);
+            let prepared = Update { collection: &WEBHOOK_ENDPOINTS, organization, id, body, expected: self.expected }
+                .prepare(store, edge)
+                .await?;
+            let made: WebhookEndpoint =
+                serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
+            check_target(self.hooks, &made.url)?;
+            Ok(prepared)
+        })
+    }
+}
+
+pub(super) struct Switch<'a> {
+    pub(super) id: &'a str,
+    pub(super) enable: bool,
+}
+
+impl Intent for Switch<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (before, _) = endpoint(store, self.id).await?;
+            let now = edge.now();
+            let rule = |endpoint: &mut WebhookEndpoint| {
+                if self.enable {
+                    endpoint.enable(now)
+                } else {
+                    endpoint.disable("disabled by the operator", now)
+                }
+                Ok(Vec::new())
+            };
+            operation::edit(store, edge, &Organization::system(), before, rule).await
+        })
+    }
+}
+
+pub(super) struct Delete<'a> {
+    pub(super) id: &'a str,
+}
+
+impl Intent for Delete<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, _: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (record, endpoint) = endpoint(store, self.id).await?;
+            let mut batch = Batch::default();
+            effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
+            batch.checks.push(Check::At(record.key.clone(), record.revision));
+            batch.delete(record.key);
+            batch.delete(key::secrets(endpoint.id));
+            let (id, whose) = (endpoint.id, endpoint.organization_id);
+            let body =
+                json!({"id": id, "object": "webhook_endpoint", "organization_id": whose, "deleted": true}).to_string();
+            Ok(Prepared { batch, body: body.into(), revision: record.revision })
+        })
+    }
+}
+
+pub(super) struct Rotate<'a> {
+    pub(super) hooks: &'a Hooks,
+    pub(super) fresh: &'a Fresh,
+    pub(super) id: &'a str,
+    pub(super) seconds: i64,
+}
+
+impl Intent for Rotate<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (record, endpoint) = endpoint(store, self.id).await?;
+            let place = key::secrets(endpoint.id);
+            let stored = store.get(std::slice::from_ref(&place)).await?.pop().flatten();
+            let stored = stored.ok_or_else(|| Error::Internal("an endpoint has no secrets".into()))?;
+            let mut sealed: Sealed =
+                serde_json::from_slice(&stored.value).map_err(|error| Error::damaged(&place, &error))?;
+            let end = edge.now().plus_millis(self.seconds * 1000);
+            sealed.rotate(self.fresh.seal(self.hooks, endpoint.id)?, end, edge.now());
+            let mut batch = Batch::default();
+            batch.checks.push(Check::At(record.key, record.revision));
+            batch.replace(place, stored.revision, to_json(&sealed)?);
+            Ok(Prepared { batch, body: record.value, revision: record.revision })
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! One attempt to deliver an example event, now.
+
+use super::endpoint as endpoint_of;
+use crate::{
+    edge,
+    endpoint::{Endpoint, Operator, Request, post},
+    http::reply::{Handled, Reply},
+    reference::schema::{example_object, outcome},
+    webhooks::{Hooks, send::Message},
+};
+use rental_core::{
+    error::Error,
+    event::{self, EVENT_TYPES},
+    operation::Edge,
+    resources::{spec_of, webhook_endpoint},
+    store::key,
+    value::Timestamp,
+    webhook::{secret::Sealed, signature, target},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// The endpoint of this file.
+pub(super) fn endpoint() -> Endpoint {
+    post("/admin/v1/webhook_endpoints/{id}/test")
+        .about(&webhook_endpoint::SPEC, "testWebhookEndpoint", "Test webhook endpoint")
+        .says("Makes one signed attempt with an example event and says how it went. It is not recorded.")
+        .parameters(Vec::new())
+        .replies("WebhookTest")
+        .defines("WebhookTest", schema())
+        .operator(|request| Box::pin(test(request)))
+}
+
+fn schema() -> Value {
+    outcome(&[
+        ("object", "string"),
+        ("endpoint_id", "string"),
+        ("event_type", "string"),
+        ("delivered", "boolean"),
+        ("duration_ms", "integer"),
+    ])
+}
+
+/// One signed attempt now, with an example event. It is not recorded.
+async fn test(mut request: Request<'_, Operator>) -> Handled {
+    request.read().await?;
+    let Request { app, id, .. } = request;
+    let (_, endpoint) = endpoint_of(app.store(), id).await?;
+    let url = target::parse(&endpoint.url).map_err(Error::Internal)?;
+    let moment = edge::Moment::new();
+    let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
+    let example = spec_of(wanted.2).map(|spec| example_object(spec, false)).unwrap_or_default();
+    let event_id = moment.new_id();
+    let body = event::body(event_id, wanted.0, moment.now(), example.to_string().as_bytes());
+    let secrets = secrets(&app.hooks, endpoint.id, moment.now()).await?;
+    let signature = signature::header(secrets.iter().map(String::as_bytes), moment.now().seconds(), &body);
+    let message = Message { url: &url, event_id: event_id.to_string(), event_type: wanted.1, signature, body };
+    let (ending, attempt) = app.hooks.sender.send(message).await;
+    let result = json!({
+        "object": "webhook_test", "endpoint_id": endpoint.id, "event_type": wanted.1, "delivered": ending.is_success(),
+        "duration_ms": attempt.duration_ms, "status": attempt.status, "error": attempt.error, "response": attempt.response,
+    });
+    Ok(Reply::json(result.to_string().into()))
+}
+
+async fn secrets(hooks: &Hooks, id: Uuid, now: Timestamp) -> Result<Vec<String>, Error> {
+    let place = [key::secrets(id)];
+    let Some(record) = hooks.store().get(&place).await?.pop().flatten() else { return Ok(Vec::new()) };
+    let sealed: Sealed = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    let open = |sealed: &str| {
+        hooks.master_key.open(id, sealed).map_err(|_| {
+            Error::Conflict(
+                "The secret of this endpoint was sealed with another master key. Start the server with that key, or \
+                 rotate the secret."
+                    .into(),
+            )
+        })
+    };
+    sealed.in_force(now).map(|secret| open(&secret.sealed)).collect()
+}

@@ -1,0 +1,201 @@
+//! What operations of the document share: parameters, headers, answers to problems, and the introduction.
+
+use crate::{
+    http::reply::CATALOGUE,
+    reference::{numbers, schema},
+};
+use rental_core::spec::{FilterSpec, ResourceSpec};
+use serde_json::{Map, Value, json};
+
+pub(super) const INTRODUCTION: &str = "\
+Every request carries `Authorization: Bearer <API_KEY>`. A key belongs to one organization and sees nothing of any other.
+
+**Amounts** are exact decimal numbers in `currency`, with at most as many decimals as that currency has. **Times** are \
+RFC 3339 in UTC, **dates** are `YYYY-MM-DD`, **ids** are opaque strings. Fields that are not set are `null`, so an \
+object always has the same shape.
+
+**Lists** are newest first. Pass `next_cursor` as `starting_after` for the next page; a cursor stays valid whatever \
+happens to the objects. With `updated[gte]` or `updated[lt]` a list is ordered by `updated_at`, rising: walk through it \
+to learn what changed.
+
+**Retries** are safe with an `Idempotency-Key` on POST and PATCH: the first answer is kept for 24 hours and given again \
+with `Idempotent-Replayed: true`.
+
+**Lost updates** are avoided with `If-Match` and the `ETag` of the revision that you read.
+
+**Errors** have a `type`, a `code` for programs, a `message` for people, and every bad field in `errors`. Quote the \
+`request_id` when you ask for help.";
+
+pub(super) fn security_schemes() -> Value {
+    json!({
+        "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key of the organization, `rk_live_…`."},
+        "adminToken": {"type": "http", "scheme": "bearer", "description": "The operator's admin token."},
+    })
+}
+
+pub(super) fn parameters() -> Value {
+    let query = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
+    let header = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "required": false, "description": description, "schema": schema});
+    let time = json!({"type": "string", "format": "date-time"});
+    let etag = json!({"type": "string"});
+    json!({
+        "Limit": query("limit", "Objects on a page.", json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20})),
+        "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string"})),
+        "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
+        "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
+        "IdempotencyKey": header("Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
+        "IfMatch": header("If-Match", "Refuse with 412 unless the object still has this `ETag`.", etag.clone()),
+        "IfNoneMatch": header("If-None-Match", "Answer 304 without a body if the object still has this `ETag`.", etag),
+    })
+}
+
+/// An id in the path.
+pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
+    let example: Value = serde_json::from_str(example).unwrap_or(Value::Null);
+    json!({"name": name, "in": "path", "required": true, "description": format!("Id of the {}.", object.replace('_', " ")), "schema": {"type": "string"}, "example": example})
+}
+
+/// A filter of a list.
+pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
+    let field = spec.field(filter.field);
+    let schema = match field.map(|field| field.kind) {
+        Some(kind @ rental_core::spec::Kind::Word(_)) => schema::of_kind(kind, spec),
+        _ => json!({"type": "string", "minLength": 1, "maxLength": 255}),
+    };
+    let description = format!("Only those whose `{}` is exactly this.", filter.field);
+    json!({"name": filter.param, "in": "query", "required": false, "description": description, "schema": schema})
+}
+
+/// The two bounds of a range that makes a list a sync list.
+pub(super) fn range(range: &FilterSpec) -> [Value; 2] {
+    [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+        let description = format!(
+            "Only those whose `{}` is {words}. The list is then ordered by that time, rising, has cursors of its own, and \
+             takes no other filter.",
+            range.field
+        );
+        json!({"name": format!("{}[{bound}]", range.param), "in": "query", "required": false, "description": description, "schema": {"type": "string", "format": "date-time"}})
+    })
+}
+
+pub(super) fn headers() -> Value {
+    let text = |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    json!({
+        "RequestId": text("Names this request in our logs."),
+        "ServiceVersion": text("The date of the API's description."),
+        "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
+        "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
+        "RetryAfter": {"description": "Seconds after which to try again.", "schema": numbers::at_least(1)},
+        "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
+        "RateLimitPolicy": text("The rate limit that applies."),
+        "Allow": text("The methods that the path takes."),
+        "WwwAuthenticate": text("How to authenticate."),
+        "Accept": text("The media type that is taken."),
+    })
+}
+
+fn header(name: &str) -> Value {
+    json!({"$ref": format!("#/components/headers/{name}")})
+}
+
+/// The headers that every response has.
+pub(crate) fn common_headers() -> Value {
+    json!({"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion"), "RateLimit": header("RateLimit"), "RateLimit-Policy": header("RateLimitPolicy")})
+}
+
+/// The 200 of an operation.
+pub(crate) fn success(schema: &str, tagged: bool, writes: bool, example: Value) -> Value {
+    let mut headers = common_headers();
+    if tagged {
+        headers["ETag"] = header("ETag");
+    }
+    if writes {
+        headers["Idempotent-Replayed"] = header("IdempotentReplayed");
+    }
+    let mut content = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}});
+    if !example.is_null() {
+        content["example"] = example;
+    }
+    json!({"description": "Done.", "headers": headers, "content": {"application/json": content}})
+}
+
+/// One answer for each status, with an example for each code of the catalogue.
+pub(super) fn responses() -> Value {
+    let mut responses = Map::new();
+    let unchanged =
+        json!({"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion"), "ETag": header("ETag")});
+    responses.insert(
+        "NotModified".into(),
+        json!({"description": "The object still has this `ETag`.", "headers": unchanged}),
+    );
+    let mut statuses: Vec<u16> = CATALOGUE.iter().map(|row| row.0).collect();
+    statuses.dedup();
+    for status in statuses {
+        let rows: Vec<_> = CATALOGUE.iter().filter(|row| row.0 == status).collect();
+        let description = rows.iter().map(|row| format!("`{}`: {}", row.2, row.3)).collect::<Vec<_>>().join("\n\n");
+        let examples: Map<String, Value> =
+            rows.iter().map(|row| (row.2.to_owned(), json!({"value": example(row)}))).collect();
+        let mut headers = common_headers();
+        match status {
+            401 => headers["WWW-Authenticate"] = header("WwwAuthenticate"),
+            405 => headers["Allow"] = header("Allow"),
+            409 | 429 | 503 => headers["Retry-After"] = header("RetryAfter"),
+            415 => headers["Accept"] = header("Accept"),
+            _ => {}
+        }
+        let content = json!({"schema": {"$ref": "#/components/schemas/Error"}, "examples": examples});
+        responses.insert(
+            format!("Problem{status}"),
+            json!({"description": description, "headers": headers, "content": {"application/json": content}}),
+        );
+    }
+    Value::Object(responses)
+}
+
+fn example(row: &(u16, &str, &str, &str)) -> Value {
+    let (_, kind, code, message) = row;
+    json!({"error": {"type": kind, "code": code, "message": message, "request_id": "req_0190d0f27c3a7cc08000000000000000"}})
+}
+
+/// How much a long answer spares other requests.
+pub(crate) fn pace() -> Value {
+    json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}})
+}
+
+/// An operation that needs no key: its name, its summary, and the media type and schema of its reply.
+pub(crate) fn open_operation(id: &str, summary: &str, media: &str, schema: Value) -> Value {
+    let ok = json!({"description": "Done.", "headers": {"Request-Id": header("RequestId"), "Service-Version": header("ServiceVersion")}, "content": {media: {"schema": schema}}});
+    let responses = responses_of(&ok, &["405", "500"]);
+    json!({"operationId": id, "tags": ["Service"], "summary": summary, "description": format!("{summary}. No key is needed."), "security": [], "responses": responses})
+}
+
+/// A 200 and these problems.
+pub(crate) fn responses_of(ok: &Value, problems: &[&str]) -> Value {
+    let mut responses = json!({"200": ok});
+    for status in problems {
+        responses[*status] = json!({"$ref": format!("#/components/responses/Problem{status}")});
+    }
+    responses
+}
+
+/// A JSON body with an example.
+pub(crate) fn json_body(required: bool, schema: Value, example: Value) -> Value {
+    json!({"required": required, "content": {"application/json": {"schema": schema, "example": example}}})
+}
+
+/// The body of an action: these members, and which of them it must have.
+pub(crate) fn action_body(properties: Value, required: &[&str], example: Value) -> Value {
+    let mut schema = json!({"type": "object", "additionalProperties": false});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = properties;
+    json_body(!required.is_empty(), schema, example)
+}
+
+/// `overlap_seconds` of a rotation.
+pub(crate) fn overlap(max: i64, description: &str) -> Value {
+    let mut seconds = numbers::integer(0, max);
+    seconds["description"] = json!(description);
+    json!({"overlap_seconds": seconds})
+}

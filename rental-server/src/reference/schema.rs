@@ -1,0 +1,292 @@
+//! JSON Schemas of the resources, from their descriptions.
+
+use crate::{
+    endpoint::{Documentation, Endpoint, Example, camel},
+    reference::{numbers, webhooks},
+};
+use rental_core::{
+    event,
+    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+};
+use serde_json::{Map, Value, json};
+
+/// Text without control characters, in the regular expressions of ECMA-262.
+const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+/// The same with at least one character that is not white space.
+const FILLED: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
+/// Language, script and region; variants and extensions are taken too.
+const LANGUAGE: &str = "^[A-Za-z]{2,8}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?$";
+
+/// Every schema of the document: of the resources, and those that endpoints define.
+pub(super) fn all(endpoints: &[Endpoint]) -> Value {
+    let mut schemas = Map::new();
+    for spec in specs(endpoints) {
+        let name = camel(spec.object);
+        schemas.insert(name.clone(), object(spec));
+        for (suffix, create) in [("Create", true), ("Update", false)] {
+            if spec.fields.iter().any(|field| presence(field, create) != Presence::Never) {
+                schemas.insert(format!("{name}{suffix}"), body(spec, create));
+            }
+        }
+        if lists(endpoints, spec) {
+            schemas.insert(format!("{name}List"), list(&name));
+        }
+    }
+    schemas.insert("InvoiceLine".into(), line());
+    schemas.insert("InvoiceLineCreate".into(), line_create());
+    schemas.extend(webhooks::schemas());
+    for (name, schema) in endpoints.iter().flat_map(|endpoint| &endpoint.schemas) {
+        schemas.insert((*name).to_owned(), schema.clone());
+    }
+    schemas.insert("Error".into(), error());
+    Value::Object(schemas)
+}
+
+/// The resources that endpoints are about, in the order of the table.
+pub(super) fn specs(endpoints: &[Endpoint]) -> Vec<&'static ResourceSpec> {
+    let mut specs: Vec<&'static ResourceSpec> = Vec::new();
+    for endpoint in endpoints {
+        if let Documentation::Operation(operation) = &endpoint.documentation
+            && !specs.iter().any(|known| known.object == operation.spec.object)
+        {
+            specs.push(operation.spec);
+        }
+    }
+    specs
+}
+
+/// Whether an endpoint lists objects of this resource.
+fn lists(endpoints: &[Endpoint], spec: &ResourceSpec) -> bool {
+    endpoints.iter().any(|endpoint| match &endpoint.documentation {
+        Documentation::Operation(operation) => {
+            operation.spec.object == spec.object && operation.reply.example == Example::List
+        }
+        Documentation::Whole(_) => false,
+    })
+}
+
+fn presence(field: &FieldSpec, create: bool) -> Presence {
+    if create { field.create } else { field.update }
+}
+
+/// A whole object: every field is always there.
+fn object(spec: &ResourceSpec) -> Value {
+    let properties: Map<String, Value> =
+        spec.fields.iter().map(|field| (field.name.to_owned(), property(field, spec, field.nullable))).collect();
+    let names: Vec<&str> = spec.fields.iter().map(|field| field.name).collect();
+    json!({"type": "object", "description": spec.doc, "required": names, "properties": properties, "example": example_object(spec, false)})
+}
+
+/// What POST or PATCH takes.
+fn body(spec: &ResourceSpec, create: bool) -> Value {
+    let taken = spec.fields.iter().filter(|field| presence(field, create) != Presence::Never);
+    let mut properties = Map::new();
+    for field in taken {
+        // On POST, null is the same as absent (docs/decisions.md, PATCH).
+        let nullable = if create { field.create == Presence::Optional } else { field.nullable };
+        let mut schema = property(field, spec, nullable);
+        // Not as `default`: openapi-typescript makes each property with a default a required one.
+        if create && let Some(default) = field.default {
+            schema["description"] = json!(format!("{} Default: `{}`.", field.doc, default.trim_matches('"')));
+        }
+        if field.kind == Kind::Lines {
+            schema["items"] = json!({"$ref": "#/components/schemas/InvoiceLineCreate"});
+            schema["description"] = json!(format!("{} {LINE_RULE}", field.doc));
+        }
+        properties.insert(field.name.into(), schema);
+    }
+    let required: Vec<&str> = spec
+        .fields
+        .iter()
+        .filter(|field| presence(field, create) == Presence::Required)
+        .map(|field| field.name)
+        .collect();
+    let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+fn list(name: &str) -> Value {
+    json!({
+        "type": "object",
+        "description": "One page of a list.",
+        "required": ["object", "has_more", "next_cursor", "data"],
+        "properties": {
+            "object": {"type": "string", "const": "list"},
+            "has_more": {"type": "boolean", "description": "Whether more results follow."},
+            "next_cursor": {"type": ["string", "null"], "description": "Cursor for the next page; null when there is none."},
+            "data": {"type": "array", "maxItems": 100, "items": {"$ref": format!("#/components/schemas/{name}")}},
+        },
+    })
+}
+
+/// The reply of an action, by member and type.
+pub(crate) fn outcome(members: &[(&str, &str)]) -> Value {
+    let schema = |kind: &str| if kind == "integer" { numbers::at_least(0) } else { json!({"type": kind}) };
+    let properties: Map<String, Value> =
+        members.iter().map(|(name, kind)| ((*name).to_owned(), schema(kind))).collect();
+    let names: Vec<&str> = members.iter().map(|member| member.0).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
+fn error() -> Value {
+    let types = [
+        "authentication_error",
+        "permission_error",
+        "invalid_request_error",
+        "idempotency_error",
+        "rate_limit_error",
+        "api_error",
+    ];
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let item = json!({"type": "object", "required": ["param", "code", "message"], "properties": {
+        "param": text("The field or parameter."), "code": text("What is wrong with it."), "message": text("The same for people."),
+    }});
+    let error = json!({
+        "type": "object",
+        "required": ["type", "code", "message", "request_id"],
+        "properties": {
+            "type": {"type": "string", "enum": types, "description": "The class of the error."},
+            "code": text("The exact error, for programs."),
+            "message": text("What is wrong and what to do next, for people."),
+            "param": text("The first bad field or parameter."),
+            "errors": {"type": "array", "description": "Every bad field or parameter.", "items": item},
+            "conflicting_rental_id": text("The rental that holds the vehicle."),
+            "request_id": text("The same as the `Request-Id` header."),
+        },
+    });
+    json!({"type": "object", "required": ["error"], "properties": {"error": error}})
+}
+
+pub(super) fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
+    let mut schema = of_kind(field.kind, spec);
+    if nullable {
+        if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+            words.push(Value::Null);
+        }
+        schema["type"] = json!([schema["type"], "null"]);
+    }
+    schema["description"] = json!(field.doc);
+    schema["examples"] = json!([parse(field.example)]);
+    schema
+}
+
+/// The schema of one value.
+pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
+    match kind {
+        Kind::Id | Kind::Reference(_) => json!({"type": "string", "format": "uuid"}),
+        Kind::Object => json!({"type": "string", "const": spec.object}),
+        Kind::Text(max) => json!({"type": "string", "maxLength": max, "pattern": PLAIN}),
+        Kind::Name(max) => json!({"type": "string", "minLength": 1, "maxLength": max, "pattern": FILLED}),
+        Kind::Email => json!({"type": "string", "format": "email", "maxLength": 254}),
+        Kind::Phone => json!({"type": "string", "pattern": r"^\+[1-9][0-9]{6,14}$"}),
+        Kind::Language => json!({"type": "string", "pattern": LANGUAGE}),
+        Kind::Integer(from, to) => numbers::integer(from, to),
+        Kind::Money => numbers::amount(),
+        Kind::Currency => json!({"type": "string", "pattern": "^[A-Z]{3}$"}),
+        Kind::Boolean => json!({"type": "boolean"}),
+        Kind::Date => json!({"type": "string", "format": "date"}),
+        Kind::Time => json!({"type": "string", "format": "date-time"}),
+        Kind::Word(words) => json!({"type": "string", "enum": words}),
+        // Without `additionalProperties`, openapi-typescript makes an object that can have no member.
+        Kind::Json(_) => json!({"type": "object", "additionalProperties": true}),
+        Kind::TimeZone => json!({"type": "string", "pattern": "^[A-Za-z0-9_+/-]{1,64}$"}),
+        Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
+        Kind::EventTypes => {
+            let names: Vec<&str> = event::EVENT_TYPES.iter().map(|row| row.1).collect();
+            json!({"type": "array", "minItems": 1, "maxItems": 14, "uniqueItems": true, "items": {"type": "string", "enum": names}})
+        }
+        Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
+        Kind::Lines => {
+            json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/InvoiceLine"}})
+        }
+    }
+}
+
+fn attempt() -> Value {
+    let mut duration = numbers::at_least(0);
+    duration["description"] = json!("How long it took, in milliseconds.");
+    json!({
+        "type": "object",
+        "required": ["at", "duration_ms", "status", "error", "response"],
+        "properties": {
+            "at": {"type": "string", "format": "date-time", "description": "When it began."},
+            "duration_ms": duration,
+            "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999, "description": "Status of the answer."},
+            "error": {"type": ["string", "null"], "description": "Why there was no answer."},
+            "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
+        },
+    })
+}
+
+/// A line of an invoice, as the server returns it.
+fn line() -> Value {
+    let id = |doc: &str| json!({"type": ["string", "null"], "format": "uuid", "description": doc});
+    let mut amount = numbers::amount();
+    amount["description"] = json!("Amount of the line.");
+    let properties = json!({
+        "description": {"type": "string", "maxLength": 255, "description": "What is billed."},
+        "amount": amount,
+        "rental_id": id("Rental that the line bills."),
+        "toll_id": id("Toll that the line bills."),
+        "violation_id": id("Violation that the line bills."),
+    });
+    let names: Vec<&String> = properties.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    json!({"type": "object", "description": "A line of an invoice.", "required": names, "properties": properties})
+}
+
+/// What a line must have. In words, because generators drop the members of a schema with an `anyOf` of `required`.
+const LINE_RULE: &str = "A line has a `description` and an `amount`, or names what it bills in one of `rental_id`, \
+    `toll_id` and `violation_id`. The server takes a missing description or amount from what the line bills.";
+
+/// A line of an invoice, as the operator sends it.
+fn line_create() -> Value {
+    let id = |doc: &str| json!({"type": ["string", "null"], "format": "uuid", "description": doc});
+    let mut amount = numbers::amount();
+    amount["type"] = json!(["number", "null"]);
+    amount["description"] = json!("Amount of the line. Default: the amount of what the line bills.");
+    json!({
+        "type": "object",
+        "description": LINE_RULE,
+        "additionalProperties": false,
+        "properties": {
+            "description": {
+                "type": ["string", "null"], "minLength": 1, "maxLength": 255, "pattern": FILLED,
+                "description": "What is billed. Default: a text made from what the line bills.",
+            },
+            "amount": amount,
+            "rental_id": id("A rental of the customer. Without an `amount`, the line has its price."),
+            "toll_id": id("A toll that is attached to the customer and that no other invoice bills."),
+            "violation_id": id("A violation that is attached to the customer and that no other invoice bills."),
+        },
+    })
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+/// A whole object from the examples of its fields.
+pub(crate) fn example_object(spec: &ResourceSpec, with_key: bool) -> Value {
+    let mut object: Map<String, Value> =
+        spec.fields.iter().map(|field| (field.name.to_owned(), parse(field.example))).collect();
+    if with_key {
+        object.insert("key".into(), json!("rk_live_…"));
+    }
+    Value::Object(object)
+}
+
+/// The answer of an operation, from the same examples.
+pub(super) fn example_reply(spec: &ResourceSpec, list: bool, with_key: bool) -> Value {
+    let object = example_object(spec, with_key);
+    if list { json!({"object": "list", "has_more": false, "next_cursor": null, "data": [object]}) } else { object }
+}
+
+/// A body of POST with every field, or of PATCH with the first two that usually change.
+pub(super) fn example_body(spec: &ResourceSpec, create: bool) -> Value {
+    let taken = spec.fields.iter().filter(|field| presence(field, create) != Presence::Never);
+    let usual = |field: &&FieldSpec| create || spec.usual_changes.contains(&field.name);
+    Value::Object(taken.filter(usual).map(|field| (field.name.to_owned(), parse(field.example))).collect())
+}

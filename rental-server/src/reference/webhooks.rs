@@ -1,0 +1,90 @@
+//! The webhooks of the document (spec, Delivery), as operations of the receiver.
+
+use crate::{endpoint::camel, reference::schema};
+use rental_core::event::EVENT_TYPES;
+use serde_json::{Map, Value, json};
+
+/// The tag of every webhook. No path has it: generators make one class for each tag, and would overwrite the class of
+/// the API with the one of the webhooks.
+const TAG: &str = "Webhooks";
+
+pub(super) fn tag() -> Value {
+    json!({"name": TAG, "description": "Requests that the server sends to webhook endpoints, one for each event type."})
+}
+
+/// One operation for each event type.
+pub(super) fn operations() -> Value {
+    let mut webhooks = Map::new();
+    for (_, name, object, doc) in EVENT_TYPES {
+        let spec = rental_core::resources::spec_of(object);
+        let data = spec.map_or(Value::Null, |spec| schema::example_object(spec, false));
+        let example = json!({"id": "0190d0f2-7c3a-7cc0-8000-0000000000e1", "object": "event", "api_version": rental_core::API_VERSION, "type": name, "created": 1_777_973_400, "data": data});
+        let schema = json!({"$ref": format!("#/components/schemas/{}", schema_name(name))});
+        let operation = json!({
+            "operationId": format!("on{}", event_name(name)),
+            "tags": [TAG],
+            "summary": name,
+            "description": doc,
+            "security": [],
+            "parameters": headers(),
+            "requestBody": {"required": true, "content": {"application/json": {"schema": schema, "example": example}}},
+            "responses": {
+                "2XX": {"description": "Received. Anything else, or no answer within 10 seconds, is a failure and is sent again."},
+                "4XX": {"description": "Not received: it is sent again later."},
+            },
+        });
+        webhooks.insert(name.into(), json!({"post": operation}));
+    }
+    Value::Object(webhooks)
+}
+
+/// The body of each webhook: an event whose `type` is one word and whose `data` is the schema of its resource.
+///
+/// Each has all its members. `allOf` with `Event` would not do: its free `data` and the typed one have no common type
+/// in most languages.
+pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
+    EVENT_TYPES.iter().map(|(_, name, object, doc)| {
+        let properties = Map::from_iter(rental_core::event::SPEC.fields.iter().map(|field| {
+            let mut property = schema::property(field, &rental_core::event::SPEC, false);
+            match field.name {
+                "type" => {
+                    property = json!({"type": "string", "const": name, "description": "The event type."});
+                }
+                "data" => property = json!({"$ref": format!("#/components/schemas/{}", camel(object))}),
+                _ => {}
+            }
+            (field.name.to_owned(), property)
+        }));
+        let names: Vec<&String> = properties.keys().collect();
+        let schema = json!({"type": "object", "description": doc, "required": names, "properties": properties});
+        (schema_name(name), schema)
+    })
+}
+
+/// `rental.created` as `RentalCreated`.
+fn event_name(name: &str) -> String {
+    camel(&name.replace('.', "_"))
+}
+
+/// `rental.created` as `RentalCreatedEvent`.
+fn schema_name(name: &str) -> String {
+    event_name(name) + "Event"
+}
+
+/// The headers of a delivery (spec, Delivery 2).
+fn headers() -> Value {
+    let header = |name: &str, description: &str, example: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}, "example": example});
+    json!([
+        header(
+            "Service-Signature",
+            "`t=<unix seconds>,v1=<HMAC-SHA256 of \"t.body\" in lower-case hex>`.",
+            "t=1777973400,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"
+        ),
+        header(
+            "Service-Event-Id",
+            "The event's id: deliveries are at least once, so use it to recognize repeats.",
+            "0190d0f2-7c3a-7cc0-8000-0000000000e1"
+        ),
+        header("Service-Event-Type", "The event's type.", "rental.created"),
+    ])
+}

@@ -1,0 +1,110 @@
+//! What every request can reach: the store, the gate, the documents, and the limits.
+
+use crate::{access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, webhooks::Hooks};
+use bytes::Bytes;
+use rental_core::{error::Error, store::Store};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+/// Imports that run at once; more wait, and their files with them.
+const MOST_IMPORTS: usize = 2;
+
+/// Bounds of every request; all of them are flags.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_body: usize,
+    pub(crate) request_timeout: Duration,
+    pub(crate) rate: Option<Limit>,
+}
+
+/// The documents, as they are served.
+pub(crate) struct Documents {
+    pub(crate) openapi: Bytes,
+    pub(crate) page: Bytes,
+}
+
+/// The server's state, shared by all connections.
+pub(crate) struct App {
+    pub(crate) store: Arc<Engine>,
+    /// The data file, if it is one.
+    pub(crate) store_path: Option<PathBuf>,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) gate: Gate,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) started: Instant,
+    /// Set when the process was asked to stop.
+    pub(crate) draining: Arc<AtomicBool>,
+    /// Set while a backup is made.
+    pub(crate) backing_up: Arc<AtomicBool>,
+    pub(crate) documents: Documents,
+    /// Lets so many imports run at once.
+    pub(crate) imports: Arc<Semaphore>,
+    admin_token: [u8; 32],
+    /// Idempotency keys whose first request still runs in this process.
+    running: Mutex<HashSet<(Uuid, String)>>,
+}
+
+impl App {
+    pub(crate) fn new(
+        store: Arc<Engine>,
+        store_path: Option<PathBuf>,
+        hooks: Arc<Hooks>,
+        admin_token: &str,
+        limits: Limits,
+        (metrics, documents): (Metrics, Documents),
+    ) -> Self {
+        Self {
+            gate: Gate::new(store.is_shared()),
+            store,
+            store_path,
+            metrics,
+            hooks,
+            documents,
+            limits,
+            started: Instant::now(),
+            draining: Arc::default(),
+            backing_up: Arc::default(),
+            admin_token: Sha256::digest(admin_token.as_bytes()).into(),
+            imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
+            running: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+
+    /// Whether this is the admin token. The hashes are compared, in constant time.
+    pub(crate) fn is_admin(&self, presented: &str) -> bool {
+        let hash: [u8; 32] = Sha256::digest(presented.as_bytes()).into();
+        hash.ct_eq(&self.admin_token).into()
+    }
+
+    /// Marks an idempotency key as running until the guard goes.
+    pub(crate) fn begin(&self, organization: Uuid, name: &str) -> Result<Running<'_>, Error> {
+        let entry = (organization, name.to_owned());
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.insert(entry.clone()) { Ok(Running { app: self, entry }) } else { Err(Error::IdempotencyInUse) }
+    }
+}
+
+/// An idempotency key in use.
+pub(crate) struct Running<'a> {
+    app: &'a App,
+    entry: (Uuid, String),
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.app.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.entry);
+    }
+}

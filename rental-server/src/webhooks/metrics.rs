@@ -1,0 +1,67 @@
+//! Numbers about deliveries, for `/metrics`.
+
+use crate::webhooks::backlog::Backlog;
+use prometheus_client::{
+    metrics::{counter::Counter, gauge::Gauge},
+    registry::Registry,
+};
+use rental_core::webhook::attempt::Ending;
+use std::sync::atomic::AtomicU64;
+
+/// What happens to deliveries.
+#[derive(Clone, Default)]
+pub(crate) struct HookMetrics {
+    delivered: Counter,
+    refused: Counter,
+    unanswered: Counter,
+    /// Endpoints disabled by failures.
+    pub(crate) disabled: Counter,
+    seconds: Counter<f64, AtomicU64>,
+    outbox: Gauge,
+    waiting: Gauge,
+    kept: Gauge,
+    oldest_due: Gauge<f64, AtomicU64>,
+}
+
+impl HookMetrics {
+    /// Notes what waits at this moment.
+    pub(crate) fn set_backlog(&self, backlog: Backlog) {
+        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.outbox.set(gauge(backlog.outbox));
+        self.waiting.set(gauge(backlog.enabled));
+        self.kept.set(gauge(backlog.disabled));
+        self.oldest_due.set(backlog.oldest_due_millis as f64 / 1000.0);
+    }
+
+    /// Counts one attempt.
+    pub(crate) fn record(&self, ending: &Ending, duration_ms: u64) {
+        let counter = match ending {
+            _ if ending.is_success() => &self.delivered,
+            Ending::Answered { .. } => &self.refused,
+            Ending::Failed(_) => &self.unanswered,
+        };
+        counter.inc();
+        self.seconds.inc_by(duration_ms as f64 / 1000.0);
+    }
+
+    /// Adds them to the page.
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register("webhook_attempts_delivered", "Attempts answered with 2xx", self.delivered.clone());
+        registry.register("webhook_attempts_refused", "Attempts answered otherwise", self.refused.clone());
+        registry.register("webhook_attempts_unanswered", "Attempts without an answer", self.unanswered.clone());
+        registry.register("webhook_attempt_seconds", "Time spent in attempts", self.seconds.clone());
+        registry.register(
+            "webhook_endpoints_disabled",
+            "Endpoints disabled after 20 failures in a row",
+            self.disabled.clone(),
+        );
+        registry.register("webhook_outbox_events", "Events that are not deliveries yet", self.outbox.clone());
+        registry.register("webhook_deliveries_waiting", "Deliveries to enabled endpoints", self.waiting.clone());
+        registry.register("webhook_deliveries_kept", "Deliveries kept for disabled endpoints", self.kept.clone());
+        registry.register(
+            "webhook_oldest_due_seconds",
+            "For how long the most overdue delivery has been due",
+            self.oldest_due.clone(),
+        );
+    }
+}

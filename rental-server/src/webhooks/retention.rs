@@ -1,0 +1,73 @@
+//! Events and finished deliveries are kept for 30 days.
+
+use crate::webhooks::Hooks;
+use rental_core::{
+    error::Error,
+    event,
+    resources::{
+        delivery::{self, Delivery, DeliveryStatus},
+        organization::{self, SYSTEM},
+        parse,
+    },
+    spec::{IndexValue, ResourceSpec},
+    store::{Batch, Check, Order, Record, Span, key, key_of},
+    value::Timestamp,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// How long events and deliveries are kept, in milliseconds.
+pub(crate) const KEPT_MILLIS: i64 = 30 * 24 * 3600 * 1000;
+/// Most objects that one batch removes.
+const STEP: usize = 200;
+
+/// Removes what is older than 30 days, of every organization.
+pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<u64, Error> {
+    let before = now.plus_millis(-KEPT_MILLIS).millis();
+    let mut removed = 0;
+    let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
+    loop {
+        let page = hooks.store().scan(&organizations, 100).await?;
+        for id in page.iter().filter_map(|row| key_of(row).id()) {
+            removed += remove_old(hooks, id, &delivery::SPEC, before).await?;
+            removed += remove_old(hooks, id, &event::SPEC, before).await?;
+        }
+        match page.last() {
+            Some(last) => organizations.to = key_of(last).clone(),
+            None => return Ok(removed),
+        }
+    }
+}
+
+async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSpec, before: u64) -> Result<u64, Error> {
+    let prefix = key::records(organization, spec);
+    let mut span = Span::newest_first(&prefix).created_before(&prefix, before);
+    span.order = Order::Ascending;
+    let mut removed = 0;
+    while !span.is_empty() {
+        let old = hooks.store().scan(&span, STEP).await?;
+        let Some(last) = old.last() else { break };
+        span.from = key::after(key_of(last));
+        let mut batch = Batch::default();
+        for record in hooks.damaged.all_sound(old).into_iter().filter(is_finished) {
+            removed += u64::from(hooks.damaged.skip(remove(&mut batch, organization, spec, record))?.is_some());
+        }
+        hooks.store().commit(batch).await?;
+    }
+    Ok(removed)
+}
+
+/// A delivery that waits for a disabled endpoint stays until it is sent or its endpoint is deleted.
+fn is_finished(record: &Record) -> bool {
+    parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != DeliveryStatus::Pending)
+}
+
+fn remove(batch: &mut Batch, organization: Uuid, spec: &'static ResourceSpec, record: Record) -> Result<(), Error> {
+    let object: Value = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    let id = record.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
+    let value = |field: &str| IndexValue::parse(spec.field(field)?.kind, object[field].as_str()?);
+    spec.index_keys(organization, id, value).into_iter().for_each(|entry| batch.delete(entry));
+    batch.checks.push(Check::At(record.key.clone(), record.revision));
+    batch.delete(record.key);
+    Ok(())
+}
