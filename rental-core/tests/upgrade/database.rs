@@ -104,6 +104,27 @@ fn an_old_server_stops_with_a_clear_line() {
     });
 }
 
+/// The other server claims the store between two questions of this one.
+#[test]
+fn a_server_that_starts_while_another_one_upgrades_goes_on_with_the_new_version() {
+    let Some(cluster) = Cluster::shared() else { return };
+    wait(async {
+        for ask_for_marker in [false, true] {
+            let url = restored(cluster);
+            let (late, first) = (open(&url).await, open(&url).await);
+            let upgrade = Upgrade::begin(&first).await.unwrap();
+            if ask_for_marker {
+                assert!(matches!(state(&late).await, Ok(State::Unfinished(_))));
+            } else {
+                assert_eq!(late.is_half_loaded().await, Ok(false));
+            }
+            drop(upgrade);
+            late.close().await;
+            first.close().await;
+        }
+    });
+}
+
 #[test]
 fn servers_that_upgrade_at_once_equal_one() {
     let Some(cluster) = Cluster::shared() else { return };

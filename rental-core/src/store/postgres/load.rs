@@ -41,7 +41,19 @@ impl Postgres {
     /// # Errors
     /// The database cannot serve.
     pub async fn is_half_loaded(&self) -> Result<bool, StoreError> {
-        Ok(self.get(&[key::loading()]).await?.pop().flatten().is_some())
+        // Another server may upgrade the store between two reads: then reads of the version before fail, and asking for the
+        // version again lets this one go on.
+        let mut version = self.version().await?;
+        loop {
+            let error = match self.get(&[key::loading()]).await {
+                Ok(mut found) => return Ok(found.pop().flatten().is_some()),
+                Err(error) => error,
+            };
+            let asked = std::mem::replace(&mut version, self.version().await?);
+            if version == asked {
+                return Err(error);
+            }
+        }
     }
 
     /// Writes every row of an archive into this database, which must be empty, then reads all of them back. Until the
