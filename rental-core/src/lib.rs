@@ -33,10 +33,12 @@
 //!
 //! In reading order: [`value`], [`spec`] (what a resource is, as data), [`resources`] (the structs and their rules),
 //! [`body`] and [`page`] (request bodies and list queries become checked values), [`store`] (ordered keys and batches),
+//! [`rows`] (every kind of row in a store),
 //! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (rows derived from an object), [`holds`] (no
 //! vehicle is booked twice), [`idempotency`], [`event`], [`access`] (API keys, scopes, plans), [`attribution`] (who had the
 //! car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems
-//! as objects, and the export of an organization), and [`platform`] on top.
+//! as objects, and the export of an organization), [`integrity`] (whether a store fits together), [`upgrade`] (stores of older
+//! versions), [`views`] (SQL views of the rows), and [`platform`] on top.
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
 //! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.

@@ -191,9 +191,9 @@ impl Fleet {
 
     /// Writes all objects of the organization to `out` as lines of JSON, from one snapshot, and gives their number.
     ///
-    /// The first line is the organization, the last one counts the lines before it; each line between them is an object
-    /// as [`Fleet::get`] returns it, and what an object names comes before it. `rental-cli import` reads the file. Events,
-    /// API keys and webhook endpoints are not part of it.
+    /// The first line names the schema version, the second one is the organization, and the last one counts the lines
+    /// before it. Each line between them is an object as [`Fleet::get`] returns it, and what an object names comes before
+    /// it. `rental-cli import` reads the file. Events, API keys and webhook endpoints are not part of it.
     ///
     /// `out` is written on the calling task: wrap a file in a [`io::BufWriter`], and give a slow writer a thread of its
     /// own.
@@ -217,7 +217,7 @@ impl Fleet {
     /// assert_eq!(fleet.export(&mut file).await?, 1);
     /// let lines: Vec<Value> = file.split(|byte| *byte == b'\n').flat_map(serde_json::from_slice).collect();
     /// let objects: Vec<&Value> = lines.iter().map(|line| &line["object"]).collect();
-    /// assert_eq!(objects, ["organization", "vehicle", "export_end"]);
+    /// assert_eq!(objects, ["export", "organization", "vehicle", "export_end"]);
     /// # Ok(())
     /// # }
     /// ```
