@@ -55,6 +55,6 @@ function receive(event: WebhookEvent): string {
       return event.data.id;
   }
 }
-const event: WebhookEvent = { id: vehicle.id, object: "event", type: "vehicle.created", created: 1, data: vehicle };
+const event: WebhookEvent = { id: vehicle.id, object: "event", api_version: "2026-05-05", type: "vehicle.created", created: 1, data: vehicle };
 equal(receive(event), "Red Corolla");
 console.log("TypeScript: compiled, created a lead and a vehicle, read the lines of an invoice");
