@@ -29,7 +29,7 @@ pub struct Charge {
 pub struct Effects {
     /// The nights for which it holds a vehicle.
     pub hold: Option<Hold>,
-    /// Where it stands in indexes and look-ups.
+    /// Its entries in indexes and look-ups, without the organization and the id.
     pub entries: Vec<IndexPrefix>,
     /// What there can be only one of, in words; looked at when the object is made.
     pub identity: Option<String>,

@@ -189,8 +189,8 @@ impl<T: Listed> IntoFuture for ListRequest<T> {
 
 /// A walk over all objects of a list, newest first.
 ///
-/// Each page is read when the one before it is used up. What is created meanwhile is newer and therefore not part of the
-/// walk; what changes meanwhile is seen as it is when its page is read.
+/// The walk reads a page when all objects of the page before it were taken. Objects that are created during the walk are not
+/// part of it. An object that changes during the walk is seen in the state that it has when its page is read.
 #[must_use = "nothing is read until `next` is called"]
 pub struct Walk<T> {
     request: ListRequest<T>,

@@ -239,7 +239,7 @@ impl Platform {
         let (mut span, mut damaged) = (place::memo_expiries_until(now.millis()), None);
         while let Some(step) = idempotency::sweep(store, &span, now, REMOVED_AT_ONCE).await? {
             damaged = damaged.or_else(|| step.damaged.into_iter().next());
-            // A response that was used again meanwhile makes the batch stale: the same entries are read again.
+            // When a key was used again since it was read, the batch is stale: the same entries are read again.
             if step.batch.is_empty() || store.commit(step.batch).await? == Commit::Applied {
                 span.from = step.behind;
             }

@@ -1,4 +1,4 @@
-//! What lies in the store: every kind of row, what its key says, and what follows from that.
+//! Every kind of row in the store: how its key is made and read, and its class.
 //!
 //! The store knows bytes; here they get their meaning, once. Whoever has to know all kinds of rows (the check of a store,
 //! copies, upgrades, the words for operators) matches on [`Row`], so that a new kind does not compile before each of them

@@ -150,7 +150,7 @@ impl ResourceSpec {
         self.indexes.iter().find(|index| index.serves(fields, ordered_by))
     }
 
-    /// Where an object whose fields have these values stands in the indexes of its resource.
+    /// The index entries of an object whose fields have these values: one for each index whose fields are all set.
     pub fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
         self.indexes.iter().filter_map(|index| index.with(value)).collect()
     }

@@ -3,7 +3,7 @@
 //! Reads are one statement each, from a pool of connections; those of single rows share statements (`reader.rs`). Writes
 //! go through one task, which takes what is queued and commits it together (`writer.rs` says why that is right). Everything
 //! has a bound: connections, what is queued, and each wait for the database. After a restart or a fail-over of the database
-//! the engine goes on by itself; what could not be served meanwhile was [`StoreError::Unavailable`].
+//! the engine reconnects by itself; until then its calls fail with [`StoreError::Unavailable`].
 //!
 //! Nothing in here needs PostgreSQL itself: plain tables, no extension, no advisory lock, no notification.
 
