@@ -104,6 +104,18 @@ impl Service for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::Documentation;
+
+    /// The audit log names a change by its operation.
+    #[test]
+    fn every_change_by_an_operator_has_a_name_for_the_audit_log() {
+        let changes = ENDPOINTS
+            .iter()
+            .filter(|endpoint| matches!(endpoint.handler, Handler::Operator(_)) && endpoint.method != Method::GET);
+        for endpoint in changes {
+            assert!(matches!(endpoint.documentation, Documentation::Operation(_)), "{}", endpoint.path);
+        }
+    }
 
     #[test]
     fn the_public_table_has_the_21_operations_of_the_specification() {
