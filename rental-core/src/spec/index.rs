@@ -178,9 +178,12 @@ impl ResourceSpec {
                 index.fields.iter().map(|field| format!("`{}`", self.parameter_of(field))).collect();
             names.join(" with ")
         };
-        let filters = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one);
-        let exact = filters.chain(["`created`".to_owned()]).collect::<Vec<_>>().join(", ");
+        let filters: Vec<String> = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one).collect();
+        let exact = match filters.is_empty() {
+            true => "`created`".to_owned(),
+            false => format!("{}, each also with `created`", filters.join(", ")),
+        };
         let ranges: String = self.ranges.iter().map(|range| format!("; or `{}` alone", range.param)).collect();
-        format!("{exact} (`created` also with the others){ranges}")
+        format!("{exact}{ranges}")
     }
 }
