@@ -5,27 +5,17 @@
 
 use crate::{
     edge,
-    webhooks::{Bell, Hooks, send::Message},
+    webhooks::{
+        Bell, Hooks,
+        attempt::{Damage, Due, Report, Target, attempt, load, read_due, records, revisions},
+    },
 };
-use bytes::Bytes;
 use rental_core::{
     error::Error,
-    resources::{
-        delivery::{self, Attempt, Delivery, DeliveryStatus},
-        organization::SYSTEM,
-        parse,
-        webhook_endpoint::{self, WebhookEndpoint},
-    },
-    store::{Batch, Commit, Prior, Record, Revision, key, key_of},
+    store::{key, key_of},
     value::Timestamp,
-    webhook::{
-        attempt::{Ending, Next, Verdict, after_attempt},
-        fan_out::{FRESH, RETRY, due},
-        secret::Sealed,
-        signature, target,
-    },
+    webhook::fan_out::{FRESH, RETRY},
 };
-use reqwest::Url;
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Arc, atomic::Ordering},
@@ -39,47 +29,6 @@ use uuid::Uuid;
 const CONCURRENCY: usize = 10;
 /// Due rows that are read at a time.
 const WINDOW: usize = 64;
-
-/// An endpoint with its secrets, as of the last change.
-#[derive(Clone)]
-struct Target {
-    endpoint: WebhookEndpoint,
-    /// Revisions of the endpoint's record and of its secrets.
-    revisions: [Revision; 2],
-    url: Url,
-    secrets: Vec<(String, Option<Timestamp>)>,
-}
-
-/// A row of the due index.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    organization: Uuid,
-    class: u8,
-    millis: u64,
-    delivery: Uuid,
-}
-
-/// How an attempt went, for the lane that made it.
-struct Report {
-    delivery: Uuid,
-    /// The endpoint's failures in a row, as committed.
-    failures: u32,
-    success: bool,
-    disabled: bool,
-    /// Whether the endpoint was thought to be healthy when the attempt began.
-    began_healthy: bool,
-    /// Why the attempt could not be made or its outcome not be saved, when no repetition can help.
-    damage: Option<Damage>,
-}
-
-/// What is damaged.
-#[derive(Clone, Copy, Debug)]
-enum Damage {
-    /// The delivery or its event.
-    Delivery,
-    /// The endpoint, which all its deliveries need.
-    Endpoint,
-}
 
 struct Lane {
     hooks: Arc<Hooks>,
@@ -156,38 +105,6 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
             }
         }
     }
-}
-
-/// The records of an endpoint and of its secrets.
-async fn records(hooks: &Hooks, id: Uuid) -> Result<[Option<Record>; 2], Error> {
-    let keys = [key::record(SYSTEM, &webhook_endpoint::SPEC, id), key::secrets(id)];
-    let mut found = hooks.store().get(&keys).await?;
-    let secrets = found.pop().flatten();
-    Ok([found.pop().flatten(), secrets])
-}
-
-/// Their revisions; 0 for a record that does not exist.
-fn revisions(records: &[Option<Record>; 2]) -> [Revision; 2] {
-    records.each_ref().map(|record| record.as_ref().map_or(0, |record| record.revision))
-}
-
-async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
-    let found = records(hooks, id).await?;
-    let revisions = revisions(&found);
-    let [endpoint, secrets] = found;
-    let Some(record) = endpoint else { return Ok(None) };
-    let endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
-    let url =
-        target::parse(&endpoint.url).map_err(|rule| Error::Internal(format!("the URL of endpoint {id} {rule}")))?;
-    let sealed: Sealed = match secrets {
-        Some(record) => serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?,
-        None => Sealed::default(),
-    };
-    let open = |secret: &rental_core::webhook::secret::SealedSecret| {
-        hooks.master_key.open(id, &secret.sealed).map(|text| (text, secret.expires_at)).map_err(Error::Internal)
-    };
-    let secrets = sealed.0.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
-    Ok(Some(Target { endpoint, revisions, url, secrets }))
 }
 
 impl Lane {
@@ -363,146 +280,4 @@ impl Lane {
             self.target = Arc::new(target);
         }
     }
-}
-
-fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
-    let read = || {
-        let organization = Uuid::from_slice(&record.value).ok()?;
-        Some(Due { organization, class, millis: key::due_millis(&record.key)?, delivery: record.key.id()? })
-    };
-    read().ok_or_else(|| Error::damaged_row(&record.key, "it names no organization"))
-}
-
-/// One attempt and the commit of its outcome.
-async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, failures: u32) -> Report {
-    let permit = Arc::clone(&hooks.in_flight).acquire_owned().await;
-    let quiet = Report {
-        delivery: row.delivery,
-        failures,
-        success: failures == 0,
-        disabled: false,
-        began_healthy: failures == 0,
-        damage: None,
-    };
-    let outcome = perform(&hooks, &target, row, failures).await;
-    drop(permit);
-    match outcome {
-        Ok(Some(report)) => report,
-        Ok(None) => quiet,
-        Err(Error::Damaged(damaged)) => {
-            hooks.damaged.note(&damaged);
-            let is_endpoint = damaged.key == key::record(SYSTEM, &webhook_endpoint::SPEC, target.endpoint.id);
-            Report { damage: Some(if is_endpoint { Damage::Endpoint } else { Damage::Delivery }), ..quiet }
-        }
-        Err(error) => {
-            tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; it will be repeated");
-            // Not in a tight loop: the lane reads the row again at its next turn.
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            quiet
-        }
-    }
-}
-
-/// `None` when there was nothing to send: the row was left over.
-async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Option<Report>, Error> {
-    let place = key::record(row.organization, &delivery::SPEC, row.delivery);
-    let Some(record) = hooks.store().get(std::slice::from_ref(&place)).await?.pop().flatten() else {
-        return remove_row(hooks, target, row).await;
-    };
-    let pending: Delivery = parse(&record.key, &record.value)?;
-    let event_key = key::record(row.organization, &rental_core::event::SPEC, pending.event_id);
-    let event = hooks.store().get(std::slice::from_ref(&event_key)).await?.pop().flatten();
-    let (Some(event), DeliveryStatus::Pending) = (event, pending.status) else {
-        return remove_row(hooks, target, row).await;
-    };
-    let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
-    hooks.metrics.record(&ending, log.duration_ms);
-    settle(hooks, target, row, (&ending, &log), failures).await.map(Some)
-}
-
-fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Message<'a> {
-    // Signed at send time, not at creation: the receiver rejects t older than 300 s (spec, Signature 4).
-    let now = edge::now();
-    let secrets =
-        target.secrets.iter().filter(|(_, end)| end.is_none_or(|end| end > now)).map(|(text, _)| text.as_bytes());
-    let signature = signature::header(secrets, now.seconds(), &body);
-    Message {
-        url: &target.url,
-        event_id: delivery.event_id.to_string(),
-        event_type: &delivery.event_type,
-        signature,
-        body,
-    }
-}
-
-async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Option<Report>, Error> {
-    let mut batch = Batch::default();
-    batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
-    hooks.store().commit(batch).await?;
-    Ok(None)
-}
-
-/// Commits what follows an attempt: the delivery, its due row, and the endpoint when its failures change.
-async fn settle(
-    hooks: &Hooks,
-    target: &Target,
-    row: Due,
-    (ending, log): (&Ending, &Attempt),
-    seen: u32,
-) -> Result<Report, Error> {
-    let id = target.endpoint.id;
-    let keys = [
-        key::record(row.organization, &delivery::SPEC, row.delivery),
-        key::record(SYSTEM, &webhook_endpoint::SPEC, id),
-    ];
-    loop {
-        let now = edge::now();
-        let mut found = hooks.store().get(&keys).await?;
-        let (endpoint, delivery) = (found.pop().flatten(), found.pop().flatten());
-        let mut batch = Batch::default();
-        batch.delete(key::due(id, row.class, row.millis, row.delivery));
-        let failures = match &endpoint {
-            Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
-            None => seen,
-        };
-        let mut verdict = after_attempt(0, failures, ending, now, &hooks.settings.schedule);
-        if let Some(record) = delivery {
-            let mut object: Delivery = parse(&record.key, &record.value)?;
-            verdict = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
-            object.record(ending, verdict, log.clone(), now);
-            if let Next::RetryAt(time) = verdict.next {
-                batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
-            }
-            batch.replace(record.key, record.revision, json(&object)?);
-        }
-        let disabled = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, verdict, now))?;
-        if hooks.store().commit(batch).await? == Commit::Applied {
-            return Ok(Report {
-                delivery: row.delivery,
-                failures: verdict.failures,
-                success: ending.is_success(),
-                disabled,
-                began_healthy: seen == 0,
-                damage: None,
-            });
-        }
-    }
-}
-
-/// Notes the failures in the endpoint's record when they change; says whether this disables it.
-fn note_health(batch: &mut Batch, record: Record, verdict: Verdict, now: Timestamp) -> Result<bool, Error> {
-    let mut endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
-    if endpoint.failures() == verdict.failures || !endpoint.is_enabled() {
-        return Ok(false);
-    }
-    endpoint.failures_in_a_row = Some(verdict.failures);
-    if verdict.disables {
-        endpoint.disable("20 failures in a row", now);
-    }
-    batch.replace(record.key, record.revision, json(&endpoint)?);
-    Ok(verdict.disables)
-}
-
-fn json(object: &impl serde::Serialize) -> Result<Bytes, Error> {
-    serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
 }

@@ -6,6 +6,7 @@
 //! divide the endpoints, and look for each other's news (`cluster`).
 //! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
 
+mod attempt;
 pub(crate) mod backlog;
 mod cluster;
 mod lane;

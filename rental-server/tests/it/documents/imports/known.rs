@@ -67,6 +67,7 @@ pub(super) const CRATES: &[Known] = &[
             &["reference::schema", "reference::webhooks"],
             &[
                 "webhooks",
+                "webhooks::attempt",
                 "webhooks::backlog",
                 "webhooks::cluster",
                 "webhooks::lane",
