@@ -2,30 +2,45 @@
 
 use crate::{
     edge,
-    http::reply::{Problem, Reply, finish, render},
+    http::{
+        closing::ClosesGently,
+        reply::{Problem, Reply, finish, render},
+        traffic::Traffic,
+    },
 };
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Request,
+    body::{Body, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use rental_core::operation::Edge;
 use serde::Serialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    net::TcpListener,
+    sync::{Semaphore, watch},
 };
 use warp::http::{StatusCode, header};
 
 /// Most connections at once.
 const CONNECTIONS: usize = 256;
+/// Most connections that are closed gently at the same time.
+const CLOSING: usize = CONNECTIONS / 4;
 /// The longest that a connection lasts. Each has one request.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Answers until it is dropped. `/readyz` shows `told`.
 pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, told: watch::Receiver<P>) {
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+    let (connections, closing) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(CLOSING)));
     while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(connection(stream, told.clone(), permit))),
+            Ok((stream, _)) => {
+                let traffic = Arc::new(Traffic::new(permit));
+                let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&closing));
+                drop(tokio::spawn(connection(stream, traffic, told.clone())));
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -35,20 +50,23 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpLi
 }
 
 async fn connection<P: Serialize + Send + Sync + 'static>(
-    stream: TcpStream,
+    stream: ClosesGently,
+    traffic: Arc<Traffic>,
     told: watch::Receiver<P>,
-    permit: OwnedSemaphorePermit,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
+        // Bodies are never read: their connections are closed gently.
+        if request.body().is_end_stream() {
+            traffic.all_was_read();
+        }
         let answer = answer(request.uri().path(), &*told.borrow());
         async move { Ok::<_, Infallible>(answer) }
     });
     let mut builder = http1::Builder::new();
     // After the upgrade the next connection leads to the server itself.
-    builder.keep_alive(false).header_read_timeout(None);
+    builder.keep_alive(false).header_read_timeout(None).half_close(true);
     // Whoever is slow, or silent, is cut off: nothing is lost by that.
     let _ = tokio::time::timeout(LONGEST, builder.serve_connection(TokioIo::new(stream), service)).await;
-    drop(permit);
 }
 
 fn answer(path: &str, progress: &impl Serialize) -> warp::reply::Response {
