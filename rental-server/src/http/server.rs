@@ -151,6 +151,8 @@ async fn connection<S: Service>(
     let mut builder = http1::Builder::new();
     // Not hyper's time-out for heads: it sets a timer anew for each request, which every request would pay for.
     builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
+    // A client that has sent its request may close its sending half and still wait for the response (RFC 9112, 9.6).
+    builder.half_close(true);
     let stream = ClosesGently::new(stream, Arc::clone(&traffic), closing);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
     let outcome = tokio::select! {
