@@ -164,7 +164,14 @@ async fn connection<S: Service>(
         // A connection that was just accepted has its request still on the way: it gets the same grace.
         () = async { drop(drained.wait_for(|drained| *drained).await); tokio::time::sleep(GRACE).await } => {
             serving.as_mut().graceful_shutdown();
-            serving.await
+            tokio::select! {
+                outcome = serving => outcome,
+                // hyper would wait for the rest of a head, which may never come.
+                () = traffic.nothing_in_progress() => {
+                    tracing::debug!("a connection had no complete request at shutdown");
+                    Ok(())
+                }
+            }
         }
     };
     if let Err(error) = outcome {
