@@ -1,0 +1,30 @@
+//! Configuration that cannot be used is refused before the server makes any file.
+
+use super::{ANY_PORT, directory, refused, run};
+use std::{ffi::OsString, fs, path::Path};
+
+fn files(directory: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> =
+        fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_secret_that_cannot_be_used_is_refused_before_a_store_is_made() {
+    for (flag, content, words) in [
+        ("--admin-token-file", None, ["--admin-token-file", "openssl rand -hex 32"]),
+        ("--admin-token-file", Some("short"), ["secret", "at least 32"]),
+        ("--master-key-file", None, ["--master-key-file", "openssl rand -hex 32"]),
+        ("--master-key-file", Some("short"), ["secret", "64 hexadecimal digits"]),
+    ] {
+        let directory = directory();
+        let mut expected = vec!["stderr"];
+        if let Some(content) = content {
+            fs::write(directory.path().join("secret"), content).expect("a file");
+            expected.insert(0, "secret");
+        }
+        refused(&run(directory.path(), &[&ANY_PORT[..], &[flag, "secret"]].concat(), &[]), &words);
+        assert_eq!(files(directory.path()), expected, "{flag} {content:?}");
+    }
+}
