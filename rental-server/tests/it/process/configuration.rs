@@ -28,3 +28,11 @@ fn a_secret_that_cannot_be_used_is_refused_before_a_store_is_made() {
         assert_eq!(files(directory.path()), expected, "{flag} {content:?}");
     }
 }
+
+#[test]
+fn an_address_without_a_host_is_shown_with_one() {
+    let directory = directory();
+    let ended = run(directory.path(), &["--listen", "8085"], &[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("use 127.0.0.1:8085"), "{}", ended.stderr);
+}
