@@ -14,6 +14,7 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
+    access,
     access::bearer,
     error::{Error, KeyProblem},
     page,
@@ -86,8 +87,10 @@ impl Open {
 impl Operator {
     /// Admits whoever presents the admin token; notes the operation of a write, for the audit log.
     pub(crate) fn admit(app: &App, call: &Call, endpoint: &Endpoint) -> Result<Self, Problem> {
-        if !app.is_admin(presented(call)?) {
-            return Err(Problem::NotAdmin);
+        let presented = presented(call)?;
+        if !app.is_admin(presented) {
+            let is_api_key = access::key_hash(presented).is_some();
+            return Err(if is_api_key { Problem::ApiKeyAsAdminToken } else { Problem::NotAdmin });
         }
         if let Documentation::Operation(operation) = &endpoint.documentation
             && endpoint.method != Method::GET

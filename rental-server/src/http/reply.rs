@@ -24,6 +24,10 @@ pub(crate) enum Problem {
     Core(Error),
     /// The admin token is wrong.
     NotAdmin,
+    /// An API key was presented where the admin token is needed.
+    ApiKeyAsAdminToken,
+    /// The admin token was presented where an API key is needed.
+    AdminTokenAsApiKey,
     RouteUnknown {
         hint: String,
     },
@@ -124,7 +128,9 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
 fn class(problem: &Problem) -> Class {
     match problem {
         Problem::Core(error) => core_class(error),
-        Problem::NotAdmin => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid)),
+        Problem::NotAdmin | Problem::ApiKeyAsAdminToken | Problem::AdminTokenAsApiKey => {
+            (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid))
+        }
         Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
         Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
         Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
@@ -173,7 +179,13 @@ fn message(problem: &Problem) -> String {
     match problem {
         Problem::Core(error) => core_message(error),
         Problem::NotAdmin => {
-            "This is not the admin token. It lies in the file that the server named at its start.".into()
+            "This is not the admin token. It is in the file whose path the server printed at its start.".into()
+        }
+        Problem::ApiKeyAsAdminToken => {
+            "This is an API key of an organization; /admin/v1 takes the operator's admin token. It is in the file whose path the server printed at its start.".into()
+        }
+        Problem::AdminTokenAsApiKey => {
+            "This is the operator's admin token; /v1 takes an API key of an organization. Send the token to /admin/v1 only: rental-cli reads it from RENTAL_ADMIN_TOKEN or RENTAL_ADMIN_TOKEN_FILE.".into()
         }
         Problem::RouteUnknown { hint } => hint.clone(),
         Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),
@@ -395,9 +407,10 @@ impl Reply {
         let (status, body) = render(problem, request_id);
         let reply = Self { status, body, headers: HeaderMap::new(), stream: None };
         match problem {
-            Problem::Core(Error::Unauthenticated(_)) | Problem::NotAdmin => {
-                reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
-            }
+            Problem::Core(Error::Unauthenticated(_))
+            | Problem::NotAdmin
+            | Problem::ApiKeyAsAdminToken
+            | Problem::AdminTokenAsApiKey => reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\""),
             Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) => reply.with(header::RETRY_AFTER, "1"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
