@@ -36,3 +36,12 @@ fn an_address_without_a_host_is_shown_with_one() {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.stderr.contains("use 127.0.0.1:8085"), "{}", ended.stderr);
 }
+
+#[test]
+fn an_empty_file_is_not_taken_for_a_new_store() {
+    let directory = directory();
+    fs::write(directory.path().join("rental.redb"), "").expect("a file");
+    refused(&run(directory.path(), &ANY_PORT, &[]), &["rental.redb is empty", "restore it from a backup", "remove it"]);
+    assert_eq!(files(directory.path()), ["rental.redb", "stderr"]);
+    assert_eq!(fs::metadata(directory.path().join("rental.redb")).expect("a file").len(), 0);
+}
