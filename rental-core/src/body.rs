@@ -16,6 +16,7 @@ use crate::{
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::HashSet, fmt};
+use uuid::Uuid;
 
 /// Which request a body belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,6 +44,20 @@ impl Fields {
     /// # Errors
     /// [`Error::Malformed`] when it is not one JSON object, [`Error::Invalid`] with every bad field otherwise.
     pub fn parse(body: &[u8], spec: &'static ResourceSpec, verb: Verb, digits: u32) -> Result<Self, Error> {
+        let (fields, errors) = Self::read(body, spec, verb, digits)?;
+        errors.or(fields)
+    }
+
+    /// As [`Fields::parse`]; returns the valid fields beside the errors of the others.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when it is not one JSON object.
+    pub(crate) fn read(
+        body: &[u8],
+        spec: &'static ResourceSpec,
+        verb: Verb,
+        digits: u32,
+    ) -> Result<(Self, FieldErrors), Error> {
         let sent = if body.is_empty() { Members::default() } else { members(body)? };
         let mut errors = FieldErrors::default();
         let mut values = vec![None; spec.fields.len()];
@@ -77,7 +92,23 @@ impl Fields {
                 errors.add(|| FieldError::new(field.name, FieldCode::Missing, "is required"));
             }
         }
-        errors.or(Self { spec, values })
+        Ok((Self { spec, values }, errors))
+    }
+
+    /// Replaces the references that `missing` names by the nil id, so that rules over other fields can still be checked.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `missing` if rules need the missing objects: those of the lines of an invoice do.
+    pub(crate) fn forget_missing(&mut self, missing: FieldErrors) -> Result<FieldErrors, Error> {
+        if self.spec.fields.iter().any(|field| field.kind == Kind::Lines) {
+            return missing.or(FieldErrors::default());
+        }
+        for (field, value) in self.spec.fields.iter().zip(&mut self.values) {
+            if missing.listed().iter().any(|error| error.param == field.name) {
+                *value = Some(format!("\"{}\"", Uuid::nil()));
+            }
+        }
+        Ok(missing)
     }
 
     /// The canonical JSON text of a field that was sent.

@@ -200,9 +200,10 @@ impl Intent for Create<'_> {
             let (spec, organization) = (self.collection.spec, self.organization);
             let rule = self.collection.create.ok_or_else(|| Error::Internal(format!("{} has no POST", spec.object)))?;
             // An object's currency is that of its organization, which never changes; so are its decimals.
-            let sent = Fields::parse(self.body, spec, Verb::Create, organization.default_currency.digits())?;
+            let mut sent = valid_fields(store, organization, self.body, spec, Verb::Create).await?;
             let mut batch = Batch::default();
-            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
+            let missing = sent.forget_missing(missing)?;
             let number = match self.collection.counter {
                 Some(name) => next_number(store, organization.id, name, &mut batch).await?,
                 None => 0,
@@ -213,7 +214,7 @@ impl Intent for Create<'_> {
             let assembled =
                 sent.object(|field| given(field.name).or_else(|| server_value(field, spec, organization, id, created)));
             let facts = Facts { now: created, organization, references: &references, number };
-            let outcome = rule(&assembled, &facts)?;
+            let outcome = missing.join(rule(&assembled, &facts))?;
             let place = key::record(organization.id, spec, id);
             batch.insert(place.clone(), outcome.object.clone().into());
             finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {
@@ -245,18 +246,19 @@ impl Intent for Update<'_> {
             let (spec, organization) = (self.collection.spec, self.organization);
             let change =
                 self.collection.update.ok_or_else(|| Error::Internal(format!("{} has no PATCH", spec.object)))?;
-            let sent = Fields::parse(self.body, spec, Verb::Update, organization.default_currency.digits())?;
+            let mut sent = valid_fields(store, organization, self.body, spec, Verb::Update).await?;
             let before = get(store, organization.id, spec, self.id).await?;
             if !(self.expected)(before.revision) {
                 return Err(Error::PreconditionFailed);
             }
             let mut batch = Batch::default();
-            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
+            let missing = sent.forget_missing(missing)?;
             let stored: HashMap<&str, &RawValue> =
                 serde_json::from_slice(&before.value).map_err(|error| Error::damaged(&before.key, &error))?;
             let assembled = sent.object(|field| stored.get(field.name).map(|raw| raw.get().to_owned()));
             let facts = Facts { now: edge.now(), organization, references: &references, number: 0 };
-            let outcome = change(&assembled, &before, &sent, &facts)?;
+            let outcome = missing.join(change(&assembled, &before, &sent, &facts))?;
             replace(store, edge, organization, spec, before, outcome, batch).await
         })
     }
@@ -380,6 +382,21 @@ fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType,
     }
 }
 
+/// Reads a body. If fields are invalid, the error lists them and the objects that the body names and that do not exist.
+async fn valid_fields(
+    store: &dyn Store,
+    organization: &Organization,
+    body: &[u8],
+    spec: &'static ResourceSpec,
+    verb: Verb,
+) -> Result<Fields, Error> {
+    let (fields, mut errors) = Fields::read(body, spec, verb, organization.default_currency.digits())?;
+    if !errors.is_empty() {
+        errors.append(find_references(store, organization.id, &fields, &mut Batch::default()).await?.1);
+    }
+    errors.or(fields)
+}
+
 /// The objects that the body names, each a check of the commit; all that do not exist are reported at once.
 pub(crate) async fn references(
     store: &dyn Store,
@@ -387,6 +404,17 @@ pub(crate) async fn references(
     sent: &Fields,
     batch: &mut Batch,
 ) -> Result<HashMap<String, Record>, Error> {
+    let (found, missing) = find_references(store, organization, sent, batch).await?;
+    missing.or(found)
+}
+
+/// The objects that the body names, each a check of the commit, and an error for each that does not exist.
+async fn find_references(
+    store: &dyn Store,
+    organization: Uuid,
+    sent: &Fields,
+    batch: &mut Batch,
+) -> Result<(HashMap<String, Record>, FieldErrors), Error> {
     let mut named = Vec::new();
     let mut errors = FieldErrors::default();
     for (field, object, id) in sent.references() {
@@ -411,7 +439,7 @@ pub(crate) async fn references(
             }
         }
     }
-    errors.or(found)
+    Ok((found, errors))
 }
 
 fn missing(field: &str, object: &str) -> FieldError {
