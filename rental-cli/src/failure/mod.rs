@@ -108,12 +108,12 @@ impl Failure {
         (printable(&message), hint.map(Cow::into_owned))
     }
 
-    /// JSON for `--json`: the API's own error object, or one of the same shape.
+    /// JSON for `--json`: the API's own error object, or one of the same shape. Both have `hint`, if there is one.
     pub(crate) fn json(&self) -> String {
         if let Self::ErrorResponse(response) = self
             && let Some(own) = response.json()
         {
-            return own.to_owned();
+            return own;
         }
         // Cannot fail: all members are strings.
         serde_json::to_string(&Envelope { error: self.report() }).unwrap_or_default()
