@@ -231,6 +231,15 @@ mod tests {
     }
 
     #[test]
+    fn an_overlap_has_its_flag() {
+        check(
+            400,
+            r#"{"error":{"type":"t","message":"m","param":"overlap_seconds"}}"#,
+            "error[t]: m\n  param overlap_seconds (--overlap)\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
     fn a_message_is_not_said_twice() {
         check(
             400,
