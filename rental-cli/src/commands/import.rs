@@ -128,7 +128,7 @@ fn show(json: &str, session: &Session) -> Result<(), Failure> {
         ));
     } else if invalid != "0" {
         session.out.note(&format!(
-            "invalid rows: {invalid}; correct them and import the file again: imported rows are not imported twice"
+            "invalid rows: {invalid}; correct what the messages name and import the file again: imported rows are not imported twice"
         ));
     }
     Ok(())

@@ -135,6 +135,23 @@ fn an_organization_moves_to_another_server_by_export_and_import() {
 }
 
 #[test]
+fn an_import_into_another_organization_of_the_server_says_what_to_do() {
+    let Some(cli) = Cli::find() else { return };
+    let server = Server::shared();
+    let (source, target) = (server.organization(), server.organization());
+    source.vehicle(json!({}));
+    cli.run(server, &format!("export --organization {} --to own.ndjson", source.id));
+    let ran = cli.run(server, &format!("import --organization {} own.ndjson", target.id));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let words = [
+        "import the file into another server",
+        "else create new objects over the API",
+        "correct what the messages name",
+    ];
+    words.iter().for_each(|words| assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr));
+}
+
+#[test]
 fn suggestions_of_all_pages_are_shown_and_what_is_clear_is_attached() {
     let Some(cli) = Cli::find() else { return };
     let server = Server::shared();
