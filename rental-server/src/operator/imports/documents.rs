@@ -153,6 +153,7 @@ fn schema() -> Value {
         ("invalid", "Rows that cannot be used."),
         ("matched", "New objects whose vehicle was found."),
         ("errors_omitted", "Rows that cannot be used and are not in `errors`, which lists a thousand."),
+        ("review_omitted", "Rows that a person should look at and that are not in `review`, which lists a thousand."),
     ];
     let mut properties = json!({
         "object": {"type": "string", "const": "import"},
@@ -165,17 +166,20 @@ fn schema() -> Value {
     }
     let mut row = numbers::at_least(1);
     row["description"] = json!("The line of the file where the row begins.");
-    properties["errors"] = json!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["row", "message"],
-            "properties": {
-                "row": row,
-                "message": {"type": "string", "description": "Why it cannot be used."},
+    for (name, description, why) in [
+        ("errors", "Rows that cannot be used.", "Why it cannot be used."),
+        ("review", "Rows that were recorded and that a person should look at.", "What is wrong, and what to do."),
+    ] {
+        properties[name] = json!({
+            "type": "array",
+            "description": description,
+            "items": {
+                "type": "object",
+                "required": ["row", "message"],
+                "properties": {"row": row, "message": {"type": "string", "description": why}},
             },
-        },
-    });
+        });
+    }
     let names: Vec<String> = properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
     json!({"type": "object", "description": "What came of the rows of a file.", "required": names, "properties": properties})
 }

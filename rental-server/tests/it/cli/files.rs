@@ -43,6 +43,19 @@ fn an_import_prints_the_servers_object_or_its_counts_and_the_first_bad_rows() {
 }
 
 #[test]
+fn an_import_shows_the_rows_for_review_on_stderr() {
+    let Some(cli) = Cli::find() else { return };
+    let server = Server::shared();
+    let organization = server.organization();
+    let unidentified = "T2,2026-06-02T10:03:00Z,MTAB&T,RKB,,,,2\n";
+    fs::write(cli.home.path().join("tolls.csv"), [HEADER, &toll(1, "1"), unidentified].concat()).unwrap();
+    let ran = cli.run(server, &format!("tolls import --organization {} tolls.csv", organization.id));
+    assert!(ran.stdout.lines().any(|line| line == "created\t2") && !ran.stdout.contains("review"), "{ran:?}");
+    assert!(ran.stderr.starts_with("row 3 was recorded without a plate and a transponder"), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+}
+
+#[test]
 fn a_file_comes_from_stdin_and_options_reach_the_server() {
     let Some(cli) = Cli::find() else { return };
     let server = Server::shared();
