@@ -64,6 +64,10 @@ pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), 
 Try it:
 
   curl -s '{base}/v1/rentals?status=ACTIVE&limit=3' -H 'Authorization: Bearer {write_key}'
+
+For the examples of the README and for rental-cli, paste this in another terminal:
+
+  export RENTAL_BASE_URL={base} RENTAL_API_KEY={write_key} RENTAL_ADMIN_TOKEN={token}
 ",
         version = env!("CARGO_PKG_VERSION"),
         id = organization.id,

@@ -348,6 +348,9 @@ fn the_demo_says_how_to_use_it_and_leaves_nothing_behind() {
         let base = value("base URL");
         let [write, read, token] = ["read_write key", "read key", "admin token"].map(&mut value);
         let curl = program.line_with("curl ").trim().to_owned();
+        let export = program.line_with("export ");
+        let variables = format!("RENTAL_BASE_URL={base} RENTAL_API_KEY={write} RENTAL_ADMIN_TOKEN={token}");
+        assert_eq!(export.trim(), format!("export {variables}"));
         let address = base.strip_prefix("http://").expect("a URL").to_owned();
         let ask = |method: &str, path: &str, key: &str, body: &[u8]| {
             let authorization = format!("Bearer {key}");
