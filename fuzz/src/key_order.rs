@@ -1,10 +1,7 @@
 //! Keys of the store: byte order is logical order, and every key can be taken apart again.
 
 use crate::{Pieces, specs};
-use rental_core::{
-    spec::{IndexPrefix, ResourceSpec},
-    store::{Follow, Key, key},
-};
+use rental_core::{rows::key, spec::{IndexPrefix, ResourceSpec}, store::{Follow, Key}};
 use uuid::Uuid;
 
 struct Place {
