@@ -2,6 +2,7 @@
 //! holds, and whatever points somewhere points at something. Any engine's rows can be looked at, by rising key.
 
 #[cfg(feature = "redb")]
+use crate::store::redb::{Closed, Found};
 use crate::{
     access,
     error::Error,
@@ -20,10 +21,7 @@ use crate::{
     },
     rows::{Marker, Row, claim, key},
     spec::{Effects, ResourceSpec},
-    store::{
-        DamagedRow, Key, Record, StoreError,
-        redb::{Closed, Found},
-    },
+    store::{DamagedRow, Key, Record, StoreError},
     webhook::{fan_out, secret::Sealed},
 };
 use serde::{Deserialize, Serialize};
