@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    event,
-    spec::{Effects, IndexValue, ResourceSpec},
+    resources::event,
+    schema::{Effects, IndexValue, ResourceSpec},
     store::Key,
 };
 use serde::Deserialize;

@@ -10,7 +10,7 @@ use crate::{
     reference::{numbers, parts},
     state::App,
 };
-use rental_core::{API_VERSION, error::Error, page};
+use rental_core::{API_VERSION, error::Error, request::page};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::Ordering;

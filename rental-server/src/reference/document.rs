@@ -5,7 +5,7 @@ use crate::{
     http::Method,
     reference::{parts, schema, webhooks},
 };
-use rental_core::spec::{Presence, ResourceSpec};
+use rental_core::schema::{Presence, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 /// The document about these endpoints.

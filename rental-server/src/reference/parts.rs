@@ -4,7 +4,7 @@ use crate::{
     http::reply::CATALOGUE,
     reference::{numbers, schema},
 };
-use rental_core::spec::{FilterSpec, ResourceSpec};
+use rental_core::schema::{FilterSpec, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 pub(super) const INTRODUCTION: &str = "\
@@ -59,7 +59,7 @@ pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
 pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     let field = spec.field(filter.field);
     let schema = match field.map(|field| field.kind) {
-        Some(kind @ rental_core::spec::Kind::Word(_)) => schema::of_kind(kind, spec),
+        Some(kind @ rental_core::schema::Kind::Word(_)) => schema::of_kind(kind, spec),
         _ => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
     let description = format!("Only those whose `{}` is exactly this.", filter.field);

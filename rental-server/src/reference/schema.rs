@@ -5,8 +5,8 @@ use crate::{
     reference::{numbers, webhooks},
 };
 use rental_core::{
-    event,
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    resources::event,
+    schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 use serde_json::{Map, Value, json};
 

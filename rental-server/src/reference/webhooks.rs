@@ -1,7 +1,7 @@
 //! The webhooks of the document (spec, Delivery), as operations of the receiver.
 
 use crate::{endpoint::camel, reference::schema};
-use rental_core::event::EVENT_TYPES;
+use rental_core::resources::event::EVENT_TYPES;
 use serde_json::{Map, Value, json};
 
 /// The tag of every webhook. No path has it: generators make one class for each tag, and would overwrite the class of
@@ -44,8 +44,8 @@ pub(super) fn operations() -> Value {
 /// in most languages.
 pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
     EVENT_TYPES.iter().map(|(_, name, object, doc)| {
-        let properties = Map::from_iter(rental_core::event::SPEC.fields.iter().map(|field| {
-            let mut property = schema::property(field, &rental_core::event::SPEC, false);
+        let properties = Map::from_iter(rental_core::resources::event::SPEC.fields.iter().map(|field| {
+            let mut property = schema::property(field, &rental_core::resources::event::SPEC, false);
             match field.name {
                 "type" => {
                     property = json!({"type": "string", "const": name, "description": "The event type."});

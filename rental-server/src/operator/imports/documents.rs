@@ -11,7 +11,7 @@ use rental_core::{
         statements::{self, DEFAULT_ISSUER, Kind},
     },
     resources::{customer, organization},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
 };
 use serde_json::{Value, json};
 
