@@ -6,7 +6,7 @@ use crate::{
     event::EventType,
     resources::{Create, Facts, Resource, Update},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Timestamp, Zone, words},
+    value::{Currency, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -72,19 +72,21 @@ words! {
     }
 }
 
-/// An organization.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Organization {
-    pub id: Uuid,
-    pub object: String,
-    pub name: String,
-    pub plan: Plan,
-    pub default_currency: Currency,
-    pub booking_policy: BookingPolicy,
-    pub time_zone: Zone,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An organization.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Organization {
+        pub id: Uuid,
+        pub object: String,
+        pub name: String,
+        pub plan: Plan,
+        pub default_currency: Currency,
+        pub booking_policy: BookingPolicy,
+        pub time_zone: Zone,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Organization {
