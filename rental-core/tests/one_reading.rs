@@ -1,7 +1,6 @@
 //! A PATCH reads the stored record once, and everything that it writes is made of the one new value.
 
 use rental_core::{
-    body::Fields,
     edge::Edge,
     error::Error,
     event::{self, EventType},
@@ -12,8 +11,9 @@ use rental_core::{
         organization::Organization,
         vehicle::{self, Vehicle},
     },
-    spec::{IndexValue, ResourceSpec},
-    store::{Span, Store, key, memory::Memory},
+    rows::key,
+    spec::{Fields, IndexValue, ResourceSpec},
+    store::{Span, Store, memory::Memory},
     value::{FieldValue, FromFields, Next, Timestamp},
 };
 use serde::{Deserialize, Deserializer, Serialize};

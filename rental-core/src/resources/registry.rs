@@ -7,11 +7,9 @@ use super::{
     toll::Toll, unwritable, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
 };
 use crate::{
-    body::Fields,
-    effects::{self, Effects},
     error::Error,
     event,
-    spec::{IndexValue, ResourceSpec},
+    spec::{Effects, Fields, IndexValue, ResourceSpec},
     store::Key,
 };
 use serde::Deserialize;
@@ -233,7 +231,7 @@ impl Entry {
 }
 
 fn effects_of<T: Resource>(key: &Key, json: &[u8]) -> Result<Effects, Error> {
-    parse::<T>(key, json).map(|object| effects::of(&object))
+    parse::<T>(key, json).map(|object| super::effects::of(&object))
 }
 
 fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
@@ -257,6 +255,6 @@ fn shape<T: Portable>(fields: &Fields, organization: Uuid) -> Result<Vec<u8>, Er
 fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let object: T = ported(fields, facts.organization.id)?;
     object.arrive(facts)?;
-    let effects = effects::of(&object);
+    let effects = super::effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }
