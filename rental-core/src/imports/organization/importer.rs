@@ -212,7 +212,7 @@ impl<'a> Importer<'a> {
             };
             let facts =
                 Facts { now: self.edge.now(), organization: self.organization, references: &references, number };
-            let outcome = (resource.accept)(object.clone(), &facts)?;
+            let outcome = (resource.accept)(fields, object.clone(), &facts)?;
             let place = key::record(self.organization.id, resource.spec, *id);
             added.insert(place.clone(), object.clone().into());
             operations::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
