@@ -316,7 +316,7 @@ fn errors(html: &mut String, document: &Value) {
     html.push_str("<section id=\"errors\"><h2>Errors</h2><table><tr><th>Status</th><th>Code</th><th>Meaning</th></tr>");
     html.push_str("<tr id=\"problem304\"><td>304</td><td></td><td>The object still has the revision in <code>If-None-Match</code>.</td></tr>");
     let mut last = 0;
-    for (status, kind, code, meaning) in crate::http::reply::CATALOGUE {
+    for (status, kind, code, meaning) in crate::http::problem::CATALOGUE {
         let id = if *status == last { String::new() } else { format!(" id=\"problem{status}\"") };
         last = *status;
         push(

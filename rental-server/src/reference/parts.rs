@@ -1,7 +1,7 @@
 //! What operations of the document share: parameters, headers, answers to problems, and the introduction.
 
 use crate::{
-    http::reply::CATALOGUE,
+    http::problem::CATALOGUE,
     reference::{numbers, schema},
 };
 use rental_core::spec::{FilterSpec, ResourceSpec};

@@ -55,7 +55,6 @@ pub(super) const CRATES: &[Known] = &[
         order: "",
         rooms: &[],
         files: &[
-            &["http::call", "http::reply"],
             &["http::run_to_end", "http::serve"],
             &[
                 "operator::events",
