@@ -26,6 +26,8 @@ const MOST_REST: Duration = Duration::from_secs(1);
 const AHEAD: usize = 4;
 /// How long a client may read nothing.
 const STALL: Duration = Duration::from_secs(60);
+/// Pause before an error ends a response.
+const BEFORE_ERROR: Duration = Duration::from_millis(100);
 /// How often a slow client is checked.
 const CHECK: Duration = Duration::from_millis(5);
 
@@ -52,6 +54,8 @@ pub(crate) fn streamed(
             }
             Err(error) => {
                 tracing::error!(%error, "a {what} failed");
+                // hyper drops what it has not sent when a body fails: the head and the parts before the error go first.
+                thread::sleep(BEFORE_ERROR);
                 // The client must not take the response for complete.
                 let _ = sender.blocking_send(Err(error));
             }
