@@ -63,7 +63,6 @@ pub(super) const CRATES: &[Known] = &[
                 "operator::webhook_endpoints::recovery",
                 "operator::webhook_endpoints::test",
             ],
-            &["reference::schema", "reference::webhooks"],
             &[
                 "webhooks",
                 "webhooks::attempt",
