@@ -11,7 +11,7 @@ use crate::http::{
 };
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
-use rental_core::{error::Error, rows::damage_in_words};
+use rental_core::{error::Error, resources::row_words::damage_in_words};
 use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},

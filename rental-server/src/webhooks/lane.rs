@@ -12,7 +12,8 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    store::{key, key_of},
+    rows::key,
+    store::key_of,
     value::Timestamp,
     webhook::fan_out::{FRESH, RETRY},
 };

@@ -21,7 +21,8 @@ use rental_core::{
     error::Error,
     operation::Edge,
     resources::webhook_endpoint,
-    store::{Batch, Prior, Span, Store, key, key_of},
+    rows::key,
+    store::{Batch, Prior, Span, Store, key_of},
     webhook::{attempt::Schedule, secret::MasterKey},
 };
 use send::Sender;
