@@ -56,7 +56,6 @@ pub(super) const CRATES: &[Known] = &[
         order: "",
         rooms: &[],
         files: &[
-            &["http::call", "http::reply"],
             &["http::run_to_end", "http::serve"],
             &[
                 "operator::events",
@@ -65,7 +64,6 @@ pub(super) const CRATES: &[Known] = &[
                 "operator::webhook_endpoints::recovery",
                 "operator::webhook_endpoints::test",
             ],
-            &["reference::schema", "reference::webhooks"],
             &[
                 "webhooks",
                 "webhooks::attempt",
