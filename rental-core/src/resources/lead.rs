@@ -5,7 +5,7 @@ use crate::{
     event::EventType,
     resources::{Create, Facts, Portable, Resource},
     spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Timestamp, fields, words},
+    value::{Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -63,7 +63,7 @@ fields! {
     pub struct Lead {
         pub id: Uuid,
         pub object: String,
-        pub source_channel: String,
+        pub source_channel: Text,
         pub customer_id: Option<Uuid>,
         pub raw_data: Option<Box<RawValue>>,
         pub status: Option<LeadStatus>,

@@ -36,8 +36,8 @@ pub(crate) fn page(organization: &Organization, customer: &Customer, invoice: &I
         _ => "Open".to_owned(),
     };
     let lines: String = invoice.lines.iter().map(|line| row(line, &amount)).collect();
-    let contact = [Some(&customer.full_name), customer.email.as_ref(), customer.phone.as_ref()];
-    let address: Vec<String> = contact.into_iter().flatten().map(|text| escape(text)).collect();
+    let contact = [Some(&*customer.full_name), customer.email.as_deref(), customer.phone.as_deref()];
+    let address: Vec<String> = contact.into_iter().flatten().map(escape).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{number} {organization}</title><style>{STYLE}</style></head>\n<body>\n\
