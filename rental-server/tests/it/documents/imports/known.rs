@@ -40,7 +40,6 @@ pub(super) const CRATES: &[Known] = &[
             ],
             &["rows", "rows::key"],
             &["schema", "schema::index"],
-            &["store::redb", "store::redb::file", "store::redb::snapshot", "store::redb::version"],
         ],
     },
     Known {
