@@ -39,7 +39,6 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::webhook_endpoint",
             ],
             &["rows", "rows::key"],
-            &["schema", "schema::index"],
         ],
     },
     Known {
