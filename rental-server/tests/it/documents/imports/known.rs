@@ -38,7 +38,6 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::violation",
                 "resources::webhook_endpoint",
             ],
-            &["rows", "rows::key"],
         ],
     },
     Known {
