@@ -20,7 +20,6 @@ pub(super) const CRATES: &[Known] = &[
                 < platform",
         rooms: &[],
         files: &[
-            &["request::body", "request::body::lines"],
             &[
                 "resources",
                 "resources::api_key",
