@@ -19,25 +19,7 @@ pub(super) const CRATES: &[Known] = &[
         order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < check < upgrade < imports \
                 < platform",
         rooms: &[],
-        files: &[
-            &[
-                "resources",
-                "resources::api_key",
-                "resources::audit_entry",
-                "resources::customer",
-                "resources::delivery",
-                "resources::effects",
-                "resources::invoice",
-                "resources::lead",
-                "resources::organization",
-                "resources::registry",
-                "resources::rental",
-                "resources::toll",
-                "resources::vehicle",
-                "resources::violation",
-                "resources::webhook_endpoint",
-            ],
-        ],
+        files: &[],
     },
     Known {
         name: "rental-server",
