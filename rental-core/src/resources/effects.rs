@@ -1,6 +1,6 @@
 //! The effects of any object, with the entries in the indexes of its filters.
 
-use super::Resource;
+use super::resource::Resource;
 use crate::{schema::Effects, store::Key};
 use uuid::Uuid;
 

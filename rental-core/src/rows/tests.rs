@@ -1,5 +1,7 @@
-use super::*;
+use super::{Marker, Row, Tag};
+use crate::store::Key;
 use proptest::{collection::vec, prelude::*, strategy::Union};
+use uuid::Uuid;
 
 fn id() -> BoxedStrategy<Uuid> {
     any::<u128>().prop_map(Uuid::from_u128).boxed()

@@ -1,6 +1,10 @@
 //! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
 
-use super::{Members, did_you_mean, members, one_value, shorten};
+use super::{
+    members::{Members, members},
+    plain_value::one_value,
+    suggestion::{did_you_mean, shorten},
+};
 use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
