@@ -14,7 +14,7 @@ use crate::{
     rows::key,
     schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
-    value::{FieldValue, Timestamp},
+    value::{FieldValue, Text, Timestamp},
 };
 use uuid::Uuid;
 
@@ -101,9 +101,9 @@ fn server_value(
 ) -> Option<FieldValue> {
     Some(match (field.name, field.kind) {
         ("id", _) => FieldValue::Id(id),
-        ("object", _) => FieldValue::Text(spec.object.to_owned()),
+        ("object", _) => FieldValue::Plain(spec.object.to_owned()),
         ("currency", Kind::Currency) => FieldValue::Currency(organization.default_currency),
-        ("api_version", _) => FieldValue::Text(schema::API_VERSION.to_owned()),
+        ("api_version", _) => FieldValue::Text(Text::fit(schema::API_VERSION, 255)),
         // A rental keeps the zone in which it was made; an organization chooses its own.
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id),

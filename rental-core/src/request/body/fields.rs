@@ -66,7 +66,7 @@ impl Fields {
         let mut named = Vec::new();
         for (field, value) in self.spec.fields.iter().zip(&self.values) {
             match (field.kind, value) {
-                (Kind::Reference(object), Some(FieldValue::Text(id))) => {
+                (Kind::Reference(object), Some(FieldValue::Plain(id))) => {
                     named.push((field.name.to_owned(), object, id.as_str()));
                 }
                 (Kind::Lines, Some(FieldValue::Objects(lines))) => named.extend(lines::references(field.name, lines)),

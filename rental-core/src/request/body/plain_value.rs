@@ -3,7 +3,7 @@
 use super::suggestion::did_you_mean;
 use crate::{
     schema::Kind,
-    value::{self, Currency, Date, Decimal, FieldValue, Money, Timestamp, url},
+    value::{Currency, Date, Decimal, Email, FieldValue, Language, Money, Name, Phone, Text, Timestamp, Zone, url},
 };
 
 /// The value of a JSON text, or the rule that it breaks.
@@ -26,11 +26,11 @@ pub(super) fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue
 
 fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
     match kind {
-        Kind::Text(max) => value::text(&text, max, false).map(|()| FieldValue::Text(text)),
-        Kind::Name(max) => value::text(&text, max, true).map(|()| FieldValue::Text(text)),
-        Kind::Email => value::email(&text).map(|()| FieldValue::Text(text)),
-        Kind::Phone => value::phone(&text).map(|()| FieldValue::Text(text)),
-        Kind::Language => value::language(&text).map(FieldValue::Text),
+        Kind::Text(max) => Text::parse(text, max).map(FieldValue::Text),
+        Kind::Name(max) => Name::parse(text, max).map(FieldValue::Name),
+        Kind::Email => Email::parse(text).map(FieldValue::Email),
+        Kind::Phone => Phone::parse(text).map(FieldValue::Phone),
+        Kind::Language => Language::parse(&text).map(FieldValue::Language),
         Kind::Date => {
             let date = Date::parse(&text).map(FieldValue::Date);
             date.ok_or_else(|| "must be a calendar date, YYYY-MM-DD".into())
@@ -44,7 +44,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
             currency.ok_or_else(|| "must be an ISO 4217 currency, such as USD".into())
         }
         Kind::TimeZone => {
-            let zone = value::Zone::parse(&text).map(FieldValue::Zone);
+            let zone = Zone::parse(&text).map(FieldValue::Zone);
             zone.ok_or_else(|| "must be a name of the IANA time zone database, such as America/New_York".into())
         }
         Kind::Word(words) => {
@@ -53,8 +53,10 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
             })
         }
         // The store tells whether the object exists; a malformed id names none, like an unknown one.
-        Kind::Reference(_) | Kind::Id | Kind::Object => value::text(&text, 255, false).map(|()| FieldValue::Text(text)),
-        Kind::Url => url::parse(&text).map(|url| FieldValue::Text(url.into())),
+        Kind::Reference(_) | Kind::Id | Kind::Object => {
+            Text::parse(text, 255).map(|text| FieldValue::Plain(text.into()))
+        }
+        Kind::Url => url::parse(&text).map(|url| FieldValue::Plain(url.into())),
         Kind::Integer(..)
         | Kind::Money
         | Kind::Boolean
