@@ -16,7 +16,7 @@ pub(crate) async fn next_number(
     batch: &mut Batch,
 ) -> Result<u64, Error> {
     let place = key::counter(organization, name);
-    // The revision counts the writes of a record, so a counter needs no value of its own.
+    // The revision of a record counts its writes, so a counter needs no value.
     let last = store.get(std::slice::from_ref(&place)).await?.pop().flatten().map(|record| record.revision);
     match last {
         Some(revision) => batch.replace(place, revision, Bytes::new()),

@@ -20,13 +20,13 @@ use uuid::Uuid;
 
 /// A POST: a new object of `collection`.
 pub struct Create<'a> {
-    /// What is created.
+    /// The collection of the new object.
     pub collection: &'a Collection,
-    /// For whom.
+    /// The organization that will own the object.
     pub organization: &'a Organization,
     /// The request's body.
     pub body: &'a [u8],
-    /// Values that the edge gives for fields that only the server sets.
+    /// Values that the caller provides for fields that a request cannot set.
     pub given: &'a [(&'static str, FieldValue)],
 }
 
@@ -35,7 +35,7 @@ impl Intent for Create<'_> {
         Box::pin(async move {
             let (spec, organization) = (self.collection.spec, self.organization);
             let rule = self.collection.create.ok_or_else(|| Error::Internal(format!("{} has no POST", spec.object)))?;
-            // An object's currency is that of its organization, which never changes; so are its decimals.
+            // An object has the currency of its organization, which never changes, and so its number of decimals.
             let sent = Fields::parse(self.body, spec, Verb::Create, organization.default_currency.digits())?;
             let mut batch = Batch::default();
             let references = references(store, organization.id, &sent, &mut batch).await?;
@@ -61,10 +61,10 @@ impl Intent for Create<'_> {
     }
 }
 
-/// Adds a new object, which nobody else has under this id, to a batch with all that goes with it. It fires no event.
+/// Adds a new object with a fresh id, and its derived rows, to a batch. It emits no event.
 ///
 /// # Errors
-/// What there can be only one of is there already, or the store cannot serve.
+/// Another object has the same identity, or the store cannot serve.
 pub async fn insert<T: Resource>(
     store: &dyn Store,
     edge: &dyn Edge,
@@ -86,7 +86,7 @@ pub async fn insert<T: Resource>(
     finish(store, edge, organization, T::SPEC, place, outcome, batch).await.map(|(batch, _)| batch)
 }
 
-/// An object's `created_at` is the time in its id, so that a range of times is a range of ids.
+/// An object's `created_at` is the time in its id, so a range of times is a range of ids.
 pub(crate) fn created_at(id: Uuid) -> Timestamp {
     Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or(0))
 }

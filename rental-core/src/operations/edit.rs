@@ -8,10 +8,10 @@ use crate::{
     store::{Batch, Record, Store},
 };
 
-/// Changes one object by a rule of the operator; the rule gives the events.
+/// Changes one object by a rule of the operator, which returns the events.
 ///
 /// # Errors
-/// What the rule says, and what [`replace`] says.
+/// The errors of the rule and of [`replace`].
 pub async fn edit<T: Resource>(
     store: &dyn Store,
     edge: &dyn Edge,
@@ -33,10 +33,10 @@ pub async fn edit<T: Resource>(
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
 
-/// Turns the decision about an object that exists into a batch: nothing changed and nothing to tell means nothing to write.
+/// Turns the decision about a stored object into a batch, which is empty when nothing changed and no event is emitted.
 ///
 /// # Errors
-/// The holds of the object clash with others, or the store cannot serve.
+/// A hold of the object conflicts with another one, or the store cannot serve.
 pub async fn replace(
     store: &dyn Store,
     edge: &dyn Edge,

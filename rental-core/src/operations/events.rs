@@ -1,4 +1,4 @@
-//! Adds events to the batch of the change that they tell of, and their outbox rows when somebody subscribes to them.
+//! Adds events, and their outbox rows when the organization has webhook endpoints, to the batch of their change.
 
 use super::edge::Edge;
 use crate::{
@@ -22,7 +22,7 @@ pub(super) async fn is_subscribed(store: &dyn Store, organization: Uuid, batch: 
     Ok(found)
 }
 
-/// Adds an event, its index entry and its outbox row to the batch of the change that it tells of.
+/// Adds an event, its index entry and, when `subscribed`, its outbox row to the batch of its change.
 pub(super) fn emit(
     batch: &mut Batch,
     organization: Uuid,

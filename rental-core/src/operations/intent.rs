@@ -8,10 +8,10 @@ use crate::{
 use bytes::Bytes;
 use std::{future::Future, pin::Pin};
 
-/// A batch, and the object that the caller gets when it is committed.
+/// A batch, and the object that the caller gets after the commit.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What to commit; empty when nothing changes.
+    /// The batch to commit; empty when nothing changes.
     pub batch: Batch,
     /// The object as a GET will return it.
     pub body: Bytes,

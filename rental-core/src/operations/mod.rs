@@ -1,7 +1,8 @@
 //! The use cases: list, get, create and update over any resource, and how a write becomes one transaction.
 //!
-//! A write reads, decides and prepares one [`Batch`]: the object, its index entries, its events with their outbox rows,
-//! its holds and the idempotency record. It is committed whole or prepared again when something it read has changed.
+//! A write reads, decides and prepares one [`Batch`](crate::store::Batch): the object, its index entries, its events with
+//! their outbox rows, its holds and the idempotency record. The store commits it as a whole; when something that the write
+//! read has changed, the write is prepared again.
 
 pub mod access;
 mod completion;

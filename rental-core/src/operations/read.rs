@@ -17,7 +17,7 @@ use uuid::Uuid;
 /// Reads one object.
 ///
 /// # Errors
-/// [`Error::NotFound`] for an unknown id, a malformed one and one of another organization alike.
+/// [`Error::NotFound`] for an unknown id, a malformed id and an id of another organization alike.
 pub async fn get(
     store: &dyn Store,
     organization: Uuid,
@@ -47,7 +47,7 @@ pub async fn list(
     page::envelope(&records, spec, query)
 }
 
-/// Organizations that are read at a time, and candidates that are looked up at a time.
+/// Organizations that are read at a time; their objects are looked up together.
 const CANDIDATES: usize = 10_000;
 
 /// The organization that owns an object, for an operator's request that names the object's id alone. All organizations
@@ -62,7 +62,7 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
     let mut span = Span::newest_first(&prefix);
     loop {
         let page = store.scan(&span, CANDIDATES).await?;
-        // The key of a damaged organization still tells its id: only who asks for an object of it is answered an error.
+        // The key of a damaged organization still has its id, so only requests for its own objects fail.
         let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(key_of(row).id()?, spec, id))).collect();
         if let Some(at) = store.get(&keys).await?.iter().position(Option::is_some) {
             let owner = page.into_iter().nth(at).ok_or(missing)?.map_err(Error::Damaged)?;

@@ -17,15 +17,15 @@ use crate::{
 
 /// A PATCH of one object of `collection`.
 pub struct Update<'a> {
-    /// What is changed.
+    /// The collection of the object.
     pub collection: &'a Collection,
-    /// Whose it is.
+    /// The organization that owns the object.
     pub organization: &'a Organization,
     /// The id in the path.
     pub id: &'a str,
     /// The request's body.
     pub body: &'a [u8],
-    /// Whether the present revision is one that the caller expects.
+    /// Whether the caller expects this present revision of the object.
     pub expected: &'a (dyn Fn(Revision) -> bool + Sync),
 }
 

@@ -27,19 +27,19 @@ pub struct Written {
     pub committed: bool,
 }
 
-/// Times that a write is prepared again before it is given up as too contended.
+/// Most attempts to commit a write whose objects are changed concurrently.
 const MOST_ATTEMPTS: usize = 256;
 
-/// Turns an error that may be kept into an answer's status and bytes.
+/// Turns an error that is stored under an idempotency key into a status and body.
 pub type Render<'a> = &'a (dyn Fn(&Error) -> (u16, Bytes) + Sync);
 
 /// Performs `intent`, once for each idempotency key.
 ///
-/// `render` turns an error that may be kept into the answer's status and bytes; `success` is the status of a success.
+/// `render` makes the response for an error that is stored under the key; `success` is the status of a success.
 ///
 /// # Errors
-/// Every error of the intent that is not kept under an idempotency key; [`Error::Unavailable`] when the outcome of the
-/// commit is not known or others changed the same objects too often.
+/// Errors of the intent that are not stored under an idempotency key; [`Error::Unavailable`] when the outcome of the commit
+/// is unknown or too many concurrent writes changed the same objects.
 pub async fn write(
     store: &dyn Store,
     edge: &dyn Edge,

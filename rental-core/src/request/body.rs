@@ -1,6 +1,7 @@
-//! A JSON body becomes checked fields, driven by a [`ResourceSpec`](crate::schema::ResourceSpec): every bad field is reported at once.
+//! Parses a JSON body into typed fields, as a [`ResourceSpec`](crate::schema::ResourceSpec) describes them. The error lists
+//! all bad fields.
 //!
-//! Numbers are judged by their text, so money is exact; `raw_data` is kept byte for byte. Nothing here reads a store:
+//! Numbers are parsed from their text, so money is exact; `raw_data` is kept byte for byte. Nothing here reads a store:
 //! the operations check later whether a named object exists.
 
 mod check;

@@ -117,7 +117,7 @@ fn update<T: Update>(before: &Record, sent: &Fields, facts: &Facts<'_>) -> Resul
     })
 }
 
-/// Checked fields that do not make an object: struct and description differ, which a test prevents.
+/// The error of valid fields that do not fit the struct. A test checks that structs and descriptions agree.
 fn unfit(field: &'static str) -> Error {
     Error::Internal(format!("checked fields do not make an object: `{field}` does not fit its struct"))
 }

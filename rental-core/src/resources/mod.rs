@@ -1,7 +1,7 @@
-//! What a resource must say about itself, and the list of all of them.
+//! The resources: the struct, description and rules of each, and the list of all.
 //!
-//! Capabilities are traits: an [`invoice::Invoice`] is created by an operator alone, so the public table cannot route a
-//! POST to it by accident. Rules are pure: they get facts and leave effects.
+//! POST and PATCH of a resource are traits ([`Create`], [`Update`]), so no route table can offer them for a resource that
+//! does not have them. Rules are pure functions: they get facts and return events and effects.
 
 mod amount_limit;
 pub mod api_key;

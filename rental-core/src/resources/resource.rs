@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// A kind of object: its struct and its description.
 pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The description that everything else is driven by.
+    /// The description, from which checks, indexes and documents are made.
     const SPEC: &'static ResourceSpec;
     /// The counter that numbers new objects, if they are numbered.
     const COUNTER: Option<&'static str> = None;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 /// A resource that a POST makes.
 pub trait Create: Resource + FromFields {
-    /// Completes a new object whose fields were checked one by one; gives the events, in order.
+    /// Completes a new object whose single fields are valid; returns the events, in order.
     ///
     /// # Errors
     /// A rule over several fields is broken.
@@ -25,7 +25,7 @@ pub trait Create: Resource + FromFields {
 
 /// A resource that a PATCH changes.
 pub trait Update: Resource + FromFields + Clone + PartialEq {
-    /// Completes a changed object whose fields were checked one by one.
+    /// Completes a changed object whose single fields are valid.
     ///
     /// # Errors
     /// A rule over several fields is broken.
@@ -37,25 +37,25 @@ pub trait Update: Resource + FromFields + Clone + PartialEq {
     fn events(&self, before: &Self, changed: bool, sent: &Fields) -> Vec<EventType>;
 }
 
-/// A resource that moves with its organization: an export has it, and an import takes it as it was.
+/// A resource that an export of its organization contains and that an import restores unchanged.
 pub trait Portable: Resource + FromFields {
-    /// Makes it that of another organization, where it says whose it is.
+    /// Changes the organization that the object names, if it names one.
     fn adopt(&mut self, _organization: Uuid) {}
 
-    /// Whether this is what the rules of this resource can have led to; every field was checked for itself.
+    /// Checks that the rules of the resource can have led to this object, whose single fields are valid.
     ///
     /// # Errors
-    /// The sentence says which fields do not go together.
+    /// Names the fields that contradict each other.
     fn arrive(&self, _facts: &Facts<'_>) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// What a rule may know beside the object itself.
+/// The facts that a rule gets beside the object.
 pub struct Facts<'a> {
     /// The time of the request.
     pub now: Timestamp,
-    /// Whose object it is.
+    /// The organization that owns the object.
     pub organization: &'a Organization,
     /// The objects that the body names, by field.
     pub references: &'a HashMap<String, Record>,
@@ -73,10 +73,10 @@ impl Facts<'_> {
     }
 }
 
-/// Gives the value of a field that a request did not send, if it has one.
+/// The value of a field that a request did not send, if it has one.
 pub type Otherwise<'a> = &'a dyn Fn(&FieldSpec) -> Option<FieldValue>;
 
-/// What a rule decided: the object as JSON, whether it changed, its events and holds.
+/// The decision of a rule: the object as JSON, whether it changed, its events and effects.
 pub struct Outcome {
     /// The object, as a GET will return it.
     pub object: Vec<u8>,
@@ -84,8 +84,8 @@ pub struct Outcome {
     pub changed: bool,
     /// The events, in order.
     pub events: Vec<EventType>,
-    /// What it meant beside itself before; `None` when it is new.
+    /// Its effects on other rows before; `None` for a new object.
     pub effects_before: Option<Effects>,
-    /// What it means beside itself now.
+    /// Its effects on other rows now.
     pub effects: Effects,
 }

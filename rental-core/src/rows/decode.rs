@@ -8,7 +8,7 @@ use crate::store::{Key, marks};
 use uuid::Uuid;
 
 impl<'a> Row<'a> {
-    /// What the key says; `None` for a key that no program of this version makes.
+    /// The row of a key; `None` for a key that this version does not make.
     #[must_use]
     pub fn decode(key: &'a Key) -> Option<Self> {
         let (tag, rest) = key.as_bytes().split_first()?;
@@ -70,7 +70,7 @@ impl Marker {
     }
 }
 
-/// What is left of a key.
+/// The part of a key that is not decoded yet.
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
@@ -92,12 +92,12 @@ impl<'a> Parts<'a> {
         self.take().copied().map(u64::from_be_bytes)
     }
 
-    /// All that is left.
+    /// The rest of the key as text.
     fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(std::mem::take(&mut self.0)).ok()
     }
 
-    /// Values, each after its length, up to the id at the end.
+    /// Values with their lengths, up to the id at the end.
     fn values(&mut self) -> Option<&'a [u8]> {
         let (values, id) = self.0.split_at_checked(self.0.len().checked_sub(16)?)?;
         let mut rest = Parts(values);

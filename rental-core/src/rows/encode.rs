@@ -7,7 +7,7 @@ use super::{
 use crate::store::{Key, marks};
 
 impl Row<'_> {
-    /// Its key. [`Row::decode`] gives the row again.
+    /// Its key, which [`Row::decode`] turns into the same row.
     #[must_use]
     pub fn encode(&self) -> Key {
         match *self {

@@ -2,20 +2,20 @@
 
 use uuid::Uuid;
 
-/// What becomes of a row when a store is copied, upgraded or repaired.
+/// How copies, upgrades and repairs of a store treat a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Class {
     /// An object, as a GET returns it.
     Record,
-    /// Can be computed again from the records alone.
+    /// Can be computed from the records alone.
     Derived,
-    /// Cannot be computed: it has to be kept.
+    /// Cannot be computed from other rows, so it must be kept.
     State,
-    /// Of running servers. It means nothing in a copy.
+    /// Belongs to running servers and has no meaning in a copy.
     Server,
 }
 
-/// A key, taken apart. The table has one line for each kind; the parts follow each other in the key in this order.
+/// A decoded key. The table has one line for each kind, with the parts of its key in order.
 ///
 /// | Tag | Key: tag, then | Value | Class |
 /// |---|---|---|---|
@@ -111,7 +111,7 @@ pub enum Row<'a> {
         /// The id of the record.
         id: Uuid,
     },
-    /// Tells a server that something new is due for one of its endpoints.
+    /// Tells a server that one of its endpoints has a new due delivery.
     Bell {
         /// The server.
         server: Uuid,
@@ -201,7 +201,7 @@ pub enum Marker {
 }
 
 impl Row<'_> {
-    /// What becomes of it when the store is copied, upgraded or repaired.
+    /// How copies, upgrades and repairs of a store treat it.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -220,7 +220,7 @@ impl Row<'_> {
             | Self::Task { .. }
             | Self::Identity { .. }
             | Self::MemoExpiry { .. }
-            // In a copy that was made during an upgrade it tells that the upgrade has to go on.
+            // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
             Self::Bell { .. } | Self::Beat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
         }

@@ -1,9 +1,9 @@
 //! The first byte of a key.
 
-/// Defines the tags once: as an enum, as a list, and as what a byte means.
+/// Defines the tags once: the enum, the list of all, and the tag of a byte.
 macro_rules! tags {
     ($($(#[$doc:meta])* $name:ident = $byte:literal,)+) => {
-        /// The first byte of a key: the kind of the row. A byte is never used again for something else.
+        /// The first byte of a key: the kind of the row. A byte is never reused for another kind.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[repr(u8)]
         pub enum Tag {
@@ -14,7 +14,7 @@ macro_rules! tags {
             /// All of them, by rising byte.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// The kind of row that this byte begins; `None` for a byte that begins none.
+            /// The tag with this byte; `None` for a byte that is no tag.
             #[must_use]
             pub fn of(byte: u8) -> Option<Self> {
                 match byte {

@@ -26,7 +26,7 @@ pub struct FieldSpec {
     pub update: Presence,
     /// Whether it can be empty, which is written `null`.
     pub nullable: bool,
-    /// The JSON text that stands there when POST leaves it out; without one, `null`.
+    /// The value as JSON text when a POST does not send the field; without a default it is `null`.
     pub default: Option<&'static str>,
     /// One sentence for documents.
     pub doc: &'static str,

@@ -1,7 +1,7 @@
-//! The indexes of a resource, as data, and what one index entry says.
+//! The indexes of a resource, as data, and the values in the key of an index entry.
 //!
 //! The key of an entry is: organization, tag of the resource, number of the index, the values of its fields, id. Numbers
-//! are written down here and never reused, so an entry of an older program can never answer a question of another index.
+//! are written down here and never reused, so an index never contains entries that an older program wrote for another one.
 
 use super::kind::Kind;
 use crate::value::{self, Timestamp};
@@ -31,12 +31,12 @@ pub const fn ordered_index(number: u8, ordered_by: &'static str) -> IndexSpec {
     IndexSpec { number, fields: &[], ordered_by: Some(ordered_by) }
 }
 
-/// A way to find objects by something that is no filter of their list. Its entries are made by the resource itself.
+/// A way to find objects by values that are no filter of their list. The resource itself makes its entries.
 #[derive(Debug)]
 pub struct LookUpSpec {
     /// The byte behind the tag of the resource in the keys of the entries, 128 to 255. Never reused in this resource.
     pub number: u8,
-    /// What finds the objects.
+    /// What the objects are found by.
     pub name: &'static str,
 }
 

@@ -13,7 +13,7 @@ pub struct ResourceSpec {
     pub object: &'static str,
     /// The word in paths: `vehicles`.
     pub plural: &'static str,
-    /// The byte that stands for the resource in store keys. Never reused for another resource.
+    /// The byte of the resource in the keys of the store. Never reused for another resource.
     pub tag: u8,
     /// One sentence for documents.
     pub doc: &'static str,
@@ -21,14 +21,14 @@ pub struct ResourceSpec {
     pub fields: &'static [FieldSpec],
     /// Query parameters of the list beside `limit`, `starting_after` and the `created` range.
     pub filters: &'static [FilterSpec],
-    /// Time fields by ranges of which the list is taken, each alone: `updated[gte]`, `updated[lt]`. It is then ordered by
-    /// that time, rising.
+    /// Time fields that limit the list by a range, one at a time: `updated[gte]`, `updated[lt]`. The list is then ordered by
+    /// that time, ascending.
     pub ranges: &'static [FilterSpec],
     /// The indexes behind the filters. A combination of filters without an index is refused.
     pub indexes: &'static [IndexSpec],
-    /// How else objects are found.
+    /// Further ways to find objects, which are no filters.
     pub look_ups: &'static [LookUpSpec],
-    /// The fields that a PATCH usually changes: the example of documents.
+    /// The fields that a PATCH usually changes, for the examples in documents.
     pub usual_changes: &'static [&'static str],
 }
 

@@ -1,15 +1,15 @@
-//! A backup: all rows of a store in one stream of bytes, whichever engine they come from.
+//! A backup: all rows of a store in one stream of bytes, in the same format for every engine.
 //!
 //! ```text
 //! rental-backup {JSON header}\n  CRC-32 of this line
 //! F  raw length  packed length  CRC-32  packed rows          a frame; any number of them
 //! E  rows  frames  raw bytes  SHA-256 of everything before   the end; nothing follows
 //! ```
-//! Numbers are big-endian; lengths and CRCs have 4 bytes, counts 8. The CRC of a frame covers all else of it, so damage is
-//! found where it is; the SHA-256 also finds frames that are gone, twice there or elsewhere. Frames are LZ4 blocks: about
-//! a third of the size at the speed of a disk, without a C library. Writing and reading need the memory of one frame.
+//! Numbers are big-endian; lengths and CRCs have 4 bytes, counts 8. The CRC of a frame covers the rest of the frame, so it
+//! locates damage. The SHA-256 also detects missing, repeated and reordered frames. Frames are LZ4 blocks: about a third
+//! of the size at the speed of a disk, without a C library. Writing and reading need the memory of one frame.
 //!
-//! A row is key length, revision (8 bytes), value length, key, value; keys rise through the whole archive.
+//! A row is key length, revision (8 bytes), value length, key, value; keys ascend through the whole archive.
 
 #[cfg(any(feature = "redb", feature = "postgres"))]
 mod digest;

@@ -20,7 +20,7 @@ pub(super) fn check(
 ) -> Result<Option<FieldValue>, Vec<FieldError>> {
     if raw.get() == "null" {
         return match verb {
-            // A client that writes its unset fields as null means the same as one that leaves them out.
+            // Clients may send their unset fields as null instead of leaving them out.
             Verb::Create => Ok(None),
             Verb::Update | Verb::Whole if field.nullable => Ok(Some(FieldValue::Null)),
             Verb::Update | Verb::Whole => Err(vec![FieldError::new(field.name, FieldCode::Invalid, "cannot be null")]),

@@ -76,7 +76,7 @@ impl Fields {
         named
     }
 
-    /// A whole object: of each field what was sent, else what `otherwise` gives, else its default, else nothing.
+    /// Makes a whole object. Each field has the sent value, else that of `otherwise`, else its default, else null.
     ///
     /// # Errors
     /// The name of the first field whose value does not fit the struct.

@@ -1,6 +1,6 @@
-//! Names in the messages of errors: what a caller sent, and what was probably meant.
+//! Names in error messages: the name that a caller sent, and a similar known name.
 
-/// `; did you mean X?` for the nearest of `known`, if one is near.
+/// `; did you mean X?` for the most similar name in `known`, if one is similar enough.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     if name.len() > 64 {
         return String::new();
@@ -12,7 +12,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>)
     }
 }
 
-/// A caller's own words, short enough to be repeated to them.
+/// The text of a caller, cut to 64 characters for an error message.
 pub(crate) fn shorten(text: &str) -> String {
     if text.chars().nth(64).is_none() { text.to_owned() } else { text.chars().take(64).chain("…".chars()).collect() }
 }

@@ -1,4 +1,4 @@
-//! A digest over rows: what was written is compared with what is read back.
+//! A digest over rows, to compare the rows that were written with those that are read back.
 
 use crate::store::Record;
 use sha2::{Digest, Sha256};

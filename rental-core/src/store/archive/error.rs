@@ -6,29 +6,29 @@ use std::io;
 /// What is wrong with an archive. Frames count from 1.
 #[derive(Debug)]
 pub enum ArchiveError {
-    /// It does not begin like one.
+    /// The first bytes are not those of an archive.
     NotAnArchive,
-    /// A later version wrote it.
+    /// A later program wrote it, in this format.
     Newer(u64),
-    /// It ends too early.
+    /// The archive ends too early.
     Truncated {
-        /// In this frame.
+        /// Number of the frame.
         frame: u64,
-        /// After so many bytes.
+        /// Number of bytes that could be read.
         offset: u64,
     },
-    /// Bytes are not what was written.
+    /// The bytes differ from those that were written.
     Damaged {
-        /// In this frame.
+        /// Number of the frame.
         frame: u64,
-        /// The frame, or the part of it, begins here.
+        /// Where the damaged frame or part begins, in bytes.
         offset: u64,
-        /// How that shows.
+        /// Which check failed.
         what: &'static str,
     },
     /// It was not read to its end.
     Unread,
-    /// It cannot be read.
+    /// The source cannot be read.
     Io(io::Error),
 }
 

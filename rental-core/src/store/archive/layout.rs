@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// The version of this layout.
 pub const FORMAT: u64 = 1;
-/// What an archive begins with.
+/// First bytes of every archive.
 pub(super) const MAGIC: &[u8] = b"rental-backup ";
-/// Longest first line.
+/// Most bytes of the first line.
 pub(super) const MAX_LINE: usize = 1024;
-/// A frame is closed once its rows have so many bytes.
+/// The writer closes a frame when its rows have at least this many bytes.
 pub(super) const FRAME: usize = 256 << 10;
-/// Longest key and value: far beyond what this program writes.
+/// Most bytes of a key and of a value: far more than this program writes.
 pub(super) const MAX_KEY: usize = 64 << 10;
 pub(super) const MAX_VALUE: usize = 64 << 20;
 /// Most bytes of rows in a frame.
 pub(super) const MAX_FRAME: usize = FRAME + ROW + MAX_KEY + MAX_VALUE;
-/// Bytes of a row beside key and value.
+/// Bytes of a row without its key and value.
 pub(super) const ROW: usize = 4 + 8 + 4;
 pub(super) const FRAME_MARK: u8 = b'F';
 pub(super) const END_MARK: u8 = b'E';
@@ -30,18 +30,18 @@ pub struct Header {
     pub schema_version: u64,
     /// The program that wrote it, with its version.
     pub created_by: String,
-    /// When.
+    /// Time of the backup.
     pub created_at: Timestamp,
 }
 
-/// What an archive holds.
+/// Totals of an archive.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Summary {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
-    /// Bytes of all rows before they were packed.
+    /// Bytes of all rows before compression.
     pub raw_bytes: u64,
     /// Bytes of the archive.
     pub bytes: u64,

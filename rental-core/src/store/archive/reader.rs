@@ -13,7 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read};
 
-/// Reads an archive frame by frame. What it gave is right only once the end was reached: see [`Reader::summary`].
+/// Reads an archive frame by frame. Its rows are verified only when the end was reached; see [`Reader::summary`].
 pub struct Reader<R> {
     from: R,
     hash: Sha256,
@@ -24,10 +24,10 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the first line.
+    /// Reads and checks the first line.
     ///
     /// # Errors
-    /// It is no archive, one of a later version, or its beginning is damaged.
+    /// It is no archive, a later program wrote it, or the first line is damaged.
     pub fn open(from: R) -> Result<Self, ArchiveError> {
         let header =
             Header { format: 0, schema_version: 0, created_by: String::new(), created_at: Timestamp::default() };
@@ -46,7 +46,7 @@ impl<R: Read> Reader<R> {
         if crc != crc32fast::hash(&line).to_be_bytes() {
             return Err(reader.damaged(0, "the checksum of the first line does not match"));
         }
-        /// What every version has.
+        /// The member that every format has.
         #[derive(Deserialize)]
         struct Any {
             format: u64,
@@ -61,28 +61,28 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// What the first line says.
+    /// The first line.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What the end says, once it was reached and everything was found as it was written.
+    /// The totals at the end; `None` until the end was reached and every checksum matched.
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.end.as_ref()
     }
 
-    /// How many rows and bytes were read so far.
+    /// Totals of the part that was read so far.
     #[must_use]
     pub fn so_far(&self) -> &Summary {
         &self.seen
     }
 
-    /// The rows of the next frame; `None` once all were read and the end is right.
+    /// The rows of the next frame; `None` after the last frame when the end is correct.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The archive is damaged or cannot be read.
     pub fn next_frame(&mut self) -> Result<Option<Vec<Record>>, ArchiveError> {
         if self.end.is_some() {
             return Ok(None);
@@ -97,10 +97,10 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads all that is left, for its checksums alone. `progress` is told after each frame.
+    /// Reads the rest and checks it. `progress` is called after each frame.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The archive is damaged or cannot be read.
     pub fn verify(&mut self, progress: &mut dyn FnMut(&Summary)) -> Result<Summary, ArchiveError> {
         while self.next_frame()?.is_some() {
             progress(&self.seen);
@@ -118,7 +118,7 @@ impl<R: Read> Reader<R> {
         if raw_length > MAX_FRAME || packed_length > lz4_flex::block::get_maximum_output_size(MAX_FRAME) {
             return Err(self.damaged(offset, "the frame is longer than any"));
         }
-        // Grows with what is there, so that a damaged length asks for no memory.
+        // Grows with the bytes that arrive, so a damaged length allocates no memory.
         let mut packed = Vec::new();
         let read = (&mut self.from).take(packed_length as u64).read_to_end(&mut packed).map_err(ArchiveError::Io)?;
         self.took(&packed);

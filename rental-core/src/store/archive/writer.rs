@@ -10,7 +10,7 @@ use crate::{
 use sha2::{Digest, Sha256};
 use std::io::{self, ErrorKind, Write};
 
-/// Writes an archive. Each frame goes out in one call of `write_all`.
+/// Writes an archive. Each frame is written by one call of `write_all`.
 pub struct Writer<W> {
     out: W,
     hash: Sha256,
@@ -20,10 +20,10 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins an archive.
+    /// Writes the first line of an archive.
     ///
     /// # Errors
-    /// `out` takes nothing.
+    /// `out` cannot be written.
     pub fn new(out: W, schema_version: u64, created_by: &str, created_at: Timestamp) -> io::Result<Self> {
         let header = Header { format: FORMAT, schema_version, created_by: created_by.to_owned(), created_at };
         let mut line = MAGIC.to_vec();
@@ -38,10 +38,10 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a row; keys must rise. Says whether a frame went out.
+    /// Adds a row; keys must ascend. Returns whether a frame was written.
     ///
     /// # Errors
-    /// `out` takes no more, or the row is out of order or larger than any row may be.
+    /// `out` cannot be written, or the row is out of order or too large.
     pub fn push(&mut self, record: &Record) -> io::Result<bool> {
         let Record { key, revision, value } = record;
         let bad =
@@ -68,10 +68,10 @@ impl<W: Write> Writer<W> {
         Ok(full)
     }
 
-    /// Writes the end.
+    /// Writes the last frame and the end of the archive.
     ///
     /// # Errors
-    /// `out` takes no more.
+    /// `out` cannot be written.
     pub fn finish(mut self) -> io::Result<(W, Summary)> {
         if !self.frame.is_empty() {
             self.flush_frame()?;
@@ -92,7 +92,7 @@ impl<W: Write> Writer<W> {
 
     fn flush_frame(&mut self) -> io::Result<()> {
         let packed = lz4_flex::block::compress(&self.frame);
-        // Neither can be too long: a frame is closed after the row that fills it, and LZ4 adds less than one percent.
+        // Neither exceeds 4 bytes: a frame ends with the row that fills it, and LZ4 adds less than one percent.
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes();
         let mut out = Vec::with_capacity(13 + packed.len());
         out.push(FRAME_MARK);

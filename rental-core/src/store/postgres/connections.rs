@@ -1,4 +1,4 @@
-//! The connections for reads: one statement each, repeated on another connection when the first one is lost.
+//! The connections for reads: each runs one statement. A lost connection is replaced, and its statement runs again.
 
 use super::{
     link::{self, Trouble},

@@ -43,15 +43,15 @@ const QUEUE_BYTES: usize = 64 << 20;
 /// Longest time for the check that the database takes writes.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// Whether the database takes writes, of a store of this version.
+/// Tells whether the database takes writes. It fails when the store has another version.
 const PROBE_SQL: &str = concat!("SELECT current_setting('transaction_read_only') WHERE ", guard!(1));
 
-/// What the outside gives beside the address.
+/// Settings of a server beside the address of the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Names this server among those on the same database: another one at every start.
+    /// Identifies this server among those on the same database. It must be new at every start.
     pub writer: Uuid,
-    /// The longest single wait for the database. A call can take eight times as long when everything goes wrong.
+    /// Longest single wait for the database. One call can wait up to eight times.
     pub patience: Duration,
 }
 
@@ -66,8 +66,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Connects, makes the tables if there are none, and starts the writer. `roots` are the certificates to trust, as PEM,
-    /// instead of those of the system.
+    /// Connects, creates missing tables, and starts the writer. `roots` are the trusted certificates as PEM; `None` means
+    /// those of the system.
     ///
     /// # Errors
     /// A sentence for the operator, which names the address without its password.
@@ -80,10 +80,10 @@ impl Postgres {
         }
     }
 
-    /// Connects as [`Postgres::open`] does, also when an upgrade has to come first: [`crate::upgrade::state`] tells.
+    /// Connects as [`Postgres::open`] does, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
     ///
     /// # Errors
-    /// As [`Postgres::open`], but for versions that can be upgraded.
+    /// As [`Postgres::open`], except for versions that can be upgraded.
     pub async fn open_any_version(
         address: &Address,
         roots: Option<&[u8]>,
@@ -96,7 +96,7 @@ impl Postgres {
         examine(&client).await.map_err(&failed)?;
         let version = schema::prepare(&client).await.map_err(&failed)?;
         let version = Arc::new(AtomicU64::new(version));
-        // Rows of servers that are long gone. Nobody waits for what they tell.
+        // Rows of servers that stopped long ago: no commit with an unknown outcome is left that needs them.
         let tidy = "DELETE FROM rental.writers WHERE seen < now() - interval '7 days'";
         client.batch_execute(tidy).await.map_err(|error| failed(link::describe(&error)))?;
         drop(client);
@@ -117,14 +117,14 @@ impl Postgres {
         })
     }
 
-    /// What the writer did so far.
+    /// Commits and batches since the store was opened.
     #[must_use]
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.known.commits, &self.known.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
     }
 
-    /// The state at this moment, for a reader that takes its time.
+    /// A snapshot of the present state, for long reads.
     ///
     /// # Errors
     /// The database cannot serve.
@@ -132,19 +132,19 @@ impl Postgres {
         Snapshot::take(&self.connections).await
     }
 
-    /// Makes views in the schema `rental`: name and statement of each.
+    /// Creates views in the schema `rental`, each given as its name and statement.
     ///
     /// # Errors
-    /// Why one could not be made; those before it are.
+    /// Why a view could not be created; the views before it exist.
     pub async fn make_views(&self, views: &[(&str, &str)]) -> Result<(), String> {
         views::make(&self.connections.pool, self.connections.patience, views).await
     }
 
-    /// Finishes what is queued.
+    /// Commits the queued batches, then stops the writer.
     pub async fn close(mut self) {
         drop(self.queue.take());
         if let Some(writer) = self.writer.take() {
-            // It ends by itself; a panic of it was told to those who waited.
+            // It ends by itself. If it panicked, the waiting callers already got an error.
             let _ = writer.await;
         }
     }
@@ -163,7 +163,7 @@ impl Postgres {
         }
     }
 
-    /// One statement that shows whether writes are possible, or a commit of nothing when the last one failed.
+    /// Checks by one statement that the database takes writes; after a failed commit, by an empty commit.
     async fn probe(&self) -> Result<(), StoreError> {
         if self.known.troubled.load(Ordering::Relaxed) {
             return self.commit(Batch::default()).await.map(drop);
@@ -181,7 +181,7 @@ impl Postgres {
     }
 }
 
-/// Why an upgrade has to come first, if so.
+/// Why the store needs an upgrade; `None` when it needs none.
 async fn upgrade_state(store: &Postgres) -> Result<Option<String>, StoreError> {
     let version = store.connections.version.load(Ordering::Acquire);
     let half = store.get(&[marks::upgrade()]).await?.pop().flatten().is_some();
@@ -206,7 +206,7 @@ impl Store for Postgres {
                 Err(_) if !claimed.swap(true, Ordering::AcqRel) => {
                     return Err(StoreError::Unavailable("the database did not take a write in time".into()));
                 }
-                // The writer is at it, and bounded itself.
+                // The writer has taken the batch; its own time-outs bound the wait.
                 Err(_) => outcome.await,
             };
             ended.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped before it answered".into())))
@@ -218,7 +218,7 @@ impl Store for Postgres {
     }
 }
 
-/// Refuses databases on which an acknowledged write can get lost, or that take none.
+/// Refuses a database that can lose acknowledged writes or that takes no writes.
 async fn examine(client: &link::Client) -> Result<(), String> {
     let ask = |sql: &'static str| async move {
         let row = client.query_one(sql, &[]).await.map_err(|error| link::describe(&error))?;
@@ -233,7 +233,7 @@ async fn examine(client: &link::Client) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes that a batch keeps in memory, roughly.
+/// Approximate bytes of memory that a batch needs.
 fn size(batch: &Batch) -> usize {
     const EACH: usize = 64;
     let checks = batch.checks.iter().map(|check| EACH + check.key().as_bytes().len());

@@ -18,8 +18,8 @@ const FALLING: &str = concat!(
     guard!(4),
     " ORDER BY key DESC LIMIT $3"
 );
-// An entry leads to the row whose key is the prefix and the last 16 bytes of the entry (`Follow`). The LIMIT inside makes
-// the planner look each row up.
+// An index entry leads to the row whose key is the prefix followed by the last 16 bytes of the entry (`Follow`). The inner
+// LIMIT makes the planner look up each row by its key.
 macro_rules! follow {
     ($order:literal) => {
         concat!(

@@ -10,7 +10,7 @@ use tokio_postgres::{Error, error::SqlState};
 /// The version that a server works with. It changes only when this server upgrades the store.
 pub(super) type Expected = Arc<AtomicU64>;
 
-/// A condition that holds or fails; it stands for no row. `$n` is the number of its parameter.
+/// A condition of a statement: it is true, or the statement fails. `$n` is the number of its parameter.
 macro_rules! guard {
     ($n:literal) => {
         concat!("1 / (SELECT count(*) FROM rental.store WHERE id = 1 AND schema_version = $", $n, ") = 1")

@@ -18,7 +18,7 @@ impl Versioned for Postgres {
             let asked = timeout(self.connections.patience, schema::version(&client)).await;
             let version = asked.map_err(|_| unanswered())?.map_err(|error| Trouble::from(&error))?;
             let version = version.ok_or_else(|| StoreError::Corrupt("the database has no schema version".into()))?;
-            // Another server may have upgraded the store; this program serves the versions that it knows.
+            // Another server may have upgraded the store to a version that this program does not know.
             versioned::known(version).map_err(StoreError::Unavailable)?;
             self.connections.version.store(version, Ordering::Release);
             Ok(version)
@@ -49,7 +49,7 @@ impl Versioned for Postgres {
     }
 }
 
-/// One transaction, which holds the row of all commits like every other one that writes.
+/// Changes the version in one transaction, which first locks the row of all commits like every transaction that writes.
 async fn change(client: &link::Client, from: u64, to: u64, batch: &Batch) -> Result<bool, Error> {
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     let claim =

@@ -28,7 +28,7 @@ use tokio::sync::{Notify, oneshot};
 /// Most batches that wait; a further one is answered [`StoreError::Busy`].
 const QUEUE: usize = 4096;
 
-/// A store in one file, open in this process alone.
+/// A store in one file, which only this process has open.
 pub struct Redb {
     pub(super) shared: Arc<Shared>,
     queue: Option<SyncSender<Job>>,
@@ -36,7 +36,7 @@ pub struct Redb {
 }
 
 impl Redb {
-    /// Opens the file at `path`, or makes it; `cache_bytes` bounds redb's page cache.
+    /// Opens or creates the file at `path`; `cache_bytes` bounds redb's page cache.
     ///
     /// # Errors
     /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be read.
@@ -44,15 +44,15 @@ impl Redb {
         file::open(path, cache_bytes, true, Versions::Present).and_then(Self::start)
     }
 
-    /// Opens the file at `path`, or makes it, also when an upgrade has to come first: [`crate::upgrade::state`] tells.
+    /// Opens or creates the file at `path`, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
     ///
     /// # Errors
-    /// As [`Redb::open`], but for versions that can be upgraded.
+    /// As [`Redb::open`], except for versions that can be upgraded.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         file::open(path, cache_bytes, true, Versions::Upgradable).and_then(Self::start)
     }
 
-    /// Runs on any redb storage, for fault injection.
+    /// Opens a store on any redb storage, for fault injection.
     ///
     /// # Errors
     /// When the storage holds no usable database.
@@ -86,7 +86,7 @@ impl Redb {
         Ok(Self { shared, queue: Some(queue), writer: Some(writer) })
     }
 
-    /// Resolves when the engine has failed for good, with the reason. The process should stop then.
+    /// Resolves with the reason when the engine has failed permanently. The process should stop then.
     pub async fn failed(&self) -> String {
         loop {
             let notified = self.shared.failed.notified();
@@ -97,23 +97,23 @@ impl Redb {
         }
     }
 
-    /// What the writer did so far.
+    /// Commits and batches since the store was opened.
     #[must_use]
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
     }
 
-    /// The state after the last durable commit, for a reader that takes its time.
+    /// A snapshot of the state after the last durable commit, for long reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.shared.rows.load_full())
     }
 
-    /// Finishes what is queued and closes the file, so that the next open needs no repair.
+    /// Commits the queued batches and closes the file, so that the next open needs no repair.
     ///
     /// # Errors
-    /// When the last state could not be written; acknowledged batches are durable all the same.
+    /// The file could not be closed properly. Acknowledged batches are durable all the same.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.stop()
     }
@@ -132,7 +132,7 @@ impl Redb {
         keys.iter().map(|key| read(&rows, key)).collect()
     }
 
-    /// After one failed read redb refuses all others, so this engine fails for good as well. A row with a wrong checksum
+    /// After one failed read redb refuses all others, so this engine fails permanently as well. A row with a wrong checksum
     /// fails its own readers only.
     fn noticed<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Unavailable(reason)) = &outcome {
@@ -190,7 +190,7 @@ impl Redb {
 
 impl Drop for Redb {
     fn drop(&mut self) {
-        // Close reports errors to those who ask by `close`; here nobody listens, and what was acknowledged is durable.
+        // Only `close` can report an error. Here it is ignored: acknowledged batches are durable.
         let _ = self.stop();
     }
 }

@@ -6,7 +6,7 @@ use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
 
 /// Every row: revision, checksum and value by key (`row.rs`).
 pub(super) const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
-/// Numbers of the file itself by name: the schema version.
+/// Numbers that describe the file, by name: the schema version.
 pub(super) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 
 /// The rows as one commit left them.

@@ -7,7 +7,7 @@ use super::{
 use crate::store::{Batch, Commit, StoreError, marks};
 use redb::{Database, ReadableDatabase, ReadableTable, Table, WriteTransaction};
 
-/// The name of the version among the numbers of a file.
+/// Key of the version in the table [`META`].
 pub(super) const NAME: &str = "schema_version";
 
 /// The version of an open file.
@@ -17,7 +17,7 @@ pub(super) fn read(db: &Database) -> Result<u64, StoreError> {
     version.ok_or_else(|| StoreError::Corrupt("the file has no schema version".into()))
 }
 
-/// Applies `batch` and changes the version from `from` to `to`; stale when it is another one.
+/// Applies `batch` and changes the version from `from` to `to`; stale when the file has another version.
 pub(super) fn claim(
     transaction: &WriteTransaction,
     rows: &mut Table<'_, &'static [u8], &'static [u8]>,

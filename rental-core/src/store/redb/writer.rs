@@ -20,8 +20,8 @@ use tokio::sync::{Notify, oneshot};
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
-/// After this long without a write, one more commit saves redb's allocator state, so that the file opens at once even
-/// after a crash. Doing so in every commit costs a quarter of the throughput; never doing so costs a walk over the file.
+/// After this time without a write, one more commit saves redb's allocator state, so that the file opens at once even
+/// after a crash. In every commit it would cost a quarter of the throughput; without it, redb scans a crashed file.
 const SETTLE: Duration = Duration::from_millis(250);
 
 /// How one batch ended.
@@ -30,7 +30,7 @@ pub(super) type Outcome = Result<Commit, StoreError>;
 /// A batch that waits.
 pub(super) struct Job {
     pub(super) batch: Batch,
-    /// Of a step of an upgrade: the version that the store must have, and the one that it gets.
+    /// For a step of an upgrade: the version that the store must have, and its next version.
     pub(super) claim: Option<(u64, u64)>,
     pub(super) answer: oneshot::Sender<Outcome>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Job {
 pub(super) struct Shared {
     /// What readers see: the state after the last durable commit.
     pub(super) rows: ArcSwap<Rows>,
-    /// Why the engine has failed for good.
+    /// Why the engine has failed permanently.
     pub(super) failure: OnceLock<String>,
     pub(super) failed: Notify,
     pub(super) commits: AtomicU64,
@@ -49,7 +49,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Stops the engine for good: every later call fails.
+    /// Fails the engine permanently: it acknowledges no further write.
     pub(super) fn fail(&self, reason: String) {
         let _ = self.failure.set(reason);
         self.failed.notify_waiters();
@@ -88,7 +88,7 @@ pub(super) fn run(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
     }
 }
 
-/// One transaction for all of them; each one's checks see the writes of those before it.
+/// Applies all batches in one transaction. The checks of a batch see the writes of the batches before it.
 fn apply(
     db: &Database,
     shared: &Shared,
@@ -105,7 +105,7 @@ fn apply(
                 continue;
             }
             match batch::apply(&mut rows, batch) {
-                // Found by a check, before any write of its batch: the others are none the worse for it.
+                // A check found the damage before any write of its batch, so the other batches are not affected.
                 damaged @ Err(StoreError::Damaged(_)) => outcomes.push(damaged),
                 outcome => outcomes.push(Ok(outcome?)),
             }
@@ -117,7 +117,7 @@ fn apply(
         return Ok(outcomes);
     }
     transaction.commit().map_err(|error| StoreError::Unknown(error.to_string()))?;
-    // Published before anyone is answered: whoever got an answer reads it.
+    // Published before any caller is answered, so a caller can read its own write.
     shared.rows.store(Arc::new(snapshot(db).map_err(|error| StoreError::Unknown(error.to_string()))?));
     shared.version.store(version::read(db).map_err(|error| StoreError::Unknown(error.to_string()))?, Ordering::Release);
     shared.commits.fetch_add(1, Ordering::Relaxed);
@@ -133,7 +133,7 @@ fn answer(
     match outcome {
         Ok(outcomes) => {
             for (answer, outcome) in answers.into_iter().zip(outcomes) {
-                // A caller that went away does not undo what was committed for it.
+                // The caller may have gone; its batch is committed all the same.
                 let _ = answer.send(outcome);
             }
         }
@@ -146,7 +146,7 @@ fn answer(
     }
 }
 
-/// An empty commit that also saves the allocator state.
+/// Makes an empty commit that saves the allocator state.
 fn settle(db: &Database) -> Result<(), StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_quick_repair(true);
