@@ -1,12 +1,12 @@
 //! The structs of resources are made of checked values as they are made of their JSON.
 
 use rental_core::{
-    body::Verb,
+    request::body::Verb,
     resources::{
         Resource, api_key::ApiKey, customer::Customer, invoice::Invoice, lead::Lead, organization::Organization,
         rental::Rental, toll::Toll, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
     },
-    spec::{Fields, Presence},
+    schema::{Fields, Presence},
     value::{FieldValue, FromFields},
 };
 use std::borrow::Cow;

@@ -1,18 +1,17 @@
 //! A PATCH reads the stored record once, and everything that it writes is made of the one new value.
 
 use rental_core::{
-    edge::Edge,
     error::Error,
-    event::{self, EventType},
-    idempotency::Ticket,
-    operation::{self, Create, Intent, Update, Written},
+    operations::{self, Create, Intent, Update, Written, edge::Edge, idempotency::Ticket},
     resources::{
-        self, Collection, Facts, Resource, of,
+        self, Collection, Facts, Resource,
+        event::{self, EventType},
+        of,
         organization::Organization,
         vehicle::{self, Vehicle},
     },
     rows::key,
-    spec::{Fields, IndexValue, ResourceSpec},
+    schema::{Fields, IndexValue, ResourceSpec},
     store::{Span, Store, memory::Memory},
     value::{FieldValue, FromFields, Next, Timestamp},
 };
@@ -120,8 +119,8 @@ fn write(
     READINGS.set(0);
     WRITINGS.set(0);
     let ticket = Ticket::new(name.as_bytes(), "POST", "/", b"").expect("a valid key");
-    let render: operation::Render<'_> = &|error: &Error| panic!("{error:?}");
-    let written = now(operation::write(store, edge, whose.id, Some(&ticket), intent, (200, render))).expect("a write");
+    let render: operations::Render<'_> = &|error: &Error| panic!("{error:?}");
+    let written = now(operations::write(store, edge, whose.id, Some(&ticket), intent, (200, render))).expect("a write");
     (written, [READINGS.get(), WRITINGS.get()])
 }
 

@@ -2,9 +2,8 @@
 
 use crate::{
     error::{Error, FieldCode},
-    event::EventType,
-    resources::{Create, Facts, Resource},
-    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
+    resources::{Create, Facts, Resource, event::EventType},
+    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::{Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};

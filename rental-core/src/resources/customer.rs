@@ -2,9 +2,8 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, later},
-    spec::{
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later},
+    schema::{
         BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },

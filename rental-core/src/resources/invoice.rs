@@ -2,11 +2,11 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
+        Create, Facts, Portable, Resource, event::EventType, later, rental::Rental, toll::Toll, too_large,
+        violation::Violation,
     },
-    spec::{
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object, ordered_index,
     },

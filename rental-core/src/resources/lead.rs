@@ -2,9 +2,8 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    resources::{Create, Facts, Portable, Resource, event::EventType},
+    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};

@@ -8,12 +8,14 @@ pub mod audit_entry;
 pub mod customer;
 pub mod delivery;
 pub mod effects;
+pub mod event;
 pub mod invoice;
 pub mod lead;
 pub mod organization;
 pub mod registry;
 pub mod rental;
 pub mod row_words;
+pub mod sql_views;
 pub mod toll;
 pub mod vehicle;
 pub mod violation;
@@ -23,9 +25,8 @@ pub use registry::{API, RESOURCES};
 
 use crate::{
     error::{Error, FieldCode},
-    event::EventType,
-    resources::organization::Organization,
-    spec::{Attribution, Effects, FieldSpec, Fields, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
+    resources::{event::EventType, organization::Organization},
+    schema::{Attribution, Effects, FieldSpec, Fields, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
     store::{Key, Record},
     value::{FieldValue, FromFields, Timestamp},
 };
@@ -326,8 +327,8 @@ fn too_large(param: &str) -> Error {
 mod tests {
     use super::*;
     use crate::{
-        body::Verb,
-        spec::{IndexSpec, Kind, Presence},
+        request::body::Verb,
+        schema::{IndexSpec, Kind, Presence},
     };
     use std::collections::BTreeSet;
 

@@ -2,9 +2,8 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    resources::{Create, Facts, Resource, Update, event::EventType},
+    schema::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Currency, Name, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};

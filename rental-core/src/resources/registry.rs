@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    event,
-    spec::{Effects, Fields, IndexValue, ResourceSpec},
+    resources::event,
+    schema::{Effects, Fields, IndexValue, ResourceSpec},
     store::Key,
 };
 use serde::Deserialize;

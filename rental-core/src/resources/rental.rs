@@ -2,9 +2,8 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, later, too_large, vehicle::Vehicle},
-    spec::{
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later, too_large, vehicle::Vehicle},
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
         ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },

@@ -2,11 +2,11 @@
 
 use crate::{
     error::Error,
-    event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, event::EventType,
+        later, unattached,
     },
-    spec::{
+    schema::{
         ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, IndexValue,
         Kind, LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object,
         ordered_index,

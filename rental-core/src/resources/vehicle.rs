@@ -2,9 +2,8 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, later},
-    spec::{
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later},
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, id, look_up, object, ordered_index,
     },

@@ -2,9 +2,8 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Resource, Update},
-    spec::{
+    resources::{Create, Facts, Resource, Update, event::EventType},
+    schema::{
         CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
         index, object,
     },

@@ -2,7 +2,7 @@
 //!
 //! Requests and imported files reach each type through its `parse` alone. `Deserialize` is for stored records and
 //! responses: it takes the text as it is. A rule may become stricter after an older version stored a text, and such a
-//! record must stay readable. So no type of a request body may contain one of these types: `crate::body` reads bodies.
+//! record must stay readable. So no type of a request body may contain one of these types: `crate::request::body` reads bodies.
 
 use email_address::{EmailAddress, Options};
 use serde::{Deserialize, Serialize};

@@ -2,12 +2,11 @@
 
 use super::{BEGIN, END};
 use crate::{
-    body::Verb,
     error::Error,
     imports::statements::{Failed, Refused},
-    page,
+    request::{body::Verb, page},
     resources::organization::{self, Organization},
-    spec::Fields,
+    schema::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
     upgrade::{self, Members},
     value::{Currency, FromField},

@@ -1,15 +1,18 @@
 //! Checks a line of an export: it becomes the bytes that a GET returns, or an error for the operator.
 
 use crate::{
-    body::{Verb, shorten},
     error::Error,
-    operation, page,
+    operations,
+    request::{
+        body::{Verb, shorten},
+        page,
+    },
     resources::{
         organization::Organization,
         registry::{PORTERS, Porter},
         row_words,
     },
-    spec::{Fields, ResourceSpec},
+    schema::{Fields, ResourceSpec},
     value::{Currency, FromField, Text, Timestamp},
 };
 use serde::Deserialize;
@@ -79,7 +82,7 @@ impl<'a> Common<'a> {
         let id = page::id(self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
         let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
         // A list by time is a range of ids.
-        if operation::created_at(id) != self.created_at {
+        if operations::created_at(id) != self.created_at {
             return Err("`created_at` must be the time in `id`.".into());
         }
         if self.updated_at < self.created_at {

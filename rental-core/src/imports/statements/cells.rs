@@ -1,7 +1,7 @@
 //! The values of a row: blank ones, identifiers that a spreadsheet has rounded, and texts within their limits.
 
 use crate::{
-    body::shorten,
+    request::body::shorten,
     value::{Name, Text},
 };
 

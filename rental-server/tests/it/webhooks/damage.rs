@@ -6,8 +6,8 @@ use crate::{
     support::{Organization, Server, receiver::Receiver},
 };
 use rental_core::{
-    event,
-    idempotency::{self, Ticket},
+    operations::idempotency::{self, Ticket},
+    resources::event,
     rows::key,
     store::{Batch, Commit, Key, Prior, Store, Write, redb::Redb},
     value::Timestamp,

@@ -16,10 +16,11 @@ pub(super) struct Known {
 pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
-        order: "",
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < check < upgrade < imports \
+                < platform",
         rooms: &[],
         files: &[
-            &["body", "body::lines"],
+            &["request::body", "request::body::lines"],
             &[
                 "resources",
                 "resources::api_key",
@@ -38,7 +39,7 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::webhook_endpoint",
             ],
             &["rows", "rows::key"],
-            &["spec", "spec::index"],
+            &["schema", "schema::index"],
             &[
                 "store::postgres",
                 "store::postgres::dump",
@@ -55,7 +56,6 @@ pub(super) const CRATES: &[Known] = &[
         order: "",
         rooms: &[],
         files: &[
-            &["http::call", "http::reply"],
             &["http::run_to_end", "http::serve"],
             &[
                 "operator::events",
@@ -64,7 +64,6 @@ pub(super) const CRATES: &[Known] = &[
                 "operator::webhook_endpoints::recovery",
                 "operator::webhook_endpoints::test",
             ],
-            &["reference::schema", "reference::webhooks"],
             &[
                 "webhooks",
                 "webhooks::attempt",

@@ -1,7 +1,7 @@
 //! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
 
 use super::{Members, did_you_mean, members, one_value, shorten};
-use crate::{spec::Kind, value::FieldValue};
+use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
 /// Most lines of an invoice.

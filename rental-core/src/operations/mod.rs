@@ -3,24 +3,31 @@
 //! A write reads, decides and prepares one [`Batch`]: the object, its index entries, its events with their outbox rows,
 //! its holds and the idempotency record. It is committed whole or prepared again when something it read has changed.
 
-pub use crate::edge::Edge;
+pub mod access;
+pub mod edge;
+pub mod effects;
+pub mod holds;
+pub mod idempotency;
+
+pub use crate::operations::edge::Edge;
 
 use crate::{
-    body::Verb,
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::{self, EventType},
-    idempotency::{self, Known, Memo, Ticket},
-    page::{self, ListQuery},
+    operations::idempotency::{Known, Memo, Ticket},
+    request::{
+        body::Verb,
+        page::{self, ListQuery},
+    },
     resources::{
         self, Collection, Facts, Outcome, Resource,
+        event::{self, EventType},
         organization::{self, Organization, SYSTEM},
         parse, spec_of,
     },
-    rows::key,
-    spec::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    rows::{key, outbox},
+    schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
     store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key_of},
     value::{FieldValue, Text, Timestamp},
-    webhook::fan_out,
 };
 use bytes::Bytes;
 use std::{collections::HashMap, future::Future, pin::Pin};
@@ -344,8 +351,7 @@ pub(crate) async fn finish(
 ) -> Result<(Batch, Bytes), Error> {
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let object = Bytes::from(outcome.object);
-    crate::effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch)
-        .await?;
+    effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
     if !outcome.events.is_empty() {
         let subscribed = is_subscribed(store, organization.id, &mut batch).await?;
         for kind in outcome.events {
@@ -373,7 +379,7 @@ fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType,
     batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
     event::index_keys(organization, id, kind.as_str()).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     if subscribed {
-        batch.put(key::outbox(id), fan_out::outbox_value(organization, kind.as_str()), Prior::New);
+        batch.put(key::outbox(id), outbox::value(organization, kind.as_str()), Prior::New);
     }
 }
 
@@ -448,7 +454,7 @@ fn server_value(
         ("id", _) => FieldValue::Id(id),
         ("object", _) => FieldValue::Plain(spec.object.to_owned()),
         ("currency", Kind::Currency) => FieldValue::Currency(organization.default_currency),
-        ("api_version", _) => FieldValue::Text(Text::fit(crate::API_VERSION, 255)),
+        ("api_version", _) => FieldValue::Text(Text::fit(schema::API_VERSION, 255)),
         // A rental keeps the zone in which it was made; an organization chooses its own.
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id),

@@ -8,8 +8,8 @@ mod lines;
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::EVENT_TYPES,
-    spec::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    resources::event::EVENT_TYPES,
+    schema::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
     value::{
         Currency, Date, Decimal, Email, FieldValue, FromFields, Language, Money, Name, Phone, Text, Timestamp, Zone,
         url,

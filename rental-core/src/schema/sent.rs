@@ -1,4 +1,4 @@
-//! The fields that a request sent, as resources see them. [`crate::body`] makes them.
+//! The fields that a request sent, as resources see them. [`crate::request::body`] makes them.
 
 use super::ResourceSpec;
 use crate::value::FieldValue;
