@@ -30,6 +30,18 @@ pub enum Verb {
     Whole,
 }
 
+impl Verb {
+    /// Whether the body takes this field.
+    #[must_use]
+    pub fn presence(self, field: &FieldSpec) -> Presence {
+        match self {
+            Self::Create => field.create,
+            Self::Update => field.update,
+            Self::Whole => Presence::Required,
+        }
+    }
+}
+
 impl Fields {
     /// Reads `body` as one JSON object with fields of `spec`. An empty body is `{}`.
     ///
@@ -50,7 +62,7 @@ impl Fields {
                 Some(at) => !std::mem::replace(&mut given[at], true),
                 None => unknown_names.insert(name.clone()),
             };
-            let taken = |field: &FieldSpec| presence(field, verb) != Presence::Never;
+            let taken = |field: &FieldSpec| verb.presence(field) != Presence::Never;
             match place.map(|at| (at, &spec.fields[at])) {
                 known if !is_new => {
                     known.into_iter().for_each(|(at, _)| named[at] = true);
@@ -67,7 +79,7 @@ impl Fields {
             }
         }
         for (at, field) in spec.fields.iter().enumerate() {
-            let required = presence(field, verb) == Presence::Required;
+            let required = verb.presence(field) == Presence::Required;
             if required && values[at].is_none() && !named[at] {
                 errors.add(|| FieldError::new(field.name, FieldCode::Missing, "is required"));
             }
@@ -121,14 +133,6 @@ fn default_of(field: &FieldSpec) -> Option<FieldValue> {
     one_value(field.kind, field.default?, 0).ok()
 }
 
-fn presence(field: &FieldSpec, verb: Verb) -> Presence {
-    match verb {
-        Verb::Create => field.create,
-        Verb::Update => field.update,
-        Verb::Whole => Presence::Required,
-    }
-}
-
 fn duplicate(name: &str) -> FieldError {
     FieldError::new(&shorten(name), FieldCode::Duplicate, "is sent more than once")
 }
@@ -139,7 +143,7 @@ fn unknown(name: &str, known: Option<&FieldSpec>, spec: &ResourceSpec, verb: Ver
         (Some(field), Verb::Create) if field.update != Presence::Never => "can only be set by an update".to_owned(),
         (Some(_), _) => "is set by the server and cannot be sent".to_owned(),
         (None, _) => {
-            let taken = spec.fields.iter().filter(|field| presence(field, verb) != Presence::Never);
+            let taken = spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never);
             format!(
                 "is not a field of this {}{}",
                 spec.object.replace('_', " "),

@@ -22,7 +22,7 @@ pub use snapshot::Snapshot;
 
 use crate::store::{Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Write};
 use arc_swap::ArcSwap;
-use file::Versions;
+use file::{Absent, Versions};
 use redb::{Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::{
     panic::AssertUnwindSafe,
@@ -84,7 +84,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, true, Versions::Present).and_then(Self::start)
+        file::open(path, cache_bytes, Absent::Made, Versions::Present).and_then(Self::start)
     }
 
     /// Opens the file at `path`, or makes it, also when an upgrade has to come first: [`crate::upgrade::state`] tells.
@@ -92,7 +92,7 @@ impl Redb {
     /// # Errors
     /// As [`Redb::open`], but for versions that can be upgraded.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, true, Versions::Upgradable).and_then(Self::start)
+        file::open(path, cache_bytes, Absent::Made, Versions::Upgradable).and_then(Self::start)
     }
 
     /// Runs on any redb storage, for fault injection.
