@@ -42,18 +42,18 @@ pub(crate) fn page(organization: &Organization, customer: &Customer, invoice: &I
         html lang="en" {
             head {
                 meta charset="utf-8"; meta name="viewport" content="width=device-width";
-                title { (number) " " (organization.name.as_str()) } style { (PreEscaped(STYLE)) }
+                title { (number) " " (organization.name) } style { (PreEscaped(STYLE)) }
             }
             "\n"
             body {
                 "\n"
                 header {
-                    h1 { (organization.name.as_str()) }
+                    h1 { (organization.name) }
                     dl { dt { "Invoice" } dd { (number) } dt { "Date" } dd { (day(invoice.created_at)) } dt { "Status" } dd { (status) } }
                 }
                 "\n"
                 address {
-                    (customer.full_name.as_str())
+                    (customer.full_name)
                     @for contact in [customer.email.as_deref(), customer.phone.as_deref()].into_iter().flatten() { br; (contact) }
                 }
                 "\n"

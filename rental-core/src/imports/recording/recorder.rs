@@ -109,7 +109,8 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// A new object of a row, with its id.
     pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
         let id = self.edge.new_id();
-        let (created_at, issuer) = (operations::created_at(id), &self.issuer);
+        let created_at = operations::created_at(id);
+        let issuer = &self.issuer;
         (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
     }
 
