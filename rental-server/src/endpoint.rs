@@ -14,12 +14,11 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    access,
-    access::bearer,
     error::{Error, KeyProblem},
-    page,
+    operations::access::{self, bearer},
+    request::page,
     resources::Collection,
-    spec::ResourceSpec,
+    schema::ResourceSpec,
 };
 use serde_json::Value;
 use std::{future::Future, pin::Pin};
@@ -85,8 +84,8 @@ impl Open {
 }
 
 impl Operator {
-    /// Admits whoever presents the admin token; notes the operation of a write, for the audit log.
-    pub(crate) fn admit(app: &App, call: &Call, endpoint: &Endpoint) -> Result<Self, Problem> {
+    /// Admits a request with the admin token. Notes the operation of a write for the audit log.
+    pub(crate) fn admit(app: &App, call: &Call, endpoint: &'static Endpoint) -> Result<Self, Problem> {
         let presented = presented(call)?;
         if !app.is_admin(presented) {
             let is_api_key = access::key_hash(presented).is_some();
@@ -95,7 +94,8 @@ impl Operator {
         if let Documentation::Operation(operation) = &endpoint.documentation
             && endpoint.method != Method::GET
         {
-            call.acting.set(operation.id.clone());
+            // Set once: each request has one guard.
+            let _ = call.operation.set(&operation.id);
         }
         Ok(Self(()))
     }

@@ -1,6 +1,11 @@
 //! What every request can reach: the store, the gate, the documents, and the limits.
 
-use crate::{access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, webhooks::Hooks};
+use crate::{
+    access::{gate::Gate, limiter::Limit},
+    engine::Engine,
+    metrics::Metrics,
+    webhooks::Hooks,
+};
 use bytes::Bytes;
 use rental_core::{error::Error, store::Store};
 use sha2::{Digest, Sha256};

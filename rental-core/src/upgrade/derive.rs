@@ -2,17 +2,20 @@
 //! that an object of before may lack.
 
 use crate::{
-    effects::{claim_value, identity_key},
+    check::effects_of,
     error::Error,
-    integrity::effects_of,
     resources::{
         organization::SYSTEM,
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    rows::Tag,
-    spec::ResourceSpec,
-    store::{Key, Revision, key},
+    rows::{
+        Tag,
+        claim::{claim_value, identity_key},
+        key,
+    },
+    schema::ResourceSpec,
+    store::{Key, Revision},
 };
 use bytes::Bytes;
 use uuid::Uuid;

@@ -14,11 +14,11 @@ use crate::{
         organization::{self, SYSTEM},
         spec_of_tag,
     },
-    rows::Tag,
-    spec::ResourceSpec,
+    rows::{Tag, key},
+    schema::ResourceSpec,
     store::{
         Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
-        Write, get_each, key, key_of, versioned,
+        Write, after, get_each, key_of, marks, versioned,
     },
 };
 use bytes::Bytes;
@@ -46,11 +46,19 @@ pub enum Step {
     Done,
 }
 
+/// Whether an upgrade changes the store.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Effect {
+    /// It commits its batches.
+    Commit,
+    /// It makes the batches and drops them.
+    Trial,
+}
+
 /// One upgrade, from the claim to the end.
 pub struct Upgrade<'s> {
     pub(super) store: &'s dyn Versioned,
-    /// Whether nothing is committed.
-    trial: bool,
+    effect: Effect,
     revision: Revision,
     pub(super) marker: Marker,
     /// Records that were read and are not done.
@@ -94,7 +102,7 @@ impl<'s> Upgrade<'s> {
             let (present, from) = from;
             let marker = Marker::new(from, SCHEMA_VERSION, steps::name(from));
             let mut batch = Batch::default();
-            batch.writes.push(Write::Put(key::upgrade(), 1, json(&marker)?, Prior::Any));
+            batch.writes.push(Write::Put(marks::upgrade(), 1, json(&marker)?, Prior::Any));
             store.change_version(present, SCHEMA_VERSION, batch).await?;
         }
         Err(UpgradeError::Refused("other programs keep claiming the store".into()))
@@ -110,13 +118,13 @@ impl<'s> Upgrade<'s> {
             State::Unfinished(marker) => marker.from,
             State::Older(version) => version,
         };
-        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
+        Ok(Some(Self::new(store, Effect::Trial, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
-    fn new(store: &'s dyn Versioned, trial: bool, revision: Revision, marker: Marker) -> Self {
+    fn new(store: &'s dyn Versioned, effect: Effect, revision: Revision, marker: Marker) -> Self {
         Self {
             store,
-            trial,
+            effect,
             revision,
             marker,
             page: VecDeque::new(),
@@ -130,9 +138,9 @@ impl<'s> Upgrade<'s> {
     }
 
     async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
-        let Some(record) = store.get(&[key::upgrade()]).await?.pop().flatten() else { return Ok(None) };
+        let Some(record) = store.get(&[marks::upgrade()]).await?.pop().flatten() else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
-        Ok(Some(Self::new(store, false, record.revision, marker)))
+        Ok(Some(Self::new(store, Effect::Commit, record.revision, marker)))
     }
 
     /// Makes batches of so many rows, and windows of three of them, record by record.
@@ -225,25 +233,25 @@ impl<'s> Upgrade<'s> {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
             before.removed += removed;
             before.written += writes.len() as u64 - removed;
-            if self.trial {
+            if self.effect == Effect::Trial {
                 continue;
             }
             let mut batch = Batch { checks: Vec::new(), writes };
             if at + 1 < batches {
-                batch.replace(key::upgrade(), self.revision, json(&before)?);
+                batch.replace(marks::upgrade(), self.revision, json(&before)?);
             } else {
                 (self.marker.removed, self.marker.written) = (before.removed, before.written);
                 if done {
-                    batch.checks.push(Check::At(key::upgrade(), self.revision));
-                    batch.delete(key::upgrade());
+                    batch.checks.push(Check::At(marks::upgrade(), self.revision));
+                    batch.delete(marks::upgrade());
                 } else {
-                    batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
+                    batch.replace(marks::upgrade(), self.revision, json(&self.marker)?);
                 }
             }
             self.waiting.push_back(batch);
             self.revision += 1;
         }
-        if self.trial {
+        if self.effect == Effect::Trial {
             (self.marker.removed, self.marker.written) = (before.removed, before.written);
             return Ok(if done { Step::Done } else { Step::Went });
         }
@@ -267,7 +275,7 @@ impl<'s> Upgrade<'s> {
         self.context = None;
         self.pending.clear();
         versioned::known(self.store.version().await?).map_err(UpgradeError::Refused)?;
-        match self.store.get(&[key::upgrade()]).await?.pop().flatten() {
+        match self.store.get(&[marks::upgrade()]).await?.pop().flatten() {
             None => Ok(Step::Done),
             Some(record) => {
                 (self.revision, self.marker) = (record.revision, Marker::read(&record).map_err(UpgradeError::Refused)?);
@@ -316,7 +324,7 @@ impl<'s> Upgrade<'s> {
     fn span(&self) -> Span {
         let first = Key::from_bytes(&[Tag::Record as u8]);
         let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
-        Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
+        Span { from, to: after(&first), order: Order::Ascending, follow: None }
     }
 
     /// A record as the present program would have written it; the inner error says why there is none.

@@ -3,12 +3,16 @@
 use crate::fleet::{CACHE, dump, dump_file, fleet, get, wait};
 use redb::{Database, ReadableTable, TableDefinition};
 use rental_core::{
-    idempotency::{self, Ticket},
-    integrity::{self, Report},
-    resources::{rental, vehicle},
-    rows::{Row, damage_in_words, in_words},
+    check::{self, Report},
+    operations::idempotency::{self, Ticket},
+    resources::{
+        rental,
+        row_words::{damage_in_words, in_words},
+        vehicle,
+    },
+    rows::{Row, key},
     store::{
-        Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, key,
+        Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
         redb::{Closed, Found, Redb},
     },
     value::Timestamp,
@@ -18,7 +22,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 
 fn report(path: &Path) -> Result<Report, StoreError> {
-    Closed::open(path, CACHE).map(|closed| integrity::of_file(&closed, &mut |_| {}))
+    Closed::open(path, CACHE).map(|closed| check::of_file(&closed, &mut |_| {}))
 }
 
 /// Changes a row behind the engine's back.
@@ -128,7 +132,7 @@ fn a_sweep_goes_on_behind_damaged_idempotency_records() {
     for name in &names {
         let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
         let mut batch = Batch::default();
-        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then).unwrap();
+        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then);
         assert_eq!(wait(store.commit(batch)), Ok(Commit::Applied));
     }
     store.close().unwrap();
@@ -255,7 +259,7 @@ fn a_store_whose_upgrade_was_interrupted_is_not_checked() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
     fleet(&path, 2);
-    commit(&path, vec![Write::Put(key::upgrade(), 1, "{}".into(), Prior::Any)]);
+    commit(&path, vec![Write::Put(marks::upgrade(), 1, "{}".into(), Prior::Any)]);
     let refused = report(&path).unwrap_err();
     assert!(refused.to_string().contains("rental-cli store upgrade"), "{refused}");
 }
@@ -263,7 +267,7 @@ fn a_store_whose_upgrade_was_interrupted_is_not_checked() {
 #[test]
 fn rows_that_say_nothing_are_reported() {
     let wrong: [(Key, &str, &str); 4] = [
-        (key::loading(), "", "a copy into this store was broken off"),
+        (marks::loading(), "", "a copy into this store was broken off"),
         (key::task(uuid::Uuid::from_u128(9)), "?", "it does not parse"),
         (Key::from_bytes(b"!other"), "", "no program that knows this store makes such a row"),
         (Key::from_bytes(b"k"), "", "no program that knows this store makes such a row"),
@@ -438,7 +442,7 @@ fn flipped_bits_in_the_file_are_found_or_change_nothing() {
             closed_off += 1;
             continue;
         };
-        let report = integrity::of_file(&closed, &mut |_| {});
+        let report = check::of_file(&closed, &mut |_| {});
         let mut left = Vec::new();
         closed.walk(&mut |step| {
             if let Found::Row(record) = step {

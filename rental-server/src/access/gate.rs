@@ -7,16 +7,17 @@
 
 use crate::{access::limiter::Bucket, damaged_rows::DamagedRows};
 use rental_core::{
-    access::{self, Principal},
     error::{Error, KeyProblem},
-    page,
+    operations::access::{self, Principal},
+    request::page,
     resources::{
         Resource,
         api_key::{self, ApiKey},
         organization::{self, Organization, SYSTEM},
         parse,
     },
-    store::{Batch, Commit, Revision, Store, key},
+    rows::key,
+    store::{Batch, Commit, Revision, Store},
     value::Timestamp,
 };
 use std::{

@@ -1,10 +1,11 @@
-//! What the address answers while the store is upgraded: the process is alive, and not ready.
+//! The responses while the store is upgraded: the process is alive and not ready.
 
 use crate::{
     edge,
     http::{
         closing::ClosesGently,
-        reply::{Problem, Reply, finish, render},
+        problem::{Problem, render},
+        reply::{Reply, finish},
         traffic::Traffic,
     },
 };
@@ -15,7 +16,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use rental_core::operation::Edge;
+use rental_core::operations::Edge;
 use serde::Serialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
@@ -28,18 +29,18 @@ use warp::http::{StatusCode, header};
 const CONNECTIONS: usize = 256;
 /// Most connections that are closed gently at the same time.
 const CLOSING: usize = CONNECTIONS / 4;
-/// The longest that a connection lasts. Each has one request.
+/// The longest that a connection lasts. It serves one request.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Answers until it is dropped. `/readyz` shows `told`.
-pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, told: watch::Receiver<P>) {
+/// Serves until it is dropped. `/readyz` shows the last value of `progress`.
+pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, progress: watch::Receiver<P>) {
     let (connections, closing) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(CLOSING)));
     while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let traffic = Arc::new(Traffic::new(permit));
                 let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&closing));
-                drop(tokio::spawn(connection(stream, traffic, told.clone())));
+                drop(tokio::spawn(connection(stream, traffic, progress.clone())));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -52,24 +53,24 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpLi
 async fn connection<P: Serialize + Send + Sync + 'static>(
     stream: ClosesGently,
     traffic: Arc<Traffic>,
-    told: watch::Receiver<P>,
+    progress: watch::Receiver<P>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         // Bodies are never read: their connections are closed gently.
         if request.body().is_end_stream() {
             traffic.all_was_read();
         }
-        let answer = answer(request.uri().path(), &*told.borrow());
-        async move { Ok::<_, Infallible>(answer) }
+        let response = respond(request.uri().path(), &*progress.borrow());
+        async move { Ok::<_, Infallible>(response) }
     });
     let mut builder = http1::Builder::new();
-    // After the upgrade the next connection leads to the server itself.
+    // Clients must connect again after the upgrade, when the server itself accepts.
     builder.keep_alive(false).header_read_timeout(None).half_close(true);
-    // Whoever is slow, or silent, is cut off: nothing is lost by that.
+    // A slow or idle connection is closed: nothing is lost.
     let _ = tokio::time::timeout(LONGEST, builder.serve_connection(TokioIo::new(stream), service)).await;
 }
 
-fn answer(path: &str, progress: &impl Serialize) -> warp::reply::Response {
+fn respond(path: &str, progress: &impl Serialize) -> warp::reply::Response {
     let request_id = edge::Clock.new_id().to_string();
     let reply = match path {
         "/healthz" => Reply::json("{\"status\":\"ok\"}".into()),

@@ -1,12 +1,13 @@
 //! Several servers on one store: this one's beat, which endpoints it sends for, and the bells that others ring for it.
-//! What to do about an endpoint is decided by `rental_core::webhook::cluster`.
+//! What to do about an endpoint is decided by `rental_core::webhooks::cluster`.
 
 use crate::webhooks::Hooks;
 use rental_core::{
     error::Error,
     resources::{organization::SYSTEM, webhook_endpoint},
-    store::{Batch, Check, Commit, Prior, Record, Revision, Span, Write, key, key_of},
-    webhook::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
+    rows::key,
+    store::{self, Batch, Check, Commit, Prior, Record, Revision, Span, Write, key_of},
+    webhooks::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -195,8 +196,8 @@ async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
         rows.extend(hooks.damaged.all_sound(page));
         match (last, span.order) {
             (None, _) => return Ok(rows),
-            (Some(last), rental_core::store::Order::Ascending) => span.from = key::after(&last),
-            (Some(last), rental_core::store::Order::Descending) => span.to = last,
+            (Some(last), store::Order::Ascending) => span.from = store::after(&last),
+            (Some(last), store::Order::Descending) => span.to = last,
         }
     }
 }

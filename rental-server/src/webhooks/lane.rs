@@ -12,9 +12,10 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    store::{key, key_of},
+    rows::key,
+    store::key_of,
     value::Timestamp,
-    webhook::fan_out::{FRESH, RETRY},
+    webhooks::fan_out::{FRESH, RETRY},
 };
 use std::{
     collections::{HashSet, VecDeque},

@@ -3,8 +3,9 @@
 
 use crate::support::Server;
 use rental_core::{
-    event,
-    store::{Span, Store, all_sound, key, redb::Redb},
+    resources::event,
+    rows::key,
+    store::{Span, Store, all_sound, redb::Redb},
 };
 use serde_json::{Value, json};
 use std::path::Path;

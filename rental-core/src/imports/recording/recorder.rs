@@ -2,15 +2,14 @@
 
 use super::importable::{Importable, NewObject};
 use crate::{
-    attribution::{self, Whose},
-    edge::Edge,
-    effects,
     error::Error,
+    fleet::attribution::{self, Whose},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
-    operation,
+    operations::{self, edge::Edge},
     resources::organization::Organization,
-    store::{Batch, Commit, Key, Record, Store, key},
-    value::Money,
+    rows::{claim, key},
+    store::{Batch, Commit, Key, Record, Store},
+    value::{Money, Name},
 };
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
@@ -25,18 +24,12 @@ const MAX_VEHICLES: usize = 50_000;
 const MAX_CREDITS: usize = 20_000;
 
 /// How a file is recorded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// Whether nothing is written.
     pub dry_run: bool,
-    /// The authority that numbered the summonses of a list of violations.
-    pub issuer: &'a str,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self { dry_run: false, issuer: DEFAULT_ISSUER }
-    }
+    /// The authority that numbered the summonses of a list of violations. [`DEFAULT_ISSUER`] when absent.
+    pub issuer: Option<&'a Name>,
 }
 
 /// Records the rows of one file as objects of one organization.
@@ -45,6 +38,7 @@ pub struct Recorder<'a, T: Importable> {
     pub(super) edge: &'a dyn Edge,
     pub(super) organization: &'a Organization,
     options: Options<'a>,
+    issuer: Name,
     /// The outcomes of the rows so far.
     pub counts: Counts,
     /// Vehicles by their identifiers: most rows of a statement repeat few of them.
@@ -71,6 +65,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             edge,
             organization,
             options,
+            issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
             counts: Counts::default(),
             vehicles: HashMap::new(),
             written: HashSet::new(),
@@ -114,7 +109,8 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// A new object of a row, with its id.
     pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
         let id = self.edge.new_id();
-        let (created_at, issuer) = (operation::created_at(id), self.options.issuer);
+        let created_at = operations::created_at(id);
+        let issuer = &self.issuer;
         (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
     }
 
@@ -137,7 +133,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
     }
 
     pub(super) fn identity_key(&self, identity: &str) -> Key {
-        effects::identity_key(self.organization.id, T::SPEC, identity)
+        claim::identity_key(self.organization.id, T::SPEC, identity)
     }
 
     /// The prefix of the index entries by which credits find an object.
@@ -147,7 +143,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim>, Error> {
         let Some(record) = self.store.get(std::slice::from_ref(place)).await?.pop().flatten() else { return Ok(None) };
-        let (id, amount) = effects::read_claim(&record.value)?;
+        let (id, amount) = claim::read_claim(&record.value)?;
         Ok(Some(Claim { record, id, amount }))
     }
 
@@ -163,7 +159,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let before = claim.amount.unwrap_or_default();
         let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
         if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
-            let value = effects::claim_value(claim.id, Some(stated));
+            let value = claim::claim_value(claim.id, Some(stated));
             batch.replace(claim.record.key, claim.record.revision, value);
         }
         Ok(outcome)
@@ -191,7 +187,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             }
             Ok(Vec::new())
         };
-        let prepared = match operation::edit(self.store, self.edge, self.organization, before, rule).await {
+        let prepared = match operations::edit(self.store, self.edge, self.organization, before, rule).await {
             Ok(prepared) => prepared,
             Err(Error::Conflict(why)) => {
                 return Ok(RowOutcome::Invalid(format!("{why} Then import the file again.")));

@@ -7,15 +7,17 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    effects,
     error::{Error, FieldCode},
-    operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     resources::{
+        effects,
         organization::{Organization, SYSTEM},
-        webhook_endpoint::WebhookEndpoint,
+        webhook_endpoint::{EndpointStatus, WebhookEndpoint},
     },
-    store::{Batch, Check, Revision, Store, key},
-    webhook::{
+    rows::key,
+    store::{Batch, Check, Revision, Store},
+    value,
+    webhooks::{
         secret::{PREFIX, Sealed},
         target,
     },
@@ -72,7 +74,7 @@ impl Intent for Make<'_> {
             let mut sealed = Sealed::default();
             sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
-            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. That the mark
+            // From now on the organization's events go through the outbox; see `operations::is_subscribed`. That the mark
             // is as it was read makes two that race for the last place come one after the other.
             match mark {
                 Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
@@ -84,7 +86,7 @@ impl Intent for Make<'_> {
 }
 
 fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
-    let parsed = target::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
+    let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
     if hooks.settings.allow_private {
         return Ok(());
     }
@@ -115,7 +117,7 @@ impl Intent for Change<'_> {
 
 pub(super) struct Switch<'a> {
     pub(super) id: &'a str,
-    pub(super) enable: bool,
+    pub(super) to: EndpointStatus,
 }
 
 impl Intent for Switch<'_> {
@@ -124,14 +126,13 @@ impl Intent for Switch<'_> {
             let (before, _) = endpoint(store, self.id).await?;
             let now = edge.now();
             let rule = |endpoint: &mut WebhookEndpoint| {
-                if self.enable {
-                    endpoint.enable(now)
-                } else {
-                    endpoint.disable("disabled by the operator", now)
+                match self.to {
+                    EndpointStatus::Enabled => endpoint.enable(now),
+                    EndpointStatus::Disabled => endpoint.disable("disabled by the operator", now),
                 }
                 Ok(Vec::new())
             };
-            operation::edit(store, edge, &Organization::system(), before, rule).await
+            operations::edit(store, edge, &Organization::system(), before, rule).await
         })
     }
 }

@@ -18,15 +18,17 @@ use bytes::Bytes;
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
 use rental_core::{
     error::{Error, FieldCode},
-    operation, page,
+    operations,
+    request::page,
     resources::{
         Collection,
         delivery::{self, Delivery},
         organization::{Organization, SYSTEM},
         parse,
-        webhook_endpoint::{self, WebhookEndpoint},
+        webhook_endpoint::{self, EndpointStatus, WebhookEndpoint},
     },
-    store::{Batch, Record, Scanned, Store, get_each, key, key_of},
+    rows::key,
+    store::{Batch, Record, Scanned, Store, get_each, key_of},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,11 +70,11 @@ pub(super) fn actions() -> Vec<Endpoint> {
         action("enable")
             .about(spec, "enableWebhookEndpoint", "Enable webhook endpoint")
             .says("It gets events again, and what waited for it, with a clean record of failures.")
-            .operator(|request| Box::pin(switch(request, true))),
+            .operator(|request| Box::pin(switch(request, EndpointStatus::Enabled))),
         action("disable")
             .about(spec, "disableWebhookEndpoint", "Disable webhook endpoint")
             .says("Its deliveries wait until it is enabled again.")
-            .operator(|request| Box::pin(switch(request, false))),
+            .operator(|request| Box::pin(switch(request, EndpointStatus::Disabled))),
         action("rotate_secret")
             .about(spec, "rotateWebhookSecret", "Rotate webhook secret")
             .says("Old and new secret both sign until the overlap ends. The answer is the only one that shows the new one.")
@@ -122,10 +124,10 @@ async fn update(mut request: Request<'_, Operator>) -> Handled {
 }
 
 /// Enables or disables an endpoint. Twice is the same as once.
-async fn switch(mut request: Request<'_, Operator>, enable: bool) -> Handled {
+async fn switch(mut request: Request<'_, Operator>, to: EndpointStatus) -> Handled {
     request.read().await?;
     let Request { app, call, id, .. } = request;
-    let reply = write(app, &Organization::system(), call, b"", &Switch { id, enable }).await?;
+    let reply = write(app, &Organization::system(), call, b"", &Switch { id, to }).await?;
     changed(app, id);
     Ok(reply)
 }
@@ -215,7 +217,7 @@ pub(super) fn read<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields: &st
 
 /// Loads an endpoint as the operator names it.
 async fn endpoint(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {
-    let record = operation::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
+    let record = operations::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
     let endpoint = parse(&record.key, &record.value)?;
     Ok((record, endpoint))
 }

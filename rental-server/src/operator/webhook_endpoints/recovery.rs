@@ -10,18 +10,19 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    event,
-    operation::{Edge, Intent, Prepared, Preparing},
-    page,
+    operations::{Edge, Intent, Prepared, Preparing},
+    request::page,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
+        event,
         organization::Organization,
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Order, Span, Store, all_sound, key},
+    rows::key,
+    store::{self, Batch, Order, Span, Store, all_sound},
     value::Timestamp,
-    webhook::fan_out,
+    webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -91,7 +92,7 @@ impl Intent for Recover<'_> {
             span.order = Order::Ascending;
             if let Some(after) = self.after {
                 // The first key behind the cursor's own.
-                span.from = span.from.max(key::after(&key::record(organization, &event::SPEC, after)));
+                span.from = span.from.max(store::after(&key::record(organization, &event::SPEC, after)));
             }
             let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);

@@ -10,12 +10,14 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    event::{self, EVENT_TYPES},
-    operation::Edge,
-    resources::{spec_of, webhook_endpoint},
-    store::key,
-    value::Timestamp,
-    webhook::{secret::Sealed, signature, target},
+    operations::Edge,
+    resources::{
+        event::{self, EVENT_TYPES},
+        spec_of, webhook_endpoint,
+    },
+    rows::key,
+    value::{Timestamp, url},
+    webhooks::{secret::Sealed, signature},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -46,10 +48,10 @@ async fn test(mut request: Request<'_, Operator>) -> Handled {
     request.read().await?;
     let Request { app, id, .. } = request;
     let (_, endpoint) = endpoint_of(app.store(), id).await?;
-    let url = target::parse(&endpoint.url).map_err(Error::Internal)?;
+    let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
-    let example = spec_of(wanted.2).map(|spec| example_object(spec, false)).unwrap_or_default();
+    let example = spec_of(wanted.2).map(example_object).unwrap_or_default();
     let event_id = moment.new_id();
     let body = event::body(event_id, wanted.0, moment.now(), example.to_string().as_bytes());
     let secrets = secrets(&app.hooks, endpoint.id, moment.now()).await?;

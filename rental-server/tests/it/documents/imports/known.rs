@@ -16,46 +16,16 @@ pub(super) struct Known {
 pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
-        order: "",
-        rooms: &[&["body", "effects", "error", "event", "holds", "resources", "rows", "spec", "store", "webhook"]],
-        files: &[
-            &["body", "body::lines"],
-            &[
-                "effects",
-                "holds",
-                "resources",
-                "resources::api_key",
-                "resources::audit_entry",
-                "resources::customer",
-                "resources::delivery",
-                "resources::invoice",
-                "resources::lead",
-                "resources::organization",
-                "resources::registry",
-                "resources::rental",
-                "resources::toll",
-                "resources::vehicle",
-                "resources::violation",
-                "resources::webhook_endpoint",
-            ],
-            &["rows", "rows::key", "spec", "spec::index"],
-            &[
-                "store::postgres",
-                "store::postgres::dump",
-                "store::postgres::reader",
-                "store::postgres::turn",
-                "store::postgres::version",
-                "store::postgres::writer",
-            ],
-            &["store::redb", "store::redb::file", "store::redb::snapshot", "store::redb::version"],
-        ],
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < check < upgrade < imports \
+                < platform",
+        rooms: &[],
+        files: &[],
     },
     Known {
         name: "rental-server",
         order: "",
         rooms: &[],
         files: &[
-            &["http::call", "http::reply"],
             &["http::run_to_end", "http::serve"],
             &[
                 "operator::events",
@@ -64,7 +34,6 @@ pub(super) const CRATES: &[Known] = &[
                 "operator::webhook_endpoints::recovery",
                 "operator::webhook_endpoints::test",
             ],
-            &["reference::schema", "reference::webhooks"],
             &[
                 "webhooks",
                 "webhooks::attempt",

@@ -1,0 +1,265 @@
+//! What follows an attempt: a pure function of what was, how it ended, and when.
+
+use crate::{
+    resources::{
+        Resource,
+        delivery::{Attempt, Delivery, DeliveryStatus},
+    },
+    value::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// Failures in a row, across all events, that disable an endpoint (spec, Retries 3).
+pub const DISABLE_AFTER: u32 = 20;
+/// The spacing of the first two attempts after a failure; it doubles up to the schedule's first delay.
+const FIRST_PROBE_MILLIS: i64 = 1000;
+/// The longest that a `Retry-After` may delay a retry.
+const MOST_RETRY_AFTER_SECS: u64 = 24 * 3600;
+
+/// When a failed delivery is tried again: milliseconds after each failed attempt (spec, Retries 2).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Schedule(Vec<i64>);
+
+impl Default for Schedule {
+    /// 30 s, 2 m, 10 m, 30 m, 2 h.
+    fn default() -> Self {
+        Self(vec![30_000, 120_000, 600_000, 1_800_000, 7_200_000])
+    }
+}
+
+impl Schedule {
+    /// A schedule of one's own, of 1 to 20 delays in milliseconds, each of at least 1.
+    #[must_use]
+    pub fn new(delays: Vec<i64>) -> Option<Self> {
+        let fine = (1..=20).contains(&delays.len()) && delays.iter().all(|delay| *delay >= 1);
+        fine.then_some(Self(delays))
+    }
+
+    /// How long after the `failures`-th failure in a row the endpoint is left alone.
+    #[must_use]
+    pub fn probe_spacing(&self, failures: u32) -> i64 {
+        if failures == 0 {
+            return 0;
+        }
+        let doubled = FIRST_PROBE_MILLIS << (failures - 1).min(30);
+        doubled.min(self.0[0])
+    }
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// The endpoint answered, in time and whole.
+    Answered {
+        /// The status.
+        status: u16,
+        /// `Retry-After` in seconds, if it was sent as a number.
+        retry_after: Option<u64>,
+    },
+    /// No answer, or none that could be read.
+    Failed(Failure),
+}
+
+/// Why there was no answer.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// Not within the time for one attempt.
+    TimedOut,
+    /// The name could not be resolved.
+    NameUnknown,
+    /// The address is not one that deliveries may go to.
+    AddressForbidden,
+    /// No connection.
+    CannotConnect,
+    /// The connection broke, or what came was not HTTP.
+    BadAnswer,
+}
+
+impl Failure {
+    /// Its name in the delivery log.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TimedOut => "timed_out",
+            Self::NameUnknown => "name_unknown",
+            Self::AddressForbidden => "address_forbidden",
+            Self::CannotConnect => "cannot_connect",
+            Self::BadAnswer => "bad_answer",
+        }
+    }
+}
+
+impl Ending {
+    /// Any 2xx, and nothing else: a redirect is a failure and never followed.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Answered { status: 200..=299, .. })
+    }
+}
+
+/// What becomes of the delivery.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Next {
+    /// Done.
+    Delivered,
+    /// Once more, not before this time.
+    RetryAt(Timestamp),
+    /// All attempts are used up; it can still be resent.
+    GivenUp,
+}
+
+/// What follows an attempt, for the delivery and for its endpoint.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Verdict {
+    /// What becomes of the delivery.
+    pub next: Next,
+    /// The endpoint's failures in a row from now on.
+    pub failures: u32,
+    /// Whether this failure disables the endpoint.
+    pub disables: bool,
+}
+
+/// Decides what follows an attempt. `attempts` and `failures` are those before it.
+#[must_use]
+pub fn after_attempt(attempts: u32, failures: u32, ending: &Ending, now: Timestamp, schedule: &Schedule) -> Verdict {
+    if ending.is_success() {
+        return Verdict { next: Next::Delivered, failures: 0, disables: false };
+    }
+    let failures = failures.saturating_add(1);
+    let delay = usize::try_from(attempts).ok().and_then(|made| schedule.0.get(made)).copied();
+    let next = delay.map_or(Next::GivenUp, |delay| Next::RetryAt(now.plus_millis(delay.max(asked_delay(ending)))));
+    Verdict { next, failures, disables: failures == DISABLE_AFTER }
+}
+
+/// Most attempts in the log of a delivery.
+const LOG: usize = 10;
+
+impl Delivery {
+    /// Notes an attempt and what follows it.
+    pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
+        self.attempts = self.attempts.saturating_add(1);
+        (self.last_response_status, self.last_error) = match ending {
+            Ending::Answered { status, .. } => (Some(*status), None),
+            Ending::Failed(failure) => (None, Some(failure.as_str().to_owned())),
+        };
+        let (status, next) = match verdict.next {
+            Next::Delivered => (DeliveryStatus::Delivered, None),
+            Next::RetryAt(time) => (DeliveryStatus::Pending, Some(time)),
+            Next::GivenUp => (DeliveryStatus::Failed, None),
+        };
+        self.status = status;
+        self.next_attempt_at = next;
+        if self.log.len() >= LOG {
+            self.log.remove(0);
+        }
+        self.log.push(attempt);
+        self.touch(now);
+    }
+}
+
+/// `Retry-After` of 429 and 503 may delay a retry, never hasten it.
+fn asked_delay(ending: &Ending) -> i64 {
+    match ending {
+        Ending::Answered { status: 429 | 503, retry_after: Some(seconds) } => {
+            i64::try_from(seconds.min(&MOST_RETRY_AFTER_SECS) * 1000).unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn answered(status: u16) -> Ending {
+        Ending::Answered { status, retry_after: None }
+    }
+
+    #[test]
+    fn retries_follow_30_s_2_m_10_m_30_m_2_h_and_then_no_more() {
+        for (attempts, delay) in [30, 120, 600, 1800, 7200].into_iter().enumerate() {
+            let verdict = after_attempt(attempts as u32, 0, &answered(500), at(1000), &Schedule::default());
+            assert_eq!(verdict.next, Next::RetryAt(at(1000 + delay * 1000)));
+        }
+        assert_eq!(
+            after_attempt(5, 0, &Ending::Failed(Failure::TimedOut), at(0), &Schedule::default()).next,
+            Next::GivenUp
+        );
+    }
+
+    #[test]
+    fn only_a_2xx_is_a_success() {
+        for status in [200, 201, 204, 299] {
+            assert_eq!(
+                after_attempt(0, 7, &answered(status), at(0), &Schedule::default()),
+                Verdict { next: Next::Delivered, failures: 0, disables: false }
+            );
+        }
+        for status in [100, 199, 300, 301, 302, 307, 400, 404, 410, 500, 503, 599] {
+            assert!(!answered(status).is_success(), "{status}");
+        }
+    }
+
+    #[test]
+    fn twentieth_failure_disables_the_endpoint_exactly_once() {
+        let disabling: Vec<u32> = (0..60)
+            .filter(|failures| after_attempt(0, *failures, &answered(500), at(0), &Schedule::default()).disables)
+            .collect();
+        assert_eq!(disabling, [19]);
+    }
+
+    #[test]
+    fn retry_after_may_delay_but_not_hasten() {
+        let asked = |status, seconds| Ending::Answered { status, retry_after: Some(seconds) };
+        let next = |ending: &Ending| after_attempt(0, 0, ending, at(0), &Schedule::default()).next;
+        assert_eq!(next(&asked(429, 60)), Next::RetryAt(at(60_000)));
+        assert_eq!(next(&asked(503, 1)), Next::RetryAt(at(30_000)));
+        assert_eq!(next(&asked(500, 60)), Next::RetryAt(at(30_000)));
+        assert_eq!(next(&asked(503, u64::MAX)), Next::RetryAt(at(24 * 3_600_000)));
+    }
+
+    #[test]
+    fn probes_are_spaced_from_a_second_doubling_to_the_first_delay() {
+        let spacing: Vec<i64> = (0..9).map(|failures| Schedule::default().probe_spacing(failures)).collect();
+        assert_eq!(spacing, [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+        assert_eq!(Schedule::new(vec![100]).unwrap().probe_spacing(40), 100);
+    }
+
+    #[test]
+    fn a_schedule_has_1_to_20_delays() {
+        assert!(Schedule::new(Vec::new()).is_none());
+        assert!(Schedule::new(vec![0]).is_none());
+        assert!(Schedule::new(vec![1; 21]).is_none());
+    }
+
+    proptest! {
+        /// Thousands of random histories of one delivery on one endpoint, in virtual time.
+        #[test]
+        fn a_history_ends_delivered_or_after_six_attempts(endings in proptest::collection::vec((0u16..600, prop::option::of(0u64..10_000)), 1..40)) {
+            let schedule = Schedule::default();
+            let (mut attempts, mut failures, mut now) = (0, 0, at(0));
+            for (status, retry_after) in endings {
+                let ending = if status < 100 { Ending::Failed(Failure::CannotConnect) } else { Ending::Answered { status, retry_after } };
+                let verdict = after_attempt(attempts, failures, &ending, now, &schedule);
+                attempts += 1;
+                prop_assert_eq!(verdict.failures, if ending.is_success() { 0 } else { failures + 1 });
+                failures = verdict.failures;
+                match verdict.next {
+                    Next::Delivered => { prop_assert!(ending.is_success()); break; }
+                    Next::GivenUp => { prop_assert_eq!(attempts, 6); break; }
+                    Next::RetryAt(time) => {
+                        prop_assert!(time >= now.plus_millis(30_000));
+                        now = time;
+                    }
+                }
+            }
+            prop_assert!(attempts <= 6);
+        }
+    }
+}
