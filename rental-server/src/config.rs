@@ -2,7 +2,12 @@
 
 use clap::{Parser, ValueEnum};
 use rental_core::webhooks::attempt::Schedule;
-use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 /// Serves the rental platform's API.
 #[derive(Debug, Parser)]
@@ -14,7 +19,7 @@ use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 )]
 pub(crate) struct Config {
     /// Address to listen on; port 0 picks one
-    #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// Where the data lives: redb:PATH, or postgres://USER@HOST:PORT/DATABASE for several servers
@@ -138,6 +143,23 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// An IP address and a port. The error shows how the given port or host is written.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        if let Ok(host) = text.parse::<IpAddr>() {
+            return format!("must be an IP address and a port: use {}", SocketAddr::new(host, 8080));
+        }
+        let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+        let port = if port.parse::<u16>().is_ok() { port } else { "8080" };
+        let host = match host {
+            "localhost" | "" => "127.0.0.1",
+            "*" => "0.0.0.0",
+            _ => return format!("must be an IP address and a port, such as 127.0.0.1:{port}"),
+        };
+        format!("must be an IP address and a port: use {host}:{port}")
+    })
+}
+
 /// `redb:PATH`, or the URL of a database. What may hold a password is looked at later: errors of flags show their value.
 fn store_url(url: &str) -> Result<StoreUrl, String> {
     match url.split_once(':') {
@@ -212,6 +234,23 @@ mod tests {
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
         for bad in ["", "s", "0s", "-1s", "1.5s", "31d", "1w", "99999999999999999999s"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_host_is_shown_with_one() {
+        assert_eq!(address("[::1]:0"), Ok("[::1]:0".parse().unwrap()));
+        for (given, shown) in [
+            ("8085", "use 127.0.0.1:8085"),
+            (":8085", "use 127.0.0.1:8085"),
+            ("localhost:8085", "use 127.0.0.1:8085"),
+            ("*:80", "use 0.0.0.0:80"),
+            ("0.0.0.0", "use 0.0.0.0:8080"),
+            ("::1", "use [::1]:8080"),
+            ("example.com:81", "such as 127.0.0.1:81"),
+            ("", "use 127.0.0.1:8080"),
+        ] {
+            assert!(address(given).is_err_and(|why| why.ends_with(shown)), "{given}: {:?}", address(given));
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::access::bearer,
+    operations::access::{self, bearer},
     request::page,
     resources::Collection,
     schema::ResourceSpec,
@@ -86,8 +86,10 @@ impl Open {
 impl Operator {
     /// Admits a request with the admin token. Notes the operation of a write for the audit log.
     pub(crate) fn admit(app: &App, call: &Call, endpoint: &'static Endpoint) -> Result<Self, Problem> {
-        if !app.is_admin(presented(call)?) {
-            return Err(Problem::NotAdmin);
+        let presented = presented(call)?;
+        if !app.is_admin(presented) {
+            let is_api_key = access::key_hash(presented).is_some();
+            return Err(if is_api_key { Problem::ApiKeyAsAdminToken } else { Problem::NotAdmin });
         }
         if let Documentation::Operation(operation) = &endpoint.documentation
             && endpoint.method != Method::GET

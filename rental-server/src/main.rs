@@ -111,7 +111,8 @@ async fn run(config: &Config) -> Result<(), String> {
         Some(place) => StoreUrl::File(place.store_path()),
         None => config.store.clone(),
     };
-    // Bound first: an address in use is noticed before anything is made on disk.
+    // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
+    secrets::check(config, url.path())?;
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;

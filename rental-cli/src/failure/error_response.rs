@@ -1,7 +1,8 @@
 //! An error response of the server: parsed, mapped to an exit code, and explained with the next step.
 
 use crate::{objects, text::printable};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
 use std::{fmt, time::Duration};
 
 /// Maximum number of characters shown of a response without an error object.
@@ -97,9 +98,27 @@ impl ErrorResponse {
         self.request_id.as_deref()
     }
 
-    /// The response body in one line, if it is an error object of the API.
-    pub(crate) fn json(&self) -> Option<&str> {
-        self.json.as_deref()
+    /// The response body in one line with the hint as a member of `error`, if it is an error object of the API.
+    pub(crate) fn json(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Raw<'a> {
+            #[serde(borrow)]
+            error: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Own {
+            hint: Option<IgnoredAny>,
+        }
+        let json = self.json.as_deref()?;
+        let Some(hint) = self.hint() else { return Some(json.to_owned()) };
+        let Raw { error } = serde_json::from_str(json).ok()?;
+        if serde_json::from_str::<Own>(error.get()).ok()?.hint.is_some() {
+            return Some(json.to_owned());
+        }
+        // Added to the text, so that every other byte stays as the server sent it.
+        let members = error.get().strip_suffix('}')?;
+        let hint = serde_json::to_string(&hint).ok()?;
+        Some(json.replacen(error.get(), &format!("{members},\"hint\":{hint}}}"), 1))
     }
 
     /// Exit code for the status.
@@ -208,6 +227,15 @@ mod tests {
             "error[parameter_invalid]: 2 fields are wrong\n  \
              param daily_rate (--daily-rate): `daily_rate` must be 0 or more.\n  \
              param customer_id (--customer): There is no such customer.\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
+    fn an_overlap_has_its_flag() {
+        check(
+            400,
+            r#"{"error":{"type":"t","message":"m","param":"overlap_seconds"}}"#,
+            "error[t]: m\n  param overlap_seconds (--overlap)\nrequest id req_1\n",
         );
     }
 

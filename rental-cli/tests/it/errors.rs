@@ -206,6 +206,31 @@ fn with_json_the_error_of_the_api_is_printed_as_it_came() {
 }
 
 #[test]
+fn with_json_the_error_of_the_api_gets_the_hint() {
+    for (status, body, expected) in [
+        (
+            404,
+            r#"{"error":{"type":"t","code":"resource_missing","message":"é","x":1.50}, "y":1}"#,
+            r#"{"error":{"type":"t","code":"resource_missing","message":"é","x":1.50,"hint":"`123` is not a valid id; ids look like 0190d0f2-7c3a-7cc0-8000-000000000000, and `list` shows them"}, "y":1}"#,
+        ),
+        (
+            403,
+            r#"{"error":{"type":"t","code":"plan_required","message":"m"}}"#,
+            r#"{"error":{"type":"t","code":"plan_required","message":"m","hint":"ask the operator to run `rental-cli organizations update ID --plan pro`"}}"#,
+        ),
+        (
+            403,
+            r#"{"error":{"type":"t","code":"plan_required","message":"m","hint":"the server's"}}"#,
+            r#"{"error":{"type":"t","code":"plan_required","message":"m","hint":"the server's"}}"#,
+        ),
+    ] {
+        let server = FakeServer::new(vec![Reply::Answer { status, headers: "", body: body.into() }]);
+        let ran = server.run(&["vehicles", "get", "123", "--json"]);
+        assert_eq!((ran.stdout.as_str(), ran.stderr.trim_end()), ("", expected));
+    }
+}
+
+#[test]
 fn with_json_every_other_failure_has_the_same_shape() {
     fn json<'a>(args: &[&'a str]) -> Vec<&'a str> {
         [args, &["--json"]].concat()

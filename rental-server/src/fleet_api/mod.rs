@@ -17,7 +17,7 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    error::Error,
+    error::{Error, KeyProblem},
     operations::{Edge, access::Access},
     resources::{Collection, organization::Organization, registry},
     store::Store,
@@ -74,7 +74,11 @@ pub(crate) async fn with_key(app: &App, call: &Call, (asked, id): (Asked, &str),
     let mut request = Keyed { call, asked, id, body: Some(body), read: Ok(Bytes::new()), verdict: None };
     let presented = presented(call)?;
     loop {
-        let (pass, confirm) = app.gate.open(app.store(), presented, call.moment.now()).await?;
+        let opened = app.gate.open(app.store(), presented, call.moment.now()).await;
+        let (pass, confirm) = opened.map_err(|error| match error {
+            Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => Problem::AdminTokenAsApiKey,
+            other => other.into(),
+        })?;
         if !confirm {
             return request.handle(app, app.store(), &pass).await;
         }

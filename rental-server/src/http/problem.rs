@@ -12,6 +12,10 @@ pub(crate) enum Problem {
     Core(Error),
     /// The admin token is wrong.
     NotAdmin,
+    /// An API key was presented where the admin token is needed.
+    ApiKeyAsAdminToken,
+    /// The admin token was presented where an API key is needed.
+    AdminTokenAsApiKey,
     RouteUnknown {
         hint: String,
     },
@@ -109,7 +113,9 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
 fn class(problem: &Problem) -> Class {
     match problem {
         Problem::Core(error) => core_class(error),
-        Problem::NotAdmin => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid)),
+        Problem::NotAdmin | Problem::ApiKeyAsAdminToken | Problem::AdminTokenAsApiKey => {
+            (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid))
+        }
         Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
         Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
         Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
@@ -159,6 +165,12 @@ fn message(problem: &Problem) -> String {
         Problem::Core(error) => core_message(error),
         Problem::NotAdmin => {
             "This is not the admin token. The server printed the path of its file when it started.".into()
+        }
+        Problem::ApiKeyAsAdminToken => {
+            "This is an API key of an organization; /admin/v1 takes the operator's admin token. The server printed the path of its file when it started.".into()
+        }
+        Problem::AdminTokenAsApiKey => {
+            "This is the operator's admin token; /v1 takes an API key of an organization. Send the token to /admin/v1 only: rental-cli reads it from RENTAL_ADMIN_TOKEN or RENTAL_ADMIN_TOKEN_FILE.".into()
         }
         Problem::RouteUnknown { hint } => hint.clone(),
         Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),

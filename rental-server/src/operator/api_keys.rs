@@ -141,9 +141,12 @@ async fn rotate(mut request: Request<'_, Operator>) -> Handled {
     let asked: Rotation = if body.is_empty() { Rotation::default() } else { rotation(body)? };
     let seconds = asked.overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS);
     if !(0..=MAX_OVERLAP_SECS).contains(&seconds) {
-        return Err(
-            Error::field("overlap_seconds", FieldCode::Invalid, "must be a whole number from 0 to 2592000").into()
-        );
+        return Err(Error::field(
+            "overlap_seconds",
+            FieldCode::Invalid,
+            "must be a whole number of seconds from 0 to 2592000 (30 days)",
+        )
+        .into());
     }
     let fresh = Fresh::new();
     let reply = write(app, &Organization::system(), call, body, &Rotate { fresh: &fresh, id, seconds }).await?;

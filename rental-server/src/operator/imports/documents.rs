@@ -148,6 +148,7 @@ fn schema() -> Value {
         ("invalid", "Rows that cannot be used."),
         ("matched", "New objects whose vehicle was found."),
         ("errors_omitted", "Rows that cannot be used and are not in `errors`, which lists a thousand."),
+        ("review_omitted", "Rows that a person should look at and that are not in `review`, which lists a thousand."),
     ];
     let mut properties = json!({
         "object": {"type": "string", "const": "import"},
@@ -157,10 +158,15 @@ fn schema() -> Value {
     for (name, description) in counts {
         properties[name] = described(shapes::at_least(0), description);
     }
-    let error = json!({
-        "row": described(shapes::at_least(1), "The line of the file where the row begins."),
-        "message": shapes::text("Why it cannot be used."),
-    });
-    properties["errors"] = json!({"type": "array", "items": shapes::object("", error)});
+    for (name, description, why) in [
+        ("errors", "Rows that cannot be used.", "Why it cannot be used."),
+        ("review", "Rows that were recorded and that a person should look at.", "What is wrong, and what to do."),
+    ] {
+        let row = json!({
+            "row": described(shapes::at_least(1), "The line of the file where the row begins."),
+            "message": shapes::text(why),
+        });
+        properties[name] = json!({"type": "array", "description": description, "items": shapes::object("", row)});
+    }
     shapes::object("What came of the rows of a file.", properties)
 }

@@ -187,9 +187,12 @@ async fn rotate(mut request: Request<'_, Operator>) -> Handled {
     let asked: Rotation = read(body, "`overlap_seconds`")?;
     let seconds = asked.overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS);
     if !(0..=MAX_OVERLAP_SECS).contains(&seconds) {
-        return Err(
-            Error::field("overlap_seconds", FieldCode::Invalid, "must be a whole number from 0 to 604800").into()
-        );
+        return Err(Error::field(
+            "overlap_seconds",
+            FieldCode::Invalid,
+            "must be a whole number of seconds from 0 to 604800 (7 days)",
+        )
+        .into());
     }
     let fresh = Fresh::new();
     let intent = Rotate { hooks: &app.hooks, fresh: &fresh, id, seconds };
