@@ -38,6 +38,16 @@ pub struct Prepared {
     pub revision: Revision,
 }
 
+impl Prepared {
+    /// The object as its type.
+    ///
+    /// # Errors
+    /// It is of another type: a bug.
+    pub fn object<T: Resource>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| Error::Internal(error.to_string()))
+    }
+}
+
 /// A future of a write.
 pub type Preparing<'a> = Pin<Box<dyn Future<Output = Result<Prepared, Error>> + Send + 'a>>;
 

@@ -9,6 +9,7 @@ use rental_core::{
         audit_entry::{self, AuditEntry},
         effects,
         organization::{self, SYSTEM},
+        to_json,
     },
     rows::key,
     store::{Batch, Prior, Store},
@@ -72,8 +73,7 @@ fn entry(
 }
 
 fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
-    let bytes = serde_json::to_vec(entry).map_err(|error| Error::Internal(error.to_string()))?;
-    batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), bytes.into());
+    batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), to_json(entry)?);
     effects::index_keys(SYSTEM, entry).into_iter().for_each(|place| batch.mark(place, Prior::New));
     Ok(())
 }

@@ -120,9 +120,10 @@ impl<'r, G> Request<'r, G> {
         Self { app, call, id, body, _by: by }
     }
 
-    /// The whole body, as JSON; refuses parameters, because a request with a body takes none.
-    pub(crate) async fn read(&mut self) -> Result<Bytes, Problem> {
-        read(self.app, self.call, &mut self.body).await
+    /// Reads the whole body. Refuses parameters, because a request with a body takes none.
+    pub(crate) async fn read(mut self) -> Result<(Self, Bytes), Problem> {
+        let body = read(self.app, self.call, &mut self.body).await?;
+        Ok((self, body))
     }
 }
 

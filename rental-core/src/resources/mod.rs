@@ -29,6 +29,7 @@ use crate::{
     store::{Key, Record},
     value::Timestamp,
 };
+use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -122,6 +123,14 @@ impl Facts<'_> {
 /// The record does not parse: the store is damaged.
 pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(value).map_err(|error| Error::damaged(key, &error))
+}
+
+/// Writes an object as the store keeps it; [`parse`] reads it.
+///
+/// # Errors
+/// The object has no JSON: a bug.
+pub fn to_json(object: &impl Serialize) -> Result<Bytes, Error> {
+    serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
 }
 
 type Rule = fn(&str, &Facts<'_>) -> Result<Outcome, Error>;

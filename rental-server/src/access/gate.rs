@@ -14,7 +14,7 @@ use rental_core::{
         Resource,
         api_key::{self, ApiKey},
         organization::{self, Organization, SYSTEM},
-        parse,
+        parse, to_json,
     },
     rows::key,
     store::{Batch, Commit, Revision, Store},
@@ -175,9 +175,8 @@ async fn write_use(store: &dyn Store, id: Uuid, minute: u64) -> Result<(), Error
             break;
         }
         object.last_used_at = used_at;
-        let value = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
         let mut batch = Batch::default();
-        batch.replace(record.key, record.revision, value.into());
+        batch.replace(record.key, record.revision, to_json(&object)?);
         if store.commit(batch).await? == Commit::Applied {
             break;
         }

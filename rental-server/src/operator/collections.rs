@@ -1,4 +1,4 @@
-//! Lists and objects as operators get them, and what the registry offers operators.
+//! Reads of operators, and the collections in which operators write.
 
 use crate::{
     access::gate,
@@ -11,8 +11,8 @@ use rental_core::{
     spec::ResourceSpec,
 };
 
-/// What the registry offers operators of a resource. Evaluated at compile time: a resource that is not offered to
-/// operators does not compile.
+/// The collection in which operators write objects of a resource. Evaluated at compile time: without an entry in the
+/// registry, the program does not compile.
 pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
     let mut at = 0;
     while at < registry::OPERATOR.len() {
@@ -24,21 +24,19 @@ pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
     panic!("the registry does not offer this resource to operators")
 }
 
-/// GET on a collection of the operator's own.
-pub(super) fn list(collection: &'static Collection) -> Endpoint {
-    let spec = collection.spec;
+/// GET on all objects of a resource that belongs to the operator.
+pub(super) fn list(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::list(format!("/admin/v1/{}", spec.plural), spec)
         .operator(move |request| Box::pin(objects::list(request.app.store(), SYSTEM, spec, request.call)))
 }
 
-/// GET on an object of the operator's own.
-pub(super) fn retrieve(collection: &'static Collection) -> Endpoint {
-    let spec = collection.spec;
+/// GET on an object of a resource that belongs to the operator.
+pub(super) fn retrieve(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec)
         .operator(move |request| Box::pin(objects::get(request.app.store(), SYSTEM, spec, request.id, request.call)))
 }
 
-/// GET on what an organization has and only operators see.
+/// GET on the objects of an organization that only operators see.
 pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     let path = format!("/admin/v1/organizations/{{organization}}/{}", spec.plural);
     endpoint::list(path, spec).operator(move |request| {
@@ -49,7 +47,7 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     })
 }
 
-/// GET on one such object, whichever organization has it.
+/// GET on one such object of any organization.
 pub(super) fn retrieve_of_any(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).operator(move |request| {
         Box::pin(async move {

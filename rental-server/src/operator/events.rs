@@ -4,7 +4,7 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
     http::reply::Handled,
     objects::write::write,
-    operator::{collections, webhook_endpoints::read},
+    operator::{bodies, collections},
     reference::parts,
     webhooks::{Hooks, relay},
 };
@@ -46,13 +46,12 @@ struct ResendBody {
 }
 
 /// A new delivery of a stored event, to one endpoint or to all that want it.
-async fn resend(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
-    let asked: ResendBody = read(body, "`endpoint_id`")?;
+async fn resend(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let asked: ResendBody = bodies::optional(&body, "`endpoint_id`")?;
     let organization = operation::owner_of(app.store(), &event::SPEC, id).await?;
     let intent = Resend { hooks: &app.hooks, organization: &organization, id, endpoint: asked.endpoint_id.as_deref() };
-    let reply = write(app, &organization, call, body, &intent).await?;
+    let reply = write(app, &organization, call, &body, &intent).await?;
     let endpoints = relay::endpoints_of(&app.hooks, organization.id).await?;
     app.hooks.wake_anywhere(endpoints.into_iter().map(|endpoint| endpoint.id)).await?;
     Ok(reply)

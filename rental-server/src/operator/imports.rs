@@ -25,7 +25,7 @@ use rental_core::{
         statements::{DEFAULT_ISSUER, Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
     },
     page,
-    resources::{organization::Organization, toll::Toll, violation::Violation},
+    resources::{organization::Organization, to_json},
     store::{Store, redb::Redb},
     value::Zone,
 };
@@ -64,22 +64,13 @@ struct Answer<'a> {
     counts: Counts,
 }
 
-/// Imports of statements of tolls.
-pub(super) fn tolls() -> Vec<Endpoint> {
-    statements::<Toll>()
-}
-
-/// Imports of lists of violations.
-pub(super) fn violations() -> Vec<Endpoint> {
-    statements::<Violation>()
-}
-
 /// Imports of exports.
 pub(super) fn exports() -> Vec<Endpoint> {
     vec![documents::export().operator(|request| Box::pin(export(request)))]
 }
 
-fn statements<T: Importable>() -> Vec<Endpoint> {
+/// Imports of statements of tolls or violations.
+pub(super) fn statements<T: Importable>() -> Vec<Endpoint> {
     vec![documents::statement(T::Row::KIND).operator(|request| Box::pin(statement::<T>(request)))]
 }
 
@@ -211,7 +202,7 @@ impl Import {
             self.runtime.block_on(note.write(self.store.as_ref(), &details))?;
         }
         let answer = Answer { object: "import", format: &self.format, dry_run: self.asked.dry_run, counts };
-        Ok(serde_json::to_vec(&answer).map_err(|error| Error::Internal(error.to_string()))?.into())
+        Ok(to_json(&answer)?)
     }
 
     /// Reads a statement to its end, then reads it again and records its rows.

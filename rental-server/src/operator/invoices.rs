@@ -38,11 +38,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-async fn settle(mut request: Request<'_, Operator>, how: Settlement) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
+async fn settle(request: Request<'_, Operator>, how: Settlement) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
     let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
-    write(app, &organization, call, body, &Settle { organization: &organization, id, how }).await
+    write(app, &organization, call, &body, &Settle { organization: &organization, id, how }).await
 }
 
 /// A page to print or to save.

@@ -29,9 +29,8 @@ fn endpoint(collection: &'static Collection) -> Endpoint {
         .operator(move |request| Box::pin(record(request, collection)))
 }
 
-async fn record(mut request: Request<'_, Operator>, collection: &'static Collection) -> Handled {
-    let app = request.app;
-    let organization = gate::organization(app.store(), request.id).await?;
-    let body = &request.read().await?[..];
-    objects::create(app, (app.store(), &organization, collection), request.call, body).await
+async fn record(request: Request<'_, Operator>, collection: &'static Collection) -> Handled {
+    let organization = gate::organization(request.app.store(), request.id).await?;
+    let (Request { app, call, .. }, body) = request.read().await?;
+    objects::create(app, (app.store(), &organization, collection), call, &body).await
 }

@@ -5,6 +5,7 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
     http::reply::{Handled, Reply},
     objects::write::write,
+    operator::bodies,
     reference::{
         parts,
         shapes::{object, optional_id, text},
@@ -16,7 +17,7 @@ use rental_core::{
     imports::statements::KINDS,
     operation::{self, Edge, Intent, Prepared, Preparing},
     page::{self, ListQuery},
-    resources::{organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
+    resources::{organization::Organization, parse, unattached_look_up},
     spec::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
 };
@@ -25,17 +26,8 @@ use serde_json::{Value, json};
 use std::marker::PhantomData;
 use uuid::Uuid;
 
-/// Suggestions for tolls.
-pub(super) fn tolls() -> Vec<Endpoint> {
-    endpoints::<Toll>()
-}
-
-/// Suggestions for violations.
-pub(super) fn violations() -> Vec<Endpoint> {
-    endpoints::<Violation>()
-}
-
-fn endpoints<T: Attributable>() -> Vec<Endpoint> {
+/// The endpoints for tolls or violations.
+pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
     let (plural, many) = (T::SPEC.plural.replace('_', " "), camel(T::SPEC.plural));
     let path = format!("/admin/v1/organizations/{{organization}}/{}/suggestions", T::SPEC.plural);
     let suggest = get(&path)
@@ -59,27 +51,25 @@ fn endpoints<T: Attributable>() -> Vec<Endpoint> {
 async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
     let Request { app, call, id, .. } = request;
     let organization = gate::organization(app.store(), id).await?;
-    let query = page::parameters(call.query(), &["limit", "starting_after"])?;
-    let raw = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
-    let page = Page::of(&ListQuery::parse(&raw, T::SPEC)?);
+    page::parameters(call.query(), &["limit", "starting_after"])?;
+    let query = ListQuery::parse(call.query(), T::SPEC)?;
+    let page = Page { limit: query.limit, after: query.starting_after };
     let judged = judge_page::<T>(app.store(), None, &organization, &page).await?;
     Ok(Reply::json(judged.body.to_string().into()))
 }
 
 /// Attaches what is clear on one page, in one transaction.
-async fn attach<T: Attributable>(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
+async fn attach<T: Attributable>(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
     let organization = gate::organization(app.store(), id).await?;
-    let asked: Asked = if body.is_empty() { Asked::default() } else { read(body)? };
+    let asked: Asked = bodies::optional(&body, "`limit` and `starting_after`")?;
     let limit = asked.limit.unwrap_or(100);
     if !(1..=100).contains(&limit) {
         return Err(Error::field("limit", FieldCode::Invalid, "must be a whole number from 1 to 100").into());
     }
-    let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
-    let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
+    let after = bodies::cursor(asked.starting_after.as_deref())?;
     let intent = AttachPage::<T> { organization: &organization, page: Page { limit, after }, resource: PhantomData };
-    let reply = write(app, &organization, call, body, &intent).await?;
+    let reply = write(app, &organization, call, &body, &intent).await?;
     Ok(reply.without_revision())
 }
 
@@ -90,20 +80,10 @@ struct Asked {
     starting_after: Option<String>,
 }
 
-fn read(body: &[u8]) -> Result<Asked, Error> {
-    serde_json::from_slice(body)
-        .map_err(|error| Error::Malformed(format!("The body takes `limit` and `starting_after` alone: {error}.")))
-}
-
+/// A page of objects without a customer.
 struct Page {
     limit: usize,
     after: Option<Uuid>,
-}
-
-impl Page {
-    fn of(query: &ListQuery) -> Self {
-        Self { limit: query.limit, after: query.starting_after }
-    }
 }
 
 struct AttachPage<'a, T> {

@@ -1,18 +1,16 @@
 //! New deliveries of what an endpoint did not get.
 
-use super::{endpoint as endpoint_of, read};
 use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
     http::reply::Handled,
     objects::write::write,
-    operator::events::event_of,
+    operator::{bodies, events::event_of, webhook_endpoints::intents::load},
     reference::{parts, schema::outcome},
 };
 use rental_core::{
     error::{Error, FieldCode},
     event,
     operation::{Edge, Intent, Prepared, Preparing},
-    page,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
         organization::Organization,
@@ -61,18 +59,16 @@ struct RecoverBody {
 }
 
 /// New deliveries of what did not arrive, one page of events at a time.
-async fn recover(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
-    let asked: RecoverBody = read(body, "`since` and `starting_after`")?;
+async fn recover(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let asked: RecoverBody = bodies::optional(&body, "`since` and `starting_after`")?;
     let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
-    let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
-    let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
-    let (_, endpoint) = endpoint_of(app.store(), id).await?;
+    let after = bodies::cursor(asked.starting_after.as_deref())?;
+    let (_, endpoint) = load(app.store(), id).await?;
     let intent = Recover { endpoint: &endpoint, since, after };
-    let reply = write(app, &Organization::system(), call, body, &intent).await?;
+    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
     app.hooks.wake_anywhere([endpoint.id]).await?;
     Ok(reply)
 }

@@ -1,10 +1,10 @@
 //! One attempt to deliver an example event, now.
 
-use super::endpoint as endpoint_of;
 use crate::{
     edge,
     endpoint::{Endpoint, Operator, Request, post},
     http::reply::{Handled, Reply},
+    operator::webhook_endpoints::intents::load,
     reference::schema::{example_object, outcome},
     webhooks::{Hooks, send::Message},
 };
@@ -42,10 +42,9 @@ fn schema() -> Value {
 }
 
 /// One signed attempt now, with an example event. It is not recorded.
-async fn test(mut request: Request<'_, Operator>) -> Handled {
-    request.read().await?;
-    let Request { app, id, .. } = request;
-    let (_, endpoint) = endpoint_of(app.store(), id).await?;
+async fn test(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, id, .. }, _) = request.read().await?;
+    let (_, endpoint) = load(app.store(), id).await?;
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
