@@ -92,13 +92,8 @@ async fn create(request: Request<'_, Operator>) -> Handled {
     Ok(reply.showing_once("key", &fresh.text))
 }
 
-/// A new key for `organization`, without a request.
-pub(crate) async fn issue(app: &App, organization: &Organization, scope: &str, name: &str) -> Result<String, Error> {
-    issue_at(app, organization, scope, name, &edge::Moment::new()).await
-}
-
-/// The same at a moment, and with an id, of one's own.
-pub(crate) async fn issue_at(
+/// Issues a key for `organization` without a request.
+pub(crate) async fn issue(
     app: &App,
     organization: &Organization,
     scope: &str,
