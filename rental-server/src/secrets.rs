@@ -79,7 +79,7 @@ fn beside(store_path: &Path, suffix: &str) -> PathBuf {
 
 /// Writes a new file that only its owner can read. It gets its name when it is complete.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     // Made with mode 0600.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     writeln!(file, "{text}")?;

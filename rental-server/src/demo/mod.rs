@@ -3,7 +3,6 @@
 mod data;
 
 use crate::{
-    access::gate,
     edge::{self, Moment},
     fleet_api,
     operator::{api_keys, invoices::Settle, organizations::ORGANIZATIONS, records},
@@ -20,6 +19,7 @@ use rental_core::{
     spec::ResourceSpec,
     value::{Date, Timestamp},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     io::Write,
@@ -75,7 +75,7 @@ Try it:
 async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Seed { app, organization: Organization::system() };
     let made = system.create(Some(&ORGANIZATIONS), vec![json!({"name": "Sunrise Rentals (demo)"})]).await?;
-    let organization = gate::organization(app.store(), text(&made[0], "id")).await?;
+    let organization = Organization::deserialize(&made[0]).map_err(|error| Error::Internal(error.to_string()))?;
     let key = api_keys::issue(app, &organization, "read_write", "Demo", &Moment::new()).await?;
     let documented = Ids::documented(&api_key::SPEC)?;
     api_keys::issue(app, &organization, "read", "Example of the documentation", &documented).await?;
@@ -118,8 +118,8 @@ struct Seed<'a> {
 }
 
 impl Seed<'_> {
-    /// Creates objects in the order of the bodies. Many at once share a commit. The first one has the id that the examples
-    /// of the documentation use, so that they work when pasted.
+    /// Creates objects in the order of the bodies. Many at once share a commit. The first one has the id that the
+    /// examples of the documentation use, so that they work when pasted.
     async fn create(&self, collection: Option<&Collection>, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
         let collection = collection.ok_or_else(|| Error::Internal("no such collection".into()))?;
         let make = async |body: &Value, ids: Ids| {
@@ -232,7 +232,8 @@ fn customer(n: usize) -> Value {
     })
 }
 
-/// Each vehicle has sixteen rentals, one after another, from five months ago to next month. The date decides the status.
+/// Each vehicle has sixteen rentals, one after another, from five months ago to next month. The date decides the
+/// status.
 fn rental(n: usize, vehicle: &Value, customer: &Value, today: u32) -> Value {
     let (car, turn) = ((n % VEHICLES.len()) as u32, (n / VEHICLES.len()) as u32);
     let start = today - 150 + turn * 12 + car % 5;

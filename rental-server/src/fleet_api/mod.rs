@@ -2,8 +2,8 @@
 
 use crate::{
     access::{
-        Confirming,
-        gate::Pass,
+        Revalidating,
+        authentication::Pass,
         limiter::{Limit, Verdict},
     },
     endpoint::{self, Action, Endpoint, presented, read},
@@ -72,17 +72,18 @@ pub(crate) async fn with_key(
     let mut request = Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), verdict: None };
     let presented = presented(call)?;
     loop {
-        let (pass, confirm) = app.gate.open(app.store(), presented, call.moment.now()).await?;
-        if !confirm {
+        let (pass, cached) = app.authenticator.authenticate(app.store(), presented, call.moment.now()).await?;
+        if !cached {
             return request.handle(app, app.store(), &pass).await;
         }
-        let store = Confirming::new(app.store(), &pass);
+        let store = Revalidating::new(app.store(), &pass);
         let handled = request.handle(app, &store, &pass).await;
-        if store.holds().await.map_err(Error::from)? {
+        if store.is_current().await.map_err(Error::from)? {
             return handled;
         }
-        // Another server has changed the key or the organization. Nothing was committed or sent: handle the request again.
-        app.gate.forget_pass(presented, &pass);
+        // Another server has changed the key or the organization. Nothing was committed or sent: handle the request
+        // again.
+        app.authenticator.forget(presented, &pass);
     }
 }
 

@@ -1,4 +1,5 @@
-//! The operator issues, rotates and revokes API keys. The key itself leaves here once and is stored nowhere.
+//! Operators issue, rotate and revoke API keys. Only the response to the request that makes a key has the key; the
+//! store has its hash.
 
 use crate::{
     edge,
@@ -34,7 +35,7 @@ static API_KEYS: Collection = collections::offered(&api_key::SPEC);
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
     let create = endpoint::create("/admin/v1/api_keys", &api_key::SPEC)
-        .says("The answer is the only one that shows the key.")
+        .says("Only this response shows the key.")
         .replies("NewApiKey")
         .example(Example::ObjectWithKey)
         .defines("NewApiKey", parts::showing_once("ApiKey", "key", "The key."))
@@ -42,25 +43,25 @@ pub(super) fn resource() -> Vec<Endpoint> {
     vec![collections::list(&api_key::SPEC), create, collections::retrieve(&api_key::SPEC)]
 }
 
-/// What else can be done to a key.
+/// Actions on a key.
 pub(super) fn actions() -> Vec<Endpoint> {
     let overlap = "Seconds for which the old key keeps working. Default: `86400`.";
     vec![
         post("/admin/v1/api_keys/{id}/rotate")
             .about(&api_key::SPEC, "rotateApiKey", "Rotate API key")
-            .says("Makes a new key with the same rights and shows it once; the old one works until the overlap ends.")
+            .says("Makes a new key with the same scope and shows it once. The old key works until the overlap ends.")
             .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
             .replies("NewApiKey")
             .example(Example::ObjectWithKey)
             .operator(|request| Box::pin(rotate(request))),
         post("/admin/v1/api_keys/{id}/revoke")
             .about(&api_key::SPEC, "revokeApiKey", "Revoke API key")
-            .says("The key is refused from the next request on.")
+            .says("The next request with the key is refused.")
             .operator(|request| Box::pin(revoke(request))),
     ]
 }
 
-/// A key that was just made.
+/// A new key.
 struct Fresh {
     text: String,
     hash: [u8; 32],
@@ -70,14 +71,14 @@ impl Fresh {
     fn new() -> Self {
         loop {
             let text = access::key_text(&edge::secret_bytes());
-            // Always: the text was made to have a hash.
+            // Always true: `key_text` makes texts that have a hash.
             if let Some(hash) = access::key_hash(&text) {
                 return Self { text, hash };
             }
         }
     }
 
-    /// Its beginning and end, to tell keys apart.
+    /// The beginning and the end of the key, to tell keys apart.
     fn hint(&self) -> String {
         format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..])
     }
@@ -108,7 +109,7 @@ pub(crate) async fn issue(
     Ok(fresh.text)
 }
 
-/// POST /admin/v1/api_keys/{id}/revoke. Revoking twice is the same as once.
+/// POST /admin/v1/api_keys/{id}/revoke. A second call changes nothing.
 async fn revoke(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     if !body.is_empty() {
@@ -116,7 +117,7 @@ async fn revoke(request: Request<'_, Operator>) -> Handled {
             .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
     }
     let reply = write(app, &Organization::system(), call, &body, &Revoke { id }).await?;
-    app.gate.forget();
+    app.authenticator.forget_all();
     Ok(reply)
 }
 
@@ -126,7 +127,7 @@ async fn rotate(request: Request<'_, Operator>) -> Handled {
     let seconds = bodies::overlap_secs(&body, MAX_OVERLAP_SECS)?;
     let fresh = Fresh::new();
     let reply = write(app, &Organization::system(), call, &body, &Rotate { fresh: &fresh, id, seconds }).await?;
-    app.gate.forget();
+    app.authenticator.forget_all();
     Ok(reply.showing_once("key", &fresh.text))
 }
 
@@ -182,7 +183,7 @@ struct Rotate<'a> {
 }
 
 impl Rotate<'_> {
-    /// The new key, and the old one with its end.
+    /// The new key, and the old one with its new expiry.
     fn decide(&self, mut old: ApiKey, edge: &dyn Edge) -> Result<(ApiKey, ApiKey), Error> {
         let now = edge.now();
         if old.revoked_at.is_some() || old.expires_at.is_some_and(|expiry| expiry <= now) {

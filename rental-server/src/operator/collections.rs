@@ -1,14 +1,19 @@
 //! Reads of operators, and the collections in which operators write.
 
 use crate::{
-    access::gate,
     endpoint::{self, Endpoint},
     objects,
 };
 use rental_core::{
+    error::Error,
     operation,
-    resources::{Collection, organization::SYSTEM, registry},
+    resources::{
+        Collection,
+        organization::{self, Organization, SYSTEM},
+        parse, registry,
+    },
     spec::ResourceSpec,
+    store::Store,
 };
 
 /// The collection in which operators write objects of a resource. Evaluated at compile time: without an entry in the
@@ -22,6 +27,12 @@ pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
         at += 1;
     }
     panic!("the registry does not offer this resource to operators")
+}
+
+/// The organization whose id is in the path.
+pub(super) async fn organization_named(store: &dyn Store, id: &str) -> Result<Organization, Error> {
+    let record = operation::get(store, SYSTEM, &organization::SPEC, id).await?;
+    parse(&record.key, &record.value)
 }
 
 /// GET on all objects of a resource that belongs to the operator.
@@ -41,7 +52,7 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     let path = format!("/admin/v1/organizations/{{organization}}/{}", spec.plural);
     endpoint::list(path, spec).operator(move |request| {
         Box::pin(async move {
-            let organization = gate::organization(request.app.store(), request.id).await?;
+            let organization = organization_named(request.app.store(), request.id).await?;
             objects::list(request.app.store(), organization.id, spec, request.call).await
         })
     })

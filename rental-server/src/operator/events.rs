@@ -1,4 +1,4 @@
-//! Events, as operators read them and send them again.
+//! Operators read events and send them again.
 
 use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
@@ -26,7 +26,7 @@ pub(super) fn resource() -> Vec<Endpoint> {
     vec![collections::list_of_organization(&event::SPEC), collections::retrieve_of_any(&event::SPEC)]
 }
 
-/// What else can be done with an event.
+/// Actions on an event.
 pub(super) fn actions() -> Vec<Endpoint> {
     let only = json!({"type": "string", "format": "uuid", "description": "Only to this endpoint."});
     let body = parts::action_body(json!({"endpoint_id": only}), &[], json!({}));

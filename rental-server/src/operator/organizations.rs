@@ -31,6 +31,6 @@ async fn update(request: Request<'_, Operator>) -> Handled {
     let target = (app.store(), &Organization::system(), &ORGANIZATIONS);
     let reply = objects::update(app, target, id, call, &body).await?;
     // The cache of API keys has the plan and the booking policy.
-    app.gate.forget();
+    app.authenticator.forget_all();
     Ok(reply)
 }

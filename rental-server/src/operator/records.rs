@@ -1,10 +1,10 @@
-//! What operators record for an organization: invoices, tolls and violations.
+//! Operators record invoices, tolls and violations of an organization.
 
 use crate::{
-    access::gate,
     endpoint::{BodySchema, Endpoint, Operator, Request, camel, post},
     http::reply::Handled,
     objects,
+    operator::collections,
 };
 use rental_core::resources::{Collection, registry};
 
@@ -30,7 +30,7 @@ fn endpoint(collection: &'static Collection) -> Endpoint {
 }
 
 async fn record(request: Request<'_, Operator>, collection: &'static Collection) -> Handled {
-    let organization = gate::organization(request.app.store(), request.id).await?;
+    let organization = collections::organization_named(request.app.store(), request.id).await?;
     let (Request { app, call, .. }, body) = request.read().await?;
     objects::create(app, (app.store(), &organization, collection), call, &body).await
 }

@@ -1,11 +1,10 @@
-//! Who should pay for a toll or violation that nobody is attached to, and attaching what is clear.
+//! Suggests customers for tolls and violations without one, and attaches the clear ones.
 
 use crate::{
-    access::gate,
     endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
     http::reply::{Handled, Reply},
     objects::write::write,
-    operator::bodies,
+    operator::{bodies, collections},
     reference::{
         parts,
         shapes::{object, optional_id, text},
@@ -32,15 +31,15 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
     let path = format!("/admin/v1/organizations/{{organization}}/{}/suggestions", T::SPEC.plural);
     let suggest = get(&path)
         .about(T::SPEC, format!("suggestCustomersOf{many}"), format!("Suggest who pays for {plural}"))
-        .says("Those without a customer, newest first, each with the rental that had the vehicle at that time, as far as that is clear, and why.")
+        .says("Lists those without a customer, newest first. Each suggestion has the rental that had the vehicle at that time, if it is clear, and the reason.")
         .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
         .replies("SuggestionList")
         .without_revision()
         .defines("SuggestionList", schema())
         .operator(|request| Box::pin(list::<T>(request)));
     let attach = post(&path)
-        .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to who clearly pays"))
-        .says("Attaches what is clear on one page, and says what is not. What somebody decided is never changed.")
+        .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to the customers who clearly pay"))
+        .says("Attaches the clear ones of a page, and lists the others with reasons. It never changes an existing attachment.")
         .takes(BodySchema::Own(body()))
         .replies("SuggestionList")
         .without_revision()
@@ -50,7 +49,7 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
 
 async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
     let Request { app, call, id, .. } = request;
-    let organization = gate::organization(app.store(), id).await?;
+    let organization = collections::organization_named(app.store(), id).await?;
     page::parameters(call.query(), &["limit", "starting_after"])?;
     let query = ListQuery::parse(call.query(), T::SPEC)?;
     let page = Page { limit: query.limit, after: query.starting_after };
@@ -61,7 +60,7 @@ async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
 /// Attaches what is clear on one page, in one transaction.
 async fn attach<T: Attributable>(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
-    let organization = gate::organization(app.store(), id).await?;
+    let organization = collections::organization_named(app.store(), id).await?;
     let asked: Asked = bodies::optional(&body, "`limit` and `starting_after`")?;
     let limit = asked.limit.unwrap_or(100);
     if !(1..=100).contains(&limit) {
@@ -107,7 +106,7 @@ struct Judged {
     body: Value,
 }
 
-/// Judges one page of what nobody is attached to, newest first; with an edge, attaches what is clear.
+/// Judges one page of objects without a customer, newest first. With an edge, attaches the clear ones.
 async fn judge_page<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
@@ -144,7 +143,7 @@ async fn judge<T: Attributable>(
     let (vehicle, verdict) = decide(store, organization, &object, known).await?;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
     let row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
-    // A vehicle that was found is kept even when it is not clear who had it.
+    // A vehicle that was found is recorded also when the customer is not clear.
     if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known.is_none())) {
         let now = edge.now();
         let rule = |object: &mut T| {
@@ -188,7 +187,7 @@ async fn decide<T: Attributable>(
     Ok((Some(vehicle), attribution::decide(&rentals, when, T::OCCASION)))
 }
 
-/// A suggestion as the answer shows it.
+/// A suggestion as the response shows it.
 fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<Uuid>, verdict: &Verdict, attached: bool) -> Value {
     let (word, reason, clear, candidates) = match verdict {
         Verdict::Clear(candidate) => ("clear", &candidate.reason, Some(candidate), std::slice::from_ref(candidate)),

@@ -1,4 +1,4 @@
-//! The changes of a webhook endpoint, each one transaction.
+//! The changes of a webhook endpoint. Each is one transaction.
 
 use crate::{
     edge,
@@ -72,7 +72,7 @@ impl Intent for Make<'_> {
             let made: WebhookEndpoint = prepared.object()?;
             check_target(self.hooks, &made.url)?;
             let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
-            // Damaged ones count as well: the relay reads no more rows than this.
+            // Corrupted ones count as well: the relay reads no more rows than this.
             if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",
@@ -82,8 +82,8 @@ impl Intent for Make<'_> {
             let mut sealed = Sealed::default();
             sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
-            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. That the mark
-            // is as it was read makes two that race for the last place come one after the other.
+            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. The check of
+            // the mark's revision serializes two requests that create the last endpoint.
             match mark {
                 Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
                 None => prepared.batch.insert(key::subscribed(made.organization_id), Bytes::new()),

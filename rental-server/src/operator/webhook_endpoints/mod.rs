@@ -1,4 +1,4 @@
-//! Webhook endpoints of organizations, with their secrets: made, changed, switched, tested, recovered and deleted.
+//! Operators create, change, enable, disable, test, recover and delete webhook endpoints, and rotate their secrets.
 
 mod intents;
 mod recovery;
@@ -37,7 +37,7 @@ const MAX_OVERLAP_SECS: i64 = 7 * 24 * 3600;
 pub(super) fn resource() -> Vec<Endpoint> {
     let spec = &webhook_endpoint::SPEC;
     let create = endpoint::create("/admin/v1/webhook_endpoints", spec)
-        .says("The answer is the only one that shows the secret.")
+        .says("Only this response shows the secret.")
         .replies("NewWebhookEndpoint")
         .example(Example::Object)
         .defines("NewWebhookEndpoint", parts::showing_once("WebhookEndpoint", "secret", "The signing secret."))
@@ -47,7 +47,7 @@ pub(super) fn resource() -> Vec<Endpoint> {
     vec![collections::list(spec), create, collections::retrieve(spec), update]
 }
 
-/// What else can be done to an endpoint.
+/// Actions on an endpoint.
 pub(super) fn actions() -> Vec<Endpoint> {
     let spec = &webhook_endpoint::SPEC;
     let action = |word: &str| post(format!("/admin/v1/webhook_endpoints/{{id}}/{word}"));
@@ -55,13 +55,13 @@ pub(super) fn actions() -> Vec<Endpoint> {
     vec![
         delete("/admin/v1/webhook_endpoints/{id}")
             .about(spec, "deleteWebhookEndpoint", "Delete webhook endpoint")
-            .says("What waited for it is not sent any more.")
+            .says("Its pending deliveries are not sent.")
             .replies("Deleted")
             .defines("Deleted", deleted_schema())
             .operator(|request| Box::pin(remove(request))),
         action("enable")
             .about(spec, "enableWebhookEndpoint", "Enable webhook endpoint")
-            .says("It gets events again, and what waited for it, with a clean record of failures.")
+            .says("It gets events again, also those that waited while it was disabled. Its count of failures begins at 0.")
             .operator(|request| Box::pin(switch(request, true))),
         action("disable")
             .about(spec, "disableWebhookEndpoint", "Disable webhook endpoint")
@@ -69,7 +69,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .operator(|request| Box::pin(switch(request, false))),
         action("rotate_secret")
             .about(spec, "rotateWebhookSecret", "Rotate webhook secret")
-            .says("Old and new secret both sign until the overlap ends. The answer is the only one that shows the new one.")
+            .says("Both secrets sign until the overlap ends. Only this response shows the new secret.")
             .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
             .replies("NewWebhookEndpoint")
             .example(Example::Object)
@@ -108,7 +108,7 @@ async fn update(request: Request<'_, Operator>) -> Handled {
     Ok(reply)
 }
 
-/// Enables or disables an endpoint. Twice is the same as once.
+/// Enables or disables an endpoint. A second call changes nothing.
 async fn switch(request: Request<'_, Operator>, enable: bool) -> Handled {
     let (Request { app, call, id, .. }, _) = request.read().await?;
     let reply = write(app, &Organization::system(), call, b"", &Switch { id, enable }).await?;
@@ -116,7 +116,7 @@ async fn switch(request: Request<'_, Operator>, enable: bool) -> Handled {
     Ok(reply)
 }
 
-/// The endpoint and its secrets are gone at once, its due rows soon after.
+/// Deletes an endpoint and its secrets. Its due rows are removed in the background.
 async fn remove(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, _) = request.read().await?;
     let reply = write(app, &Organization::system(), call, b"", &Delete { id }).await?;
@@ -133,20 +133,20 @@ fn changed(app: &App, id: &str) {
     }
 }
 
-/// Gives up what waits for an endpoint that is gone, a few deliveries at a time.
+/// Ends the deliveries of a deleted endpoint, 256 at a time.
 async fn purge(hooks: Arc<Hooks>, id: Uuid) {
     while let Ok(rows) = hooks.store().scan(&key::all_due_rows(id), 256).await {
         if rows.is_empty() {
             return;
         }
         if let Err(error) = give_up(&hooks, rows).await {
-            tracing::warn!(%id, ?error, "cannot give up what waits for a deleted webhook endpoint");
+            tracing::warn!(%id, ?error, "cannot end the deliveries of a deleted webhook endpoint");
             return;
         }
     }
 }
 
-/// Ends the deliveries of these due rows, and removes the rows. Of a damaged one the row alone goes: it was the endpoint's.
+/// Ends the deliveries of these due rows, and removes the rows. If a row is corrupted, only the row is removed.
 async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
     let mut batch = Batch::default();
     rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
@@ -158,12 +158,12 @@ async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
         object.give_up("endpoint_deleted", edge::now());
         batch.replace(record.key, record.revision, to_json(&object)?);
     }
-    // A delivery that ended meanwhile makes it stale: the next round reads it as it is then.
+    // If a delivery has ended since the read, the batch is stale, and the next round reads it again.
     hooks.store().commit(batch).await?;
     Ok(())
 }
 
-/// Old and new secret both sign until the overlap ends.
+/// Rotates the secret: both secrets sign until the overlap ends.
 async fn rotate(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let seconds = bodies::overlap_secs(&body, MAX_OVERLAP_SECS)?;

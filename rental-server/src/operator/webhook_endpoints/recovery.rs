@@ -1,4 +1,4 @@
-//! New deliveries of what an endpoint did not get.
+//! New deliveries of events that an endpoint did not get.
 
 use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
@@ -26,14 +26,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Most events that one call of `recover` looks at.
+/// Most events that one request reads.
 const RECOVER_PAGE: usize = 200;
 
 /// The endpoint of this file.
 pub(super) fn endpoint() -> Endpoint {
     post("/admin/v1/webhook_endpoints/{id}/recover")
-        .about(&webhook_endpoint::SPEC, "recoverEvents", "Send again what did not arrive")
-        .says("Makes new deliveries of events since a time that the endpoint wants and did not get, one page of events at a time.")
+        .about(&webhook_endpoint::SPEC, "recoverEvents", "Resend events that did not arrive")
+        .says("Makes new deliveries of events since a time, if the endpoint is subscribed to them and did not get them. One request reads one page of events.")
         .takes(BodySchema::Own(body()))
         .replies("Recovery")
         .defines("Recovery", schema())
@@ -58,7 +58,7 @@ struct RecoverBody {
     starting_after: Option<String>,
 }
 
-/// New deliveries of what did not arrive, one page of events at a time.
+/// Makes new deliveries of events that did not arrive, for one page of events.
 async fn recover(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let asked: RecoverBody = bodies::optional(&body, "`since` and `starting_after`")?;
@@ -87,7 +87,7 @@ impl Intent for Recover<'_> {
             let mut span = Span::newest_first(&prefix).created_from(&prefix, self.since.millis());
             span.order = Order::Ascending;
             if let Some(after) = self.after {
-                // The first key behind the cursor's own.
+                // Begin after the cursor.
                 span.from = span.from.max(store::after(&key::record(organization, &event::SPEC, after)));
             }
             let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
@@ -108,8 +108,8 @@ impl Intent for Recover<'_> {
 }
 
 impl Recover<'_> {
-    /// Whether the endpoint has got the event, or still will. The outbox first: a row that is gone by then has become
-    /// deliveries, which the look after it sees.
+    /// Whether the endpoint has got the event, or will get it. Reads the outbox first: if the row is not there any
+    /// more, the relay has made deliveries of it, which the second read finds.
     async fn arrived(&self, store: &dyn Store, event: Uuid) -> Result<bool, Error> {
         if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
             return Ok(true);

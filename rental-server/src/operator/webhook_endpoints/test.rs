@@ -1,4 +1,4 @@
-//! One attempt to deliver an example event, now.
+//! Sends an example event to an endpoint, once and immediately.
 
 use crate::{
     edge,
@@ -24,7 +24,7 @@ use uuid::Uuid;
 pub(super) fn endpoint() -> Endpoint {
     post("/admin/v1/webhook_endpoints/{id}/test")
         .about(&webhook_endpoint::SPEC, "testWebhookEndpoint", "Test webhook endpoint")
-        .says("Makes one signed attempt with an example event and says how it went. It is not recorded.")
+        .says("Makes one signed attempt with an example event and returns its result. It is not recorded.")
         .parameters(Vec::new())
         .replies("WebhookTest")
         .defines("WebhookTest", schema())
@@ -41,7 +41,7 @@ fn schema() -> Value {
     ])
 }
 
-/// One signed attempt now, with an example event. It is not recorded.
+/// Makes one signed attempt with an example event. It is not recorded.
 async fn test(request: Request<'_, Operator>) -> Handled {
     let (Request { app, id, .. }, _) = request.read().await?;
     let (_, endpoint) = load(app.store(), id).await?;
