@@ -1,7 +1,7 @@
 //! The platform as a library: open a store, create organizations, and work with typed objects.
 //!
 //! [`Platform`] is one store with a clock, ids and randomness. [`Fleet`] is one organization on it: its vehicles,
-//! customers, rentals, invoices, tolls, violations, leads and events. The rules are those of [`crate::operation`], which
+//! customers, rentals, invoices, tolls, violations, leads and events. The rules are those of [`crate::operations`], which
 //! the HTTP server uses too, so an object looks the same whichever way it was written.
 //!
 //! Every call that touches the store is `async`. Memory and file stores work with any executor and perform reads on the
@@ -22,12 +22,13 @@ mod stored;
 mod system;
 mod write;
 
+pub use crate::operations::access::Access;
 pub use edge::PlatformEdge;
 pub use engine::Engine;
 pub use event::Event;
 pub use export::ExportError;
 pub use fleet::{CreateOrganization, Fleet};
-pub use key::{Access, IssuedKey};
+pub use key::IssuedKey;
 pub use list::{ListRequest, Listed, Page, Walk};
 #[cfg(feature = "redb")]
 pub use open::FILE_CACHE_BYTES;

@@ -3,8 +3,8 @@
 use crate::http::call::Call;
 use rental_core::{
     error::Error,
-    operation::{Edge, Intent, Prepared, Preparing},
-    page,
+    operations::{Edge, Intent, Prepared, Preparing},
+    request::page,
     resources::{
         audit_entry::{self, AuditEntry},
         effects,

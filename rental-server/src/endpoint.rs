@@ -14,11 +14,11 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    access::bearer,
     error::{Error, KeyProblem},
-    page,
+    operations::access::bearer,
+    request::page,
     resources::Collection,
-    spec::ResourceSpec,
+    schema::ResourceSpec,
 };
 use serde_json::Value;
 use std::{future::Future, pin::Pin};

@@ -5,13 +5,13 @@ use crate::{
     edge,
 };
 use rental_core::{
-    operation::Edge,
+    operations::Edge,
+    resources::sql_views,
     store::{
         Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, Versioned, WriterStats,
         postgres::{self, Address, Postgres},
         redb::{self, Redb},
     },
-    views,
 };
 use std::{
     fs, io,
@@ -58,7 +58,7 @@ impl Engine {
     /// Makes the SQL views of a database. The store must be of the present schema version.
     pub(crate) async fn make_views(&self) {
         let Self::Shared(store) = self else { return };
-        let views = views::all("rental");
+        let views = sql_views::all("rental");
         let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
         if let Err(why) = store.make_views(&views).await {
             // No request needs them.

@@ -32,7 +32,7 @@ use crate::{
     webhooks::Hooks,
 };
 use clap::Parser;
-use rental_core::{error::Error, idempotency, rows::key, store::Commit};
+use rental_core::{error::Error, operations::idempotency, rows::key, store::Commit};
 use std::{
     io::Write,
     path::Path,

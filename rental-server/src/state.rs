@@ -1,7 +1,10 @@
 //! State that all requests share: the store, the authenticator, the documents, and the limits.
 
 use crate::{
-    access::authentication::Authenticator, access::limiter::Limit, engine::Engine, metrics::Metrics, webhooks::Hooks,
+    access::{authentication::Authenticator, limiter::Limit},
+    engine::Engine,
+    metrics::Metrics,
+    webhooks::Hooks,
 };
 use bytes::Bytes;
 use rental_core::{error::Error, store::Store};

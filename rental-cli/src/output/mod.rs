@@ -8,7 +8,7 @@ pub(crate) mod whole_file;
 
 use crate::{failure::Failure, objects, text::printable};
 use record::{Page, Record};
-use rental_core::spec::ResourceSpec;
+use rental_core::schema::ResourceSpec;
 use std::io::{self, IsTerminal as _, Write as _};
 use style::{DIM, Paint};
 use table::Row;
@@ -106,7 +106,8 @@ impl List<'_> {
             self.rows.push(columns.iter().map(|column| record.text(column.name())).collect());
         }
         if self.output.terminal.is_none() {
-            print(&table::tsv(&columns, &self.rows, !self.begun))?;
+            let names = if self.begun { String::new() } else { table::tsv_names(&columns) };
+            print(&(names + &table::tsv(&self.rows)))?;
             self.begun = true;
             self.rows.clear();
         }

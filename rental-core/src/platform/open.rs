@@ -8,18 +8,20 @@ use super::{
     engine::Engine,
     event::Event,
     fleet::{CreateOrganization, Fleet},
-    key::{self, Access},
+    key,
     list::ListRequest,
     stored::Stored,
 };
 use crate::{
-    access::Principal,
     error::{Error, FieldCode},
-    idempotency,
+    operations::{
+        access::{Access, Principal},
+        idempotency,
+    },
     resources::organization::{Organization, SYSTEM},
     rows::key as place,
     store::Commit,
-    webhook::{secret, signature},
+    webhooks::{secret, signature},
 };
 use serde::Serialize;
 use std::fmt::Display;
@@ -94,7 +96,7 @@ impl Platform {
     /// ```
     /// use rental_core::{
     ///     Platform,
-    ///     edge::Edge,
+    ///     operations::edge::Edge,
     ///     error::Error,
     ///     platform::PlatformEdge,
     ///     store::memory::Memory,
@@ -173,7 +175,7 @@ impl Platform {
     /// [`Error::Unavailable`] when the store cannot serve.
     pub async fn authenticate(&self, presented: &str, access: Access) -> Result<Principal, Error> {
         let principal = key::principal(self.0.store(), presented).await?;
-        principal.authorize(access == Access::Write, self.0.edge().now())?;
+        principal.authorize(access, self.0.edge().now())?;
         Ok(principal)
     }
 

@@ -2,17 +2,18 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
+        Create, Facts, Portable, Resource, amount_limit::too_large, event::EventType, rental::Rental, toll::Toll,
+        update_time::later, violation::Violation,
     },
-    spec::{
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object, ordered_index,
     },
-    value::{Currency, Money, Timestamp, words},
+    value::{Currency, FieldValue, FromField, FromFields, Money, Name, Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use uuid::Uuid;
 
 words! {
@@ -92,34 +93,49 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// One line of an invoice. Both texts are there once it is made.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Line {
-    pub description: Option<String>,
-    pub amount: Option<Money>,
-    pub rental_id: Option<Uuid>,
-    pub toll_id: Option<Uuid>,
-    pub violation_id: Option<Uuid>,
+fields! {
+    /// One line of an invoice. Both texts are there once it is made.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "the names say it")]
+    pub struct Line {
+        pub description: Option<Name>,
+        pub amount: Option<Money>,
+        pub rental_id: Option<Uuid>,
+        pub toll_id: Option<Uuid>,
+        pub violation_id: Option<Uuid>,
+    }
 }
 
-/// An invoice.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Invoice {
-    pub id: Uuid,
-    pub object: String,
-    pub invoice_number: Option<String>,
-    pub customer_id: Uuid,
-    pub rental_id: Option<Uuid>,
-    pub lines: Vec<Line>,
-    pub total: Option<Money>,
-    pub currency: Currency,
-    pub status: Option<InvoiceStatus>,
-    pub paid_at: Option<Timestamp>,
-    pub voided_at: Option<Timestamp>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An invoice.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Invoice {
+        pub id: Uuid,
+        pub object: String,
+        pub invoice_number: Option<Text>,
+        pub customer_id: Uuid,
+        pub rental_id: Option<Uuid>,
+        pub lines: Vec<Line>,
+        pub total: Option<Money>,
+        pub currency: Currency,
+        pub status: Option<InvoiceStatus>,
+        pub paid_at: Option<Timestamp>,
+        pub voided_at: Option<Timestamp>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
+}
+
+impl FromField for Vec<Line> {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        let FieldValue::Objects(lines) = value else { return None };
+        let line = |members: &Vec<(&'static str, FieldValue)>| {
+            let mut members = members.iter().map(|(name, value)| (*name, Cow::Borrowed(value)));
+            Line::from_fields(&mut || members.next()).ok()
+        };
+        lines.iter().map(line).collect()
+    }
 }
 
 impl Resource for Invoice {
@@ -173,15 +189,15 @@ impl Create for Invoice {
 }
 
 /// The name of a number.
-fn numbered(number: u64) -> String {
-    format!("INV-{number:06}")
+fn numbered(number: u64) -> Text {
+    Text::fit(&format!("INV-{number:06}"), 255)
 }
 
 impl Portable for Invoice {
     /// Numbers have no gaps, and what an invoice bills cannot have changed since, unless it is void.
     fn arrive(&self, facts: &Facts<'_>) -> Result<(), Error> {
         let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(facts.number));
-        if number != next {
+        if next != number {
             let rule = format!(
                 "must be {next}, the next one of this organization: numbers have no gaps, and none is given twice; import \
                  the invoices before this one first"
@@ -245,7 +261,7 @@ impl Line {
                 return refuse("amount", "must be that of the toll; leave it out, and put a fee on a line of its own");
             }
             let when = toll.occurred_on.map(|date| date.to_string());
-            let parts = [Some(toll.agency), toll.plaza, when];
+            let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref()];
             self.settle(toll.amount, "Toll", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
         if let Some(violation) = facts.reference::<Violation>(&place("violation_id"))? {
@@ -255,7 +271,8 @@ impl Line {
             if self.amount.is_some_and(|amount| amount != violation.amount_due) {
                 return refuse("amount", "must be the amount due; leave it out, and put a fee on a line of its own");
             }
-            let parts = [Some(violation.summons_number), violation.violation, violation.issue_date];
+            let parts =
+                [Some(&*violation.summons_number), violation.violation.as_deref(), violation.issue_date.as_deref()];
             self.settle(violation.amount_due, "Violation", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
         if let Some(rental) = facts.reference::<Rental>(&place("rental_id"))? {
@@ -273,8 +290,9 @@ impl Line {
 
     fn settle(&mut self, amount: Money, what: &str, details: &str) {
         self.amount = Some(amount);
-        let text = || format!("{what} {details}").trim_end().chars().take(255).collect();
-        self.description.get_or_insert_with(text);
+        if self.description.is_none() {
+            self.description = Name::fit(format!("{what} {details}").trim_end(), 255);
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Organizations: the tenants. Managed by the operator; every other object belongs to one.
 
+mod rules;
+
 use crate::{
-    error::Error,
-    event::EventType,
-    resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Timestamp, Zone, words},
+    resources::Resource,
+    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    value::{Currency, Name, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -71,19 +71,21 @@ words! {
     }
 }
 
-/// An organization.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Organization {
-    pub id: Uuid,
-    pub object: String,
-    pub name: String,
-    pub plan: Plan,
-    pub default_currency: Currency,
-    pub booking_policy: BookingPolicy,
-    pub time_zone: Zone,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An organization.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Organization {
+        pub id: Uuid,
+        pub object: String,
+        pub name: Name,
+        pub plan: Plan,
+        pub default_currency: Currency,
+        pub booking_policy: BookingPolicy,
+        pub time_zone: Zone,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Organization {
@@ -97,7 +99,7 @@ impl Organization {
         Self {
             id: SYSTEM,
             object: "organization".into(),
-            name: "system".into(),
+            name: Name::constant("system"),
             plan: Plan::Pro,
             default_currency,
             booking_policy: BookingPolicy::Exclusive,
@@ -117,17 +119,5 @@ impl Resource for Organization {
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
-    }
-}
-
-impl Create for Organization {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        Ok(Vec::new())
-    }
-}
-
-impl Update for Organization {
-    fn events(&self, _: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        Vec::new()
     }
 }

@@ -1,15 +1,27 @@
-//! The list of resources. Each stands here once, with all that the rest of the program needs of it: its description and
-//! tag, the tables in which it is offered, how it moves with its organization, and how a stored object is read again.
+//! The list of resources. It has one entry for each, with all that the rest of the program needs: its description
+//! and tag, the tables that offer it, how it moves with its organization, and how a stored object is read again.
 
 use super::{
-    Collection, Facts, Outcome, Portable, Resource, api_key::ApiKey, audit_entry::AuditEntry, customer::Customer,
-    delivery::Delivery, invoice::Invoice, lead::Lead, of, organization::Organization, parse, rental::Rental,
-    toll::Toll, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
+    api_key::ApiKey,
+    audit_entry::AuditEntry,
+    collection::{Collection, of, unwritable},
+    customer::Customer,
+    delivery::Delivery,
+    effects, event,
+    invoice::Invoice,
+    lead::Lead,
+    organization::Organization,
+    rental::Rental,
+    resource::{Resource, parse},
+    rules::{Facts, Outcome, Portable},
+    toll::Toll,
+    vehicle::Vehicle,
+    violation::Violation,
+    webhook_endpoint::WebhookEndpoint,
 };
 use crate::{
     error::Error,
-    event,
-    spec::{Effects, IndexValue, ResourceSpec},
+    schema::{Effects, Fields, IndexValue, ResourceSpec},
     store::Key,
 };
 use serde::Deserialize;
@@ -45,10 +57,11 @@ pub struct Porter {
     pub(crate) counter: Option<&'static str>,
     /// Its place in an export, from 1: what an object names comes before it.
     place: usize,
-    /// The object in JSON, as one of this organization.
-    pub(crate) shape: fn(&str, Uuid) -> Result<Vec<u8>, Error>,
-    /// Decides whether the object can be what the rules of its resource have led to.
-    pub(crate) accept: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
+    /// The JSON of an object whose fields are all given, as one of this organization.
+    pub(crate) shape: fn(&Fields, Uuid) -> Result<Vec<u8>, Error>,
+    /// Decides whether the object can be what the rules of its resource have led to. With the fields comes the JSON that
+    /// `shape` made of them.
+    pub(crate) accept: fn(&Fields, Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
 }
 
 /// Every resource, in the order of the documentation. The order carries no meaning in the store: tags do.
@@ -187,6 +200,23 @@ pub fn of_tag(tag: u8) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.spec.tag == tag)
 }
 
+/// The description of the resource whose `object` this is, public or the operator's.
+#[must_use]
+pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
+    specs().find(|spec| spec.object == object)
+}
+
+/// The description of the resource with this tag in keys.
+#[must_use]
+pub fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+    of_tag(tag).map(|entry| entry.spec)
+}
+
+/// The descriptions of all resources, the public ones first.
+pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
+    all().map(|entry| entry.spec)
+}
+
 const fn entry<T: Resource>() -> Entry {
     Entry {
         spec: T::SPEC,
@@ -230,7 +260,7 @@ impl Entry {
 }
 
 fn effects_of<T: Resource>(key: &Key, json: &[u8]) -> Result<Effects, Error> {
-    parse::<T>(key, json).map(|object| super::effects::of(&object))
+    parse::<T>(key, json).map(|object| effects::of(&object))
 }
 
 fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
@@ -238,16 +268,22 @@ fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))
 }
 
-fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Error> {
-    let unlike = |error: serde_json::Error| Error::Malformed(format!("It is no {}: {error}.", T::SPEC.object));
-    let mut object: T = serde_json::from_str(assembled).map_err(unlike)?;
+/// An object of an export, as one of this organization.
+fn ported<T: Portable>(fields: &Fields, organization: Uuid) -> Result<T, Error> {
+    // Every other value was checked: only the text of an id can be none.
+    let unlike = |field| Error::Malformed(format!("It is no {}: `{field}` is not an id.", T::SPEC.object));
+    let mut object: T = fields.object(&|_| None).map_err(unlike)?;
     object.adopt(organization);
-    serde_json::to_vec(&object).map_err(unlike)
+    Ok(object)
 }
 
-fn accept<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
-    let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
+fn shape<T: Portable>(fields: &Fields, organization: Uuid) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(&ported::<T>(fields, organization)?).map_err(unwritable)
+}
+
+fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let object: T = ported(fields, facts.organization.id)?;
     object.arrive(facts)?;
-    let effects = super::effects::of(&object);
+    let effects = effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

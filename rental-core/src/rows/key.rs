@@ -3,9 +3,12 @@
 //! Ids are UUIDv7, so the end of a record's or an index entry's key is also its place in time: newest first is the
 //! reverse of byte order, and a cursor is an id.
 
-use super::{Class, Row, Tag};
+use super::{
+    row::{Class, Row},
+    tag::Tag,
+};
 use crate::{
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Key, Order, Span},
 };
 use uuid::Uuid;
@@ -36,7 +39,7 @@ pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[spec.tag]])
 }
 
-/// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::spec::IndexPrefix)).
+/// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::schema::IndexPrefix)).
 #[must_use]
 pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[spec.tag], number_and_values])
@@ -275,7 +278,7 @@ mod tests {
     use super::*;
     use crate::{
         resources::{rental, vehicle},
-        spec::IndexPrefix,
+        schema::IndexPrefix,
         store::Follow,
     };
     use proptest::prelude::*;

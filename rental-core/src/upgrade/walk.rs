@@ -15,7 +15,7 @@ use crate::{
         spec_of_tag,
     },
     rows::{Tag, key},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{
         Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
         Write, after, get_each, key_of, marks, versioned,
@@ -46,11 +46,19 @@ pub enum Step {
     Done,
 }
 
+/// Whether an upgrade changes the store.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Effect {
+    /// It commits its batches.
+    Commit,
+    /// It makes the batches and drops them.
+    Trial,
+}
+
 /// One upgrade, from the claim to the end.
 pub struct Upgrade<'s> {
     pub(super) store: &'s dyn Versioned,
-    /// Whether nothing is committed.
-    trial: bool,
+    effect: Effect,
     revision: Revision,
     pub(super) marker: Marker,
     /// Records that were read and are not done.
@@ -110,13 +118,13 @@ impl<'s> Upgrade<'s> {
             State::Unfinished(marker) => marker.from,
             State::Older(version) => version,
         };
-        Ok(Some(Self::new(store, true, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
+        Ok(Some(Self::new(store, Effect::Trial, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
-    fn new(store: &'s dyn Versioned, trial: bool, revision: Revision, marker: Marker) -> Self {
+    fn new(store: &'s dyn Versioned, effect: Effect, revision: Revision, marker: Marker) -> Self {
         Self {
             store,
-            trial,
+            effect,
             revision,
             marker,
             page: VecDeque::new(),
@@ -132,7 +140,7 @@ impl<'s> Upgrade<'s> {
     async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
         let Some(record) = store.get(&[marks::upgrade()]).await?.pop().flatten() else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
-        Ok(Some(Self::new(store, false, record.revision, marker)))
+        Ok(Some(Self::new(store, Effect::Commit, record.revision, marker)))
     }
 
     /// Makes batches of so many rows, and windows of three of them, record by record.
@@ -225,7 +233,7 @@ impl<'s> Upgrade<'s> {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
             before.removed += removed;
             before.written += writes.len() as u64 - removed;
-            if self.trial {
+            if self.effect == Effect::Trial {
                 continue;
             }
             let mut batch = Batch { checks: Vec::new(), writes };
@@ -243,7 +251,7 @@ impl<'s> Upgrade<'s> {
             self.waiting.push_back(batch);
             self.revision += 1;
         }
-        if self.trial {
+        if self.effect == Effect::Trial {
             (self.marker.removed, self.marker.written) = (before.removed, before.written);
             return Ok(if done { Step::Done } else { Step::Went });
         }

@@ -4,6 +4,8 @@
 
 mod date;
 mod decimal;
+mod field;
+mod fields;
 mod id;
 mod money;
 mod plate;
@@ -15,10 +17,13 @@ mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
+pub use field::{FieldValue, FromField};
+pub use fields::{FromFields, Next};
+pub(crate) use fields::{fields, read};
 pub use id::id;
 pub use money::{Currency, Money};
 pub use plate::{Plate, same_tag, tag_digits, tag_serial};
-pub use text::{email, language, phone, text};
+pub use text::{Email, Language, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub(crate) use words::words;
 pub use zone::{Instants, LocalTime, Zone};

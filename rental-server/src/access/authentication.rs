@@ -7,8 +7,8 @@
 
 use crate::{access::limiter::Bucket, damaged_rows::DamagedRows};
 use rental_core::{
-    access::{self, Principal},
     error::{Error, KeyProblem},
+    operations::access::{self, Principal},
     resources::{
         Resource,
         api_key::{self, ApiKey},

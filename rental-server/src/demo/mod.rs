@@ -13,10 +13,10 @@ use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHIC
 use futures_util::future::join_all;
 use rental_core::{
     error::Error,
-    operation::{self, Create, Edge, Intent, Update},
-    page,
+    operations::{self, Create, Edge, Intent, Update},
+    request::page,
     resources::{Collection, api_key, invoice::Settlement, organization::Organization},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     value::{Date, Timestamp},
 };
 use serde::Deserialize;
@@ -150,7 +150,7 @@ impl Seed<'_> {
     async fn perform(&self, intent: &dyn Intent, edge: &dyn Edge) -> Result<Value, Error> {
         let render = |_: &Error| (500, Bytes::new());
         let (store, organization) = (self.app.store(), self.organization.id);
-        let written = operation::write(store, edge, organization, None, intent, (200, &render)).await?;
+        let written = operations::write(store, edge, organization, None, intent, (200, &render)).await?;
         serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::Error,
-    operation::Edge,
+    operations::{Edge, access::Access},
     resources::{Collection, registry},
     store::Store,
 };
@@ -104,7 +104,8 @@ struct Keyed<'r> {
 impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
-        pass.principal.authorize(self.action.writes(), call.moment.now())?;
+        let access = if self.action.writes() { Access::Write } else { Access::Read };
+        pass.principal.authorize(access, call.moment.now())?;
         if let (Some(limit), None) = (app.limits.rate, &self.verdict) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.verdict = Some((limit, limit.take(&pass.usage.bucket, nanos)));

@@ -9,7 +9,7 @@ use crate::{
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use rental_core::operation::Edge;
+use rental_core::operations::Edge;
 use serde::Serialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{

@@ -11,9 +11,8 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    access,
     error::Error,
-    operation::{self, Create, Edge, Intent, Prepared, Preparing},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, access},
     resources::{
         Collection, Resource,
         api_key::{self, ApiKey},
@@ -22,7 +21,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Store},
-    value::Timestamp,
+    value::{FieldValue, Text, Timestamp},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -105,7 +104,7 @@ pub(crate) async fn issue(
     let body = json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
     let intent = Issue { fresh: &fresh, body: body.as_bytes() };
     let render = |_: &Error| (500, bytes::Bytes::new());
-    operation::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
+    operations::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
     Ok(fresh.text)
 }
 
@@ -143,7 +142,7 @@ struct Issue<'a> {
 impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let given = [("hint", format!("\"{}\"", self.fresh.hint()))];
+            let given = [("hint", FieldValue::Text(Text::fit(&self.fresh.hint(), 255)))];
             let (system, body) = (Organization::system(), self.body);
             let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
@@ -162,7 +161,7 @@ impl Intent for Revoke<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let system = Organization::system();
-            let before = operation::get(store, system.id, &api_key::SPEC, self.id).await?;
+            let before = operations::get(store, system.id, &api_key::SPEC, self.id).await?;
             let now = edge.now();
             let rule = |key: &mut ApiKey| {
                 if key.revoked_at.is_none() {
@@ -171,7 +170,7 @@ impl Intent for Revoke<'_> {
                 }
                 Ok(Vec::new())
             };
-            operation::edit(store, edge, &system, before, rule).await
+            operations::edit(store, edge, &system, before, rule).await
         })
     }
 }
@@ -192,7 +191,7 @@ impl Rotate<'_> {
         let id = edge.new_id();
         let new = ApiKey {
             id,
-            hint: Some(self.fresh.hint()),
+            hint: Some(Text::fit(&self.fresh.hint(), 255)),
             last_used_at: None,
             created_at: now,
             updated_at: now,
@@ -209,9 +208,9 @@ impl Intent for Rotate<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let system = Organization::system();
-            let before = operation::get(store, system.id, &api_key::SPEC, self.id).await?;
+            let before = operations::get(store, system.id, &api_key::SPEC, self.id).await?;
             let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
-            let mut batch = operation::insert(store, edge, &system, new.id, &new, Batch::default()).await?;
+            let mut batch = operations::insert(store, edge, &system, new.id, &new, Batch::default()).await?;
             batch.replace(before.key, before.revision, to_json(&old)?);
             batch.insert(key::access(&self.fresh.hash), access::entry(&self.fresh.hash, new.id));
             Ok(Prepared { batch, body: to_json(&new)?, revision: 1 })

@@ -2,7 +2,7 @@
 
 use rental_core::{
     error::{Error, FieldCode},
-    page,
+    request::page,
 };
 use serde::Deserialize;
 use uuid::Uuid;

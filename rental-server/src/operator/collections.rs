@@ -6,13 +6,13 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    operation,
+    operations,
     resources::{
         Collection,
         organization::{self, Organization, SYSTEM},
         parse, registry,
     },
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::Store,
 };
 
@@ -31,7 +31,7 @@ pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
 
 /// The organization whose id is in the path.
 pub(super) async fn organization_named(store: &dyn Store, id: &str) -> Result<Organization, Error> {
-    let record = operation::get(store, SYSTEM, &organization::SPEC, id).await?;
+    let record = operations::get(store, SYSTEM, &organization::SPEC, id).await?;
     parse(&record.key, &record.value)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
 pub(super) fn retrieve_of_any(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).operator(move |request| {
         Box::pin(async move {
-            let organization = operation::owner_of(request.app.store(), spec, request.id).await?;
+            let organization = operations::owner_of(request.app.store(), spec, request.id).await?;
             objects::get(request.app.store(), organization.id, spec, request.id, request.call).await
         })
     })

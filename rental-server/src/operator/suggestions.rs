@@ -11,13 +11,13 @@ use crate::{
     },
 };
 use rental_core::{
-    attribution::{self, Attributable, Candidate, Verdict, When, Whose},
     error::{Error, FieldCode},
+    fleet::attribution::{self, Attributable, Candidate, Verdict, When, Whose},
     imports::statements::KINDS,
-    operation::{self, Edge, Intent, Prepared, Preparing},
-    page::{self, ListQuery},
+    operations::{self, Edge, Intent, Prepared, Preparing},
+    request::page::{self, ListQuery},
     resources::{organization::Organization, parse, unattached_look_up},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
 };
 use serde::Deserialize;
@@ -153,7 +153,7 @@ async fn judge<T: Attributable>(
             object.attach(candidate.customer, candidate.rental);
             Ok(vec![T::ATTACHED])
         };
-        let prepared = operation::edit(store, edge, organization, record, rule).await?;
+        let prepared = operations::edit(store, edge, organization, record, rule).await?;
         batch.checks.extend(prepared.batch.checks);
         batch.writes.extend(prepared.batch.writes);
     }

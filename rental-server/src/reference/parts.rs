@@ -7,7 +7,7 @@ use crate::{
         shapes::{self, described},
     },
 };
-use rental_core::spec::{FilterSpec, ResourceSpec};
+use rental_core::schema::{FilterSpec, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 pub(super) const INTRODUCTION: &str = "\
@@ -69,7 +69,7 @@ pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
 pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     let field = spec.field(filter.field);
     let schema = match field.map(|field| field.kind) {
-        Some(kind @ rental_core::spec::Kind::Word(_)) => schema::of_kind(kind, spec),
+        Some(kind @ rental_core::schema::Kind::Word(_)) => schema::of_kind(kind, spec),
         _ => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
     query(filter.param, &format!("Only those whose `{}` is exactly this.", filter.field), schema)
@@ -103,7 +103,7 @@ pub(super) fn headers() -> Value {
     })
 }
 
-fn header(name: &str) -> Value {
+pub(super) fn header(name: &str) -> Value {
     json!({"$ref": format!("#/components/headers/{name}")})
 }
 
@@ -113,19 +113,12 @@ pub(crate) fn common_headers() -> Value {
 }
 
 /// The 200 of an operation.
-pub(crate) fn success(schema: &str, tagged: bool, writes: bool, example: Value) -> Value {
-    let mut headers = common_headers();
-    if tagged {
-        headers["ETag"] = header("ETag");
-    }
-    if writes {
-        headers["Idempotent-Replayed"] = header("IdempotentReplayed");
-    }
+pub(crate) fn success(schema: &str, example: Value) -> Value {
     let mut content = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}});
     if !example.is_null() {
         content["example"] = example;
     }
-    json!({"description": "Done.", "headers": headers, "content": {"application/json": content}})
+    json!({"description": "Done.", "headers": common_headers(), "content": {"application/json": content}})
 }
 
 /// One response for each status, with an example for each code of the catalogue.

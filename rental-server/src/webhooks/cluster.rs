@@ -1,5 +1,5 @@
 //! Several servers on one store: this one's beat, which endpoints it sends for, and the bells that others ring for it.
-//! What to do about an endpoint is decided by `rental_core::webhook::cluster`.
+//! What to do about an endpoint is decided by `rental_core::webhooks::cluster`.
 
 use crate::webhooks::Hooks;
 use rental_core::{
@@ -7,7 +7,7 @@ use rental_core::{
     resources::{organization::SYSTEM, webhook_endpoint},
     rows::key,
     store::{self, Batch, Check, Commit, Prior, Record, Revision, Span, Write, key_of},
-    webhook::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
+    webhooks::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
     collections::{HashMap, HashSet},

@@ -4,7 +4,7 @@
 //! Commits wake the relay, the relay wakes lanes, and a lane sleeps until its next delivery is due. Each of them also
 //! looks by itself after a few seconds, so a lost signal delays a delivery and never loses it. Servers that share a store
 //! divide the endpoints, and look for each other's news (`cluster`).
-//! What follows an attempt is decided by `rental_core::webhook::attempt`, without any of this.
+//! What follows an attempt is decided by `rental_core::webhooks::attempt`, without any of this.
 
 mod attempt;
 pub(crate) mod backlog;
@@ -19,11 +19,11 @@ use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine};
 use metrics::HookMetrics;
 use rental_core::{
     error::Error,
-    operation::Edge,
+    operations::Edge,
     resources::webhook_endpoint,
     rows::key,
     store::{Batch, Prior, Span, Store, key_of},
-    webhook::{attempt::Schedule, secret::MasterKey},
+    webhooks::{attempt::Schedule, secret::MasterKey},
 };
 use send::Sender;
 use std::{

@@ -4,7 +4,7 @@ use crate::{edge, webhooks::Settings};
 use bytes::Bytes;
 use rental_core::{
     resources::delivery::{Attempt, EXCERPT},
-    webhook::{
+    webhooks::{
         attempt::{Ending, Failure},
         target,
     },

@@ -1,11 +1,11 @@
 //! What a resource says about its import. `toll` and `violation` have the rules of each.
 
 use crate::{
-    attribution::Attributable,
+    fleet::attribution::Attributable,
     imports::{RowOutcome, statements::StatementRow},
     resources::organization::Organization,
-    spec::IndexPrefix,
-    value::{Money, Timestamp},
+    schema::IndexPrefix,
+    value::{Money, Name, Timestamp},
 };
 use uuid::Uuid;
 
@@ -60,5 +60,5 @@ pub struct NewObject<'a> {
     /// Its organization.
     pub organization: &'a Organization,
     /// The authority that numbered the summonses of a list of violations.
-    pub issuer: &'a str,
+    pub issuer: &'a Name,
 }

@@ -1,8 +1,12 @@
 //! What is done to a file that no program has open: making it small, making it anew from a backup.
 
-use super::{Closed, SCHEMA_VERSION, file, look::Found, unavailable};
+use super::{
+    file,
+    look::{Closed, Found},
+    tables::unavailable,
+};
 use crate::store::{
-    StoreError,
+    SCHEMA_VERSION, StoreError,
     archive::{ArchiveError, Reader, Summary, digest_row},
     versioned,
 };
@@ -32,7 +36,7 @@ pub struct Compacted {
 /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
-    let mut db = file::open(path, cache_bytes, false, file::Versions::Present)?;
+    let mut db = file::open(path, cache_bytes, file::Absent::Refused, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
         // Each round moves what it can; at some point there is nothing left to move.

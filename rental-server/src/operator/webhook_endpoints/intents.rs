@@ -8,17 +8,17 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldCode},
-    operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     resources::{
         Collection, effects,
         organization::{Organization, SYSTEM},
         parse, to_json,
-        webhook_endpoint::{self, WebhookEndpoint},
+        webhook_endpoint::{self, EndpointStatus, WebhookEndpoint},
     },
     rows::key,
     store::{Batch, Check, Record, Revision, Store},
     value,
-    webhook::{
+    webhooks::{
         secret::{PREFIX, Sealed},
         target,
     },
@@ -30,7 +30,7 @@ static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::S
 
 /// Loads an endpoint by the id in a path.
 pub(super) async fn load(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {
-    let record = operation::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
+    let record = operations::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
     let endpoint = parse(&record.key, &record.value)?;
     Ok((record, endpoint))
 }
@@ -82,7 +82,7 @@ impl Intent for Make<'_> {
             let mut sealed = Sealed::default();
             sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
-            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. The check of
+            // From now on the organization's events go through the outbox; see `operations::is_subscribed`. The check of
             // the mark's revision serializes two requests that create the last endpoint.
             match mark {
                 Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
@@ -123,7 +123,7 @@ impl Intent for Change<'_> {
 
 pub(super) struct Switch<'a> {
     pub(super) id: &'a str,
-    pub(super) enable: bool,
+    pub(super) to: EndpointStatus,
 }
 
 impl Intent for Switch<'_> {
@@ -132,14 +132,13 @@ impl Intent for Switch<'_> {
             let (before, _) = load(store, self.id).await?;
             let now = edge.now();
             let rule = |endpoint: &mut WebhookEndpoint| {
-                if self.enable {
-                    endpoint.enable(now)
-                } else {
-                    endpoint.disable("disabled by the operator", now)
+                match self.to {
+                    EndpointStatus::Enabled => endpoint.enable(now),
+                    EndpointStatus::Disabled => endpoint.disable("disabled by the operator", now),
                 }
                 Ok(Vec::new())
             };
-            operation::edit(store, edge, &Organization::system(), before, rule).await
+            operations::edit(store, edge, &Organization::system(), before, rule).await
         })
     }
 }

@@ -17,11 +17,12 @@ use crate::{
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
 use rental_core::{
     error::Error,
-    page,
+    request::page,
     resources::{
         delivery::{self, Delivery},
         organization::Organization,
-        parse, to_json, webhook_endpoint,
+        parse, to_json,
+        webhook_endpoint::{self, EndpointStatus},
     },
     rows::key,
     store::{Batch, Record, Scanned, get_each, key_of},
@@ -62,11 +63,11 @@ pub(super) fn actions() -> Vec<Endpoint> {
         action("enable")
             .about(spec, "enableWebhookEndpoint", "Enable webhook endpoint")
             .says("It gets events again, also those that waited while it was disabled. Its count of failures begins at 0.")
-            .operator(|request| Box::pin(switch(request, true))),
+            .operator(|request| Box::pin(switch(request, EndpointStatus::Enabled))),
         action("disable")
             .about(spec, "disableWebhookEndpoint", "Disable webhook endpoint")
             .says("Its deliveries wait until it is enabled again.")
-            .operator(|request| Box::pin(switch(request, false))),
+            .operator(|request| Box::pin(switch(request, EndpointStatus::Disabled))),
         action("rotate_secret")
             .about(spec, "rotateWebhookSecret", "Rotate webhook secret")
             .says("Both secrets sign until the overlap ends. Only this response shows the new secret.")
@@ -109,9 +110,9 @@ async fn update(request: Request<'_, Operator>) -> Handled {
 }
 
 /// Enables or disables an endpoint. A second call changes nothing.
-async fn switch(request: Request<'_, Operator>, enable: bool) -> Handled {
+async fn switch(request: Request<'_, Operator>, to: EndpointStatus) -> Handled {
     let (Request { app, call, id, .. }, _) = request.read().await?;
-    let reply = write(app, &Organization::system(), call, b"", &Switch { id, enable }).await?;
+    let reply = write(app, &Organization::system(), call, b"", &Switch { id, to }).await?;
     changed(app, id);
     Ok(reply)
 }

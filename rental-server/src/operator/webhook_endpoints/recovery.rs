@@ -9,10 +9,10 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    event,
-    operation::{Edge, Intent, Prepared, Preparing},
+    operations::{Edge, Intent, Prepared, Preparing},
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
+        event,
         organization::Organization,
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -20,7 +20,7 @@ use rental_core::{
     rows::key,
     store::{self, Batch, Order, Span, Store, all_sound},
     value::Timestamp,
-    webhook::fan_out,
+    webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -10,12 +10,14 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    event::{self, EVENT_TYPES},
-    operation::Edge,
-    resources::{spec_of, webhook_endpoint},
+    operations::Edge,
+    resources::{
+        event::{self, EVENT_TYPES},
+        spec_of, webhook_endpoint,
+    },
     rows::key,
     value::{Timestamp, url},
-    webhook::{secret::Sealed, signature},
+    webhooks::{secret::Sealed, signature},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -48,7 +50,7 @@ async fn test(request: Request<'_, Operator>) -> Handled {
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
-    let example = spec_of(wanted.2).map(|spec| example_object(spec, false)).unwrap_or_default();
+    let example = spec_of(wanted.2).map(example_object).unwrap_or_default();
     let event_id = moment.new_id();
     let body = event::body(event_id, wanted.0, moment.now(), example.to_string().as_bytes());
     let secrets = secrets(&app.hooks, endpoint.id, moment.now()).await?;

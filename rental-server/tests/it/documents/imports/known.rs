@@ -16,39 +16,10 @@ pub(super) struct Known {
 pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
-        order: "",
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < check < upgrade < imports \
+                < platform",
         rooms: &[],
-        files: &[
-            &["body", "body::lines"],
-            &[
-                "resources",
-                "resources::api_key",
-                "resources::audit_entry",
-                "resources::customer",
-                "resources::delivery",
-                "resources::effects",
-                "resources::invoice",
-                "resources::lead",
-                "resources::organization",
-                "resources::registry",
-                "resources::rental",
-                "resources::toll",
-                "resources::vehicle",
-                "resources::violation",
-                "resources::webhook_endpoint",
-            ],
-            &["rows", "rows::key"],
-            &["spec", "spec::index"],
-            &[
-                "store::postgres",
-                "store::postgres::dump",
-                "store::postgres::reader",
-                "store::postgres::turn",
-                "store::postgres::version",
-                "store::postgres::writer",
-            ],
-            &["store::redb", "store::redb::file", "store::redb::snapshot", "store::redb::version"],
-        ],
+        files: &[],
     },
     Known {
         name: "rental-server",

@@ -1,0 +1,15 @@
+//! Checks that the rows of a store are consistent: each row is what its key says, each record has its index entries and holds,
+//! and each reference leads to an existing row. It reads the rows of any engine by ascending key.
+
+mod audit;
+mod expected;
+#[cfg(feature = "redb")]
+mod file;
+mod report;
+
+pub use audit::{Audit, Get};
+pub(crate) use expected::effects_of;
+pub use expected::expected_keys;
+#[cfg(feature = "redb")]
+pub use file::of_file;
+pub use report::{MOST_LISTED, Problem, Report};

@@ -1,0 +1,353 @@
+//! Who had the car: from a tag or plate to the vehicle, from the vehicle and a time to the rental that answers for it.
+//!
+//! Only what follows from what is recorded is clear; everything else is shown with its reason and left to a person. A
+//! recorded fact that speaks against a rental rules it out, whatever speaks for it.
+
+mod attributable;
+
+pub use attributable::Attributable;
+
+use crate::{
+    error::Error,
+    resources::{
+        parse,
+        rental::{self, OPEN, Rental, RentalStatus},
+        vehicle::{self, Vehicle},
+    },
+    rows::key,
+    schema::IndexPrefix,
+    store::{Follow, Order, Span, Store, all_sound},
+    value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
+};
+use uuid::Uuid;
+
+/// Which vehicle a tag or a plate names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Whose {
+    /// This one.
+    One(Uuid),
+    /// None of the fleet.
+    None,
+    /// More than one, or the tag names another than the plate; the sentence says which.
+    Unclear(String),
+}
+
+/// Most vehicles with one plate number or tag that are looked at.
+const MOST_VEHICLES: usize = 50;
+
+/// The vehicle of a toll or violation: by its transponder, else by its plate and state. Nothing to go by is nobody's.
+///
+/// # Errors
+/// The store cannot serve.
+pub async fn vehicle_of(
+    store: &dyn Store,
+    organization: Uuid,
+    tag: Option<&str>,
+    (plate, state): (Option<&str>, Option<&str>),
+) -> Result<Whose, Error> {
+    let by_tag = match tag.and_then(tag_digits) {
+        Some(digits) => {
+            let found = vehicles(store, &vehicle::tag_look_up(&digits).span(organization, &vehicle::SPEC)).await?;
+            let has_it = |vehicle: &Vehicle| {
+                vehicle.transponder_number.as_deref().and_then(tag_digits).is_some_and(|own| same_tag(&own, &digits))
+            };
+            found.into_iter().filter(has_it).map(|vehicle| vehicle.id).collect()
+        }
+        None => Vec::new(),
+    };
+    let by_plate = match plate.and_then(|plate| Plate::parse(plate, state)) {
+        Some(plate) => {
+            let found = vehicles(store, &vehicle::plate_look_up(&plate).span(organization, &vehicle::SPEC)).await?;
+            of_state(&found, plate.state.as_deref())
+        }
+        None => Vec::new(),
+    };
+    Ok(agreed(&by_tag, &by_plate))
+}
+
+async fn vehicles(store: &dyn Store, span: &Span) -> Result<Vec<Vehicle>, Error> {
+    let found = all_sound(store.scan(span, MOST_VEHICLES).await?)?;
+    found.iter().map(|record| parse(&record.key, &record.value)).collect()
+}
+
+/// Those whose plate is of this state; if there is none, those whose state or the reported one is not known.
+fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<Uuid> {
+    let own = |vehicle: &Vehicle| Plate::parse(vehicle.plate.as_deref()?, vehicle.plate_state.as_deref())?.state;
+    let exact = found.iter().filter(|vehicle| state.is_some() && own(vehicle).as_deref() == state);
+    let exact: Vec<Uuid> = exact.map(|vehicle| vehicle.id).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    let possible = found.iter().filter(|vehicle| state.is_none() || own(vehicle).is_none());
+    possible.map(|vehicle| vehicle.id).collect()
+}
+
+fn agreed(by_tag: &[Uuid], by_plate: &[Uuid]) -> Whose {
+    let both: Vec<Uuid> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
+    match (by_tag, by_plate, both.as_slice()) {
+        ([], [], _) => Whose::None,
+        (_, _, [one]) => Whose::One(*one),
+        ([tag], [plate, ..], []) => {
+            Whose::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
+        }
+        ([one], ..) | ([], [one], _) => Whose::One(*one),
+        ([_, _, ..], ..) => Whose::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
+        ([], _, _) => {
+            Whose::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
+        }
+    }
+}
+
+/// When something happened, as a toll or violation records it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct When {
+    /// The instant, if it is known.
+    pub at: Option<Timestamp>,
+    /// The day, if it is known.
+    pub on: Option<Date>,
+}
+
+impl When {
+    /// The day of it in `zone`; `None` when nothing is known.
+    #[must_use]
+    pub fn day(self, zone: Zone) -> Option<Date> {
+        self.at.map(|at| zone.local(at).date()).or(self.on)
+    }
+}
+
+/// When something happened, as seen from the time zone of a rental.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Moment {
+    /// The day where it happened.
+    day: Date,
+    /// The instants that it may have been: two when clocks went back; none when only the day is known.
+    instants: [Option<Timestamp>; 2],
+}
+
+impl Moment {
+    /// From what is recorded; `zone` is where the days of a rental begin. `None` when nothing is known.
+    fn new(when: When, zone: Zone) -> Option<Self> {
+        let Some(at) = when.at else { return when.on.map(|day| Self { day, instants: [None, None] }) };
+        let local: LocalTime = zone.local(at);
+        // A statement says the local time, so of an hour that came twice it cannot be known which one it was.
+        let instants = match zone.instants(local) {
+            Instants::Two(first, second) => [Some(first), Some(second)],
+            Instants::One(_) | Instants::Gap(_) => [Some(at), None],
+        };
+        Some(Self { day: local.date(), instants })
+    }
+}
+
+/// What kind of thing it was: who parks a car pays for it until he has given it back, and a day longer may be asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Occasion {
+    /// A passage.
+    Toll,
+    /// A parking or camera violation.
+    Violation,
+}
+
+/// How a rental stands to a moment.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Standing {
+    /// Handed over before and given back after it, both recorded, on days that were planned.
+    Certain,
+    /// On days that were planned, and nothing speaks against it.
+    Likely,
+    /// It may have been: a person should look.
+    Possible,
+    /// A recorded fact speaks against it.
+    RuledOut,
+}
+
+/// A rental that may have had the vehicle, and why.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Candidate {
+    /// The rental.
+    pub rental: Uuid,
+    /// Its customer.
+    pub customer: Uuid,
+    /// What speaks for and against it.
+    pub reason: String,
+    standing: Standing,
+    /// Whether it is recorded that it was handed over before.
+    handed_over: bool,
+}
+
+/// What follows for one moment of one vehicle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// One rental answers for it.
+    Clear(Candidate),
+    /// Somebody has to decide; the sentence says why.
+    Unclear(String, Vec<Candidate>),
+    /// No rental comes into question; the sentence says why.
+    Nobody(String, Vec<Candidate>),
+}
+
+/// The rentals of a vehicle that may have had it on a day.
+///
+/// # Errors
+/// The store cannot serve.
+pub async fn rentals_around(
+    store: &dyn Store,
+    organization: Uuid,
+    vehicle: Uuid,
+    day: Date,
+) -> Result<Vec<Rental>, Error> {
+    const STEP: usize = 32;
+    let mut rentals = Vec::new();
+    for mut span in spans_around(organization, vehicle, day.day_number()) {
+        // An open booking policy allows any number of them: those past a hundred change nothing, it is unclear by then.
+        while rentals.len() < 100 {
+            let found = all_sound(store.scan(&span, STEP).await?)?;
+            for record in &found {
+                rentals.push(parse::<Rental>(&record.key, &record.value)?);
+            }
+            let Some(last) = rentals.last().filter(|_| found.len() == STEP) else { break };
+            span.to = entry_of(organization, last, &span);
+        }
+    }
+    Ok(rentals)
+}
+
+/// Where to go on behind a rental that was read through its look-up.
+fn entry_of(organization: Uuid, rental: &Rental, span: &Span) -> crate::store::Key {
+    use crate::resources::Resource;
+    let entries = rental.effects().entries;
+    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id);
+    // A rental that was changed since has its entry elsewhere: then this class ends here.
+    entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
+}
+
+/// Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin that close before a day can reach it. A day more
+/// on both sides, for who was early or late.
+fn spans_around(organization: Uuid, vehicle: Uuid, day: u32) -> Vec<Span> {
+    let of_class = |class: u8| {
+        let earliest = if class == OPEN { 0 } else { day.saturating_sub(2 << class) };
+        let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
+        let follow = Some(Follow { prefix: key::records(organization, &rental::SPEC) });
+        Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow }
+    };
+    (0..22).chain([OPEN]).map(of_class).collect()
+}
+
+/// Which of the rentals of a vehicle answers for what happened then. The days of each rental are those of its own zone.
+#[must_use]
+pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
+    let mut candidates: Vec<Candidate> = rentals.iter().filter_map(|rental| weigh(rental, when, occasion)).collect();
+    candidates.sort_by_key(|candidate| (candidate.standing, candidate.rental));
+    let of = |standing: Standing| candidates.iter().filter(move |candidate| candidate.standing == standing);
+    let open = candidates.iter().filter(|candidate| candidate.standing != Standing::RuledOut).count();
+    let certain = of(Standing::Certain).count();
+    let taken = candidates.iter().filter(|one| one.standing != Standing::RuledOut && one.handed_over).count();
+    match (open, certain, of(Standing::Likely).count()) {
+        (1, 1, _) | (1, _, 1) => Verdict::Clear(candidates.swap_remove(0)),
+        // Others were planned for that day, but the vehicle was recorded to be out with this one alone.
+        (_, 1, _) if taken == 1 => Verdict::Clear(candidates.swap_remove(0)),
+        (0, ..) if candidates.is_empty() => {
+            Verdict::Nobody("No rental had the vehicle on that day.".into(), candidates)
+        }
+        (0, ..) => Verdict::Nobody("What is recorded rules out every rental of that day.".into(), candidates),
+        (1, ..) => Verdict::Unclear(candidates[0].reason.clone(), candidates),
+        _ => Verdict::Unclear(format!("{open} rentals come into question."), candidates),
+    }
+}
+
+fn weigh(rental: &Rental, when: When, occasion: Occasion) -> Option<Candidate> {
+    let zone = rental.time_zone;
+    let moment = Moment::new(when, zone)?;
+    let start = rental.start_date?;
+    let end = rental.end_date;
+    let (standing, reason) = match rental.status {
+        RentalStatus::Active | RentalStatus::Completed | RentalStatus::Approved => {
+            let planned = start <= moment.day && end.is_none_or(|end| moment.day <= end);
+            standing(rental, (start, end), planned, moment, occasion)?
+        }
+        RentalStatus::New | RentalStatus::Cancelled => return None,
+    };
+    let handed_over = rental.activated_at.is_some_and(|at| moment.after(at, zone) == Some(true));
+    Some(Candidate { rental: rental.id, customer: rental.customer_id, reason, standing, handed_over })
+}
+
+fn standing(
+    rental: &Rental,
+    (start, end): (Date, Option<Date>),
+    planned: bool,
+    moment: Moment,
+    occasion: Occasion,
+) -> Option<(Standing, String)> {
+    let zone = rental.time_zone;
+    let days = end.map_or_else(|| format!("from {start}"), |end| format!("{start} to {end}"));
+    let handed_over = rental.activated_at.map(|at| moment.after(at, zone));
+    let still_out = rental.completed_at.map(|at| moment.before(at, zone));
+    match (handed_over, still_out) {
+        (Some(Some(false)), _) if planned => {
+            return Some((Standing::RuledOut, format!("Planned {days}, but handed over later.")));
+        }
+        (_, Some(Some(false))) if planned => {
+            return Some((Standing::RuledOut, format!("Planned {days}, but given back before.")));
+        }
+        (Some(None), _) | (_, Some(None)) if planned => {
+            return Some((
+                Standing::Possible,
+                format!("Planned {days}; handed over or given back at about that time."),
+            ));
+        }
+        _ => {}
+    }
+    if planned {
+        return Some(match rental.status {
+            RentalStatus::Approved => {
+                (Standing::Possible, format!("Approved for {days}, but never marked as handed over."))
+            }
+            _ if handed_over == Some(Some(true)) && still_out == Some(Some(true)) => {
+                (Standing::Certain, format!("Handed over before and given back after it, within {days}."))
+            }
+            _ => (Standing::Likely, format!("Had the vehicle {days}.")),
+        });
+    }
+    if handed_over == Some(Some(false)) || rental.status == RentalStatus::Approved {
+        return None;
+    }
+    if moment.day < start {
+        let early = handed_over == Some(Some(true)) && still_out != Some(Some(false));
+        return early.then(|| (Standing::Possible, format!("Planned {days}, but handed over earlier.")));
+    }
+    let day_after = end.is_some_and(|end| moment.day.day_number() == end.day_number() + 1);
+    match (rental.status, still_out) {
+        (RentalStatus::Active, _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
+        (_, Some(Some(true) | None)) => Some((Standing::Possible, format!("Planned {days}, but given back later."))),
+        _ if day_after && occasion == Occasion::Violation => {
+            Some((Standing::Possible, format!("Given back within a day before; planned {days}.")))
+        }
+        _ => None,
+    }
+}
+
+impl Moment {
+    /// Whether it was at or after `at`; `None` when that cannot be told.
+    fn after(self, at: Timestamp, zone: Zone) -> Option<bool> {
+        self.compare(at, zone, |instant| instant >= at)
+    }
+
+    /// Whether it was before `at`.
+    fn before(self, at: Timestamp, zone: Zone) -> Option<bool> {
+        self.compare(at, zone, |instant| instant < at)
+    }
+
+    fn compare(self, at: Timestamp, zone: Zone, holds: impl Fn(Timestamp) -> bool) -> Option<bool> {
+        let mut answers = self.instants.iter().flatten().map(|instant| holds(*instant));
+        match answers.next() {
+            Some(first) => answers.all(|other| other == first).then_some(first),
+            None => {
+                let day = zone.local(at).date();
+                // Any time of its day will do to compare it with another day.
+                (day != self.day).then(|| holds(if self.day < day { Timestamp::default() } else { Timestamp::LAST }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

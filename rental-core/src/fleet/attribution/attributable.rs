@@ -1,0 +1,70 @@
+//! What tolls and violations have in common: a vehicle caused them at some time, and one customer has to pay.
+
+use super::Occasion;
+use crate::{
+    resources::{Resource, event::EventType, toll::Toll, violation::Violation},
+    schema::Attribution,
+    value::{Date, Timestamp},
+};
+use uuid::Uuid;
+
+/// A resource whose objects are attached to the customer who had the vehicle.
+pub trait Attributable: Resource + Clone + PartialEq {
+    /// What happened to the vehicle.
+    const OCCASION: Occasion;
+    /// The event of an object that was attached.
+    const ATTACHED: EventType;
+
+    /// The vehicle, if it is known.
+    fn vehicle(&mut self) -> &mut Option<Uuid>;
+    /// Transponder number, plate and state of the plate, as reported.
+    fn identifiers(&self) -> [Option<&str>; 3];
+    /// The instant and the local date, as far as they are known.
+    fn when(&self) -> (Option<Timestamp>, Option<Date>);
+    /// Attaches the object to a customer and the rental of that customer.
+    fn attach(&mut self, customer: Uuid, rental: Uuid);
+}
+
+impl Attributable for Toll {
+    const OCCASION: Occasion = Occasion::Toll;
+    const ATTACHED: EventType = EventType::TollAttached;
+
+    fn vehicle(&mut self) -> &mut Option<Uuid> {
+        &mut self.vehicle_id
+    }
+
+    fn identifiers(&self) -> [Option<&str>; 3] {
+        [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
+    }
+
+    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
+        (self.occurred_at, self.occurred_on)
+    }
+
+    fn attach(&mut self, customer: Uuid, rental: Uuid) {
+        (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
+        self.attribution = Some(Attribution::Automatic);
+    }
+}
+
+impl Attributable for Violation {
+    const OCCASION: Occasion = Occasion::Violation;
+    const ATTACHED: EventType = EventType::ViolationAttached;
+
+    fn vehicle(&mut self) -> &mut Option<Uuid> {
+        &mut self.vehicle_id
+    }
+
+    fn identifiers(&self) -> [Option<&str>; 3] {
+        [None, self.plate.as_deref(), self.state.as_deref()]
+    }
+
+    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
+        (self.issued_at, self.issued_on)
+    }
+
+    fn attach(&mut self, customer: Uuid, rental: Uuid) {
+        (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
+        self.attribution = Some(Attribution::Automatic);
+    }
+}

@@ -1,0 +1,176 @@
+//! Who calls: API keys, scopes, plans, and the principal that they add up to.
+//!
+//! The organization of a request comes from its key and from nowhere else. Only the SHA-256 of a key is kept: it has
+//! 256 random bits, so a slow hash would protect nothing (OWASP ASVS 5.0, 6.5.2).
+
+use crate::{
+    error::{Error, KeyProblem},
+    resources::{
+        api_key::{ApiKey, Scope},
+        organization::{Organization, Plan},
+    },
+    value::Timestamp,
+};
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+/// What every key begins with, so that people and scanners know what it is.
+pub const KEY_PREFIX: &str = "rk_live_";
+const RANDOM_DIGITS: usize = 43;
+const CHECKSUM_DIGITS: usize = 6;
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The text of a key: `rk_live_`, 32 random bytes and a CRC-32 of all before it, both in base 62.
+#[must_use]
+pub fn key_text(random: &[u8; 32]) -> String {
+    let mut text = String::from(KEY_PREFIX);
+    push_base62(&mut text, random, RANDOM_DIGITS);
+    let checksum = checksum_digits(&text);
+    text.extend(checksum.map(char::from));
+    text
+}
+
+/// The hash under which a presented key is looked up; `None` for text that is no key, which then costs no look-up.
+#[must_use]
+pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
+    let digits = presented.strip_prefix(KEY_PREFIX)?;
+    if digits.len() != RANDOM_DIGITS + CHECKSUM_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let (body, checksum) = presented.split_at(presented.len() - CHECKSUM_DIGITS);
+    (checksum_digits(body) == checksum.as_bytes()).then(|| Sha256::digest(presented.as_bytes()).into())
+}
+
+/// What lies at [`crate::rows::key::access`]: the whole hash, then the id of the key's record.
+#[must_use]
+pub fn entry(hash: &[u8; 32], id: Uuid) -> Bytes {
+    [hash.as_slice(), id.as_bytes()].concat().into()
+}
+
+/// The id of the record that `stored` leads to, if it belongs to `hash`. Compares in constant time.
+#[must_use]
+pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<Uuid> {
+    let (whole, id) = stored.split_at_checked(32)?;
+    if bool::from(whole.ct_eq(hash)) { Uuid::from_slice(id).ok() } else { None }
+}
+
+/// The CRC-32 of the beginning of a key, in base 62.
+fn checksum_digits(body: &str) -> [u8; CHECKSUM_DIGITS] {
+    let mut rest = crc32fast::hash(body.as_bytes());
+    let mut digits = [b'0'; CHECKSUM_DIGITS];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits
+}
+
+/// Long division by 62, most significant digit first, padded to `width`.
+fn push_base62(text: &mut String, bytes: &[u8], width: usize) {
+    let mut number = bytes.to_vec();
+    let mut digits = vec![b'0'; width];
+    for digit in digits.iter_mut().rev() {
+        let mut rest = 0u32;
+        for byte in &mut number {
+            let value = rest * 256 + u32::from(*byte);
+            *byte = (value / 62) as u8;
+            rest = value % 62;
+        }
+        *digit = BASE62[rest as usize];
+    }
+    text.extend(digits.into_iter().map(char::from));
+}
+
+/// The token of an `Authorization` header: `Bearer TOKEN`, the scheme in any case (RFC 9110, 11.1).
+#[must_use]
+pub fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    let token = token.trim_matches(' ');
+    let fine =
+        scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    fine.then_some(token)
+}
+
+/// A key and the organization that it opens.
+#[derive(Clone, Debug)]
+pub struct Principal {
+    /// The key's record.
+    pub key: ApiKey,
+    /// The organization's record.
+    pub organization: Arc<Organization>,
+}
+
+/// What a caller wants to do with an API key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// Read objects: both scopes allow it.
+    Read,
+    /// Create and change objects: the scope must be [`Scope::ReadWrite`].
+    Write,
+}
+
+impl Principal {
+    /// Whether this key may be used for `access` now; in the order of `docs/decisions.md`, "Errors".
+    ///
+    /// # Errors
+    /// 401 kinds first, then the plan, then the scope.
+    pub fn authorize(&self, access: Access, now: Timestamp) -> Result<(), Error> {
+        if self.key.revoked_at.is_some() {
+            return Err(Error::Unauthenticated(KeyProblem::Revoked));
+        }
+        if self.key.expires_at.is_some_and(|expiry| expiry <= now) {
+            return Err(Error::Unauthenticated(KeyProblem::Expired));
+        }
+        if self.organization.plan != Plan::Pro {
+            return Err(Error::PlanRequired);
+        }
+        if access == Access::Write && self.key.scope != Scope::ReadWrite {
+            return Err(Error::ScopeRequired);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case_and_the_token_is_one_word() {
+        assert_eq!(bearer("Bearer abc"), Some("abc"));
+        assert_eq!(bearer("bearer   abc"), Some("abc"));
+        for bad in ["", "abc", "Basic abc", "Bearer", "Bearer ", "Bearer a b", "Bearer a\tb", "Bearerabc"] {
+            assert_eq!(bearer(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn junk_costs_no_lookup() {
+        let key = key_text(&[7; 32]);
+        assert!(key_hash(&key).is_some());
+        assert_eq!(key.len(), 57);
+        for bad in ["", "rk_live_", "sk_live_abc", &key[..56], &format!("{key}0"), &key.to_lowercase()] {
+            assert_eq!(key_hash(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_changed_character_breaks_the_checksum(random: [u8; 32], at in 8usize..57, to in 0usize..62) {
+            let key = key_text(&random);
+            let mut bytes = key.clone().into_bytes();
+            bytes[at] = BASE62[to];
+            let changed = String::from_utf8(bytes).unwrap();
+            prop_assert_eq!(key_hash(&changed).is_some(), changed == key);
+        }
+
+        #[test]
+        fn different_keys_have_different_texts(a: [u8; 32], b: [u8; 32]) {
+            prop_assert_eq!(key_text(&a) == key_text(&b), a == b);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Which nights a rental holds its vehicle, and the proof that no two rentals hold the same one.
+//!
+//! A hold is one key that sorts by length class (a power of two) and start day. Holds of one class that do not overlap
+//! are at least that far apart, so whether a new one fits is answered by reading a few neighbours in each class in use,
+//! however many rentals a vehicle ever had. The vehicle's calendar record names the classes in use; its revision is a
+//! check of every batch that adds a hold, so two that race cannot both commit, on any engine.
+
+use crate::{
+    error::Error,
+    resources::organization::BookingPolicy,
+    rows::key,
+    schema::Hold,
+    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound},
+    value::Date,
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+impl Hold {
+    pub(crate) fn key(self, organization: Uuid) -> Key {
+        key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
+    }
+
+    /// What lies at its key: the end day.
+    pub(crate) fn value(self) -> Bytes {
+        Bytes::copy_from_slice(&self.end.to_be_bytes())
+    }
+}
+
+/// Adds to `batch` what turns `before` into `after`, with the checks that make it safe. With `after` comes whether the rental
+/// is new, so that none of its rows can exist.
+///
+/// # Errors
+/// [`Error::VehicleUnavailable`] when another rental holds the vehicle on one of the nights and the policy is exclusive.
+pub async fn change(
+    store: &dyn Store,
+    organization: Uuid,
+    policy: BookingPolicy,
+    before: Option<Hold>,
+    (after, prior): (Option<Hold>, Prior),
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    if before == after {
+        return Ok(());
+    }
+    if let Some(before) = before {
+        batch.delete(before.key(organization));
+    }
+    let Some(wanted) = after else { return Ok(()) };
+    let calendar_key = key::calendar(organization, wanted.vehicle);
+    let calendar = store.get(std::slice::from_ref(&calendar_key)).await?.pop().flatten();
+    let classes = calendar.as_ref().map_or(Ok(0), classes_in_use)?;
+    if policy == BookingPolicy::Exclusive
+        && let Some(other) = first_conflict(store, organization, classes, wanted).await?
+    {
+        return Err(unavailable(other));
+    }
+    let classes = Bytes::copy_from_slice(&(classes | 1 << wanted.class()).to_be_bytes());
+    match calendar {
+        Some(record) => batch.replace(calendar_key, record.revision, classes),
+        None => batch.insert(calendar_key, classes),
+    }
+    batch.put(wanted.key(organization), wanted.value(), prior);
+    Ok(())
+}
+
+fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
+    let bytes = calendar.value.as_ref().try_into();
+    bytes.map(u32::from_be_bytes).map_err(|_| Error::damaged_row(&calendar.key, "it has the wrong size"))
+}
+
+/// How many holds are read at a time.
+const STEP: usize = 16;
+
+async fn first_conflict(
+    store: &dyn Store,
+    organization: Uuid,
+    classes: u32,
+    wanted: Hold,
+) -> Result<Option<Hold>, Error> {
+    for class in (0..22).filter(|class| classes & (1 << class) != 0) {
+        // The longest hold of this class that still reaches into the wanted nights starts less than 2^(n+1) before them.
+        let earliest = wanted.start.saturating_sub((2 << class) - 1);
+        let from = key::holds_from(organization, wanted.vehicle, class, earliest);
+        let mut to = key::holds_from(organization, wanted.vehicle, class, wanted.end);
+        loop {
+            let span = Span { from: from.clone(), to, order: Order::Descending, follow: None };
+            let found = all_sound(store.scan(&span, STEP).await?)?;
+            for record in &found {
+                let hold = read(wanted.vehicle, record)?;
+                if hold.rental != wanted.rental && hold.overlaps(wanted.start, wanted.end) {
+                    return Ok(Some(hold));
+                }
+            }
+            match found.last() {
+                Some(last) if found.len() == STEP => to = last.key.clone(),
+                _ => break,
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn read(vehicle: Uuid, record: &Record) -> Result<Hold, Error> {
+    let parts = key::hold_parts(&record.key).zip(record.value.as_ref().try_into().ok());
+    let ((start, rental), end) = parts.ok_or_else(|| Error::damaged_row(&record.key, "it has the wrong size"))?;
+    Ok(Hold { vehicle, rental, start, end: u32::from_be_bytes(end) })
+}
+
+fn unavailable(other: Hold) -> Error {
+    let day = |number| Date::from_day_number(number).map_or_else(String::new, |date| date.to_string());
+    let message = format!(
+        "The vehicle is held by rental {} from {} to {}. Choose other dates or another vehicle, or cancel that rental.",
+        other.rental,
+        day(other.start),
+        day(other.end)
+    );
+    Error::VehicleUnavailable { rental: other.rental, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Commit, memory::Memory};
+    use proptest::prelude::*;
+    use std::{
+        collections::HashMap,
+        future::Future,
+        task::{Context, Poll, Waker},
+    };
+
+    /// The memory store answers at once.
+    fn now<T>(future: impl Future<Output = T>) -> T {
+        match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("the memory store never waits"),
+        }
+    }
+
+    fn hold(rental: u128, start: u32, nights: u32) -> Hold {
+        let day = |number| Date::from_day_number(number).unwrap();
+        Hold::new(Uuid::from_u128(1), Uuid::from_u128(rental), day(start), day(start + nights))
+    }
+
+    fn take(store: &Memory, policy: BookingPolicy, before: Option<Hold>, after: Option<Hold>) -> Result<Commit, Error> {
+        let mut batch = Batch::default();
+        now(change(store, Uuid::nil(), policy, before, (after, Prior::Any), &mut batch))?;
+        Ok(now(store.commit(batch))?)
+    }
+
+    #[test]
+    fn a_night_is_held_once_and_the_return_day_is_free() {
+        let store = Memory::default();
+        assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(1, 100, 3))).is_ok());
+        assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(2, 103, 2))).is_ok());
+        let refused = take(&store, BookingPolicy::Exclusive, None, Some(hold(3, 102, 1)));
+        assert!(matches!(refused, Err(Error::VehicleUnavailable { rental, .. }) if rental == Uuid::from_u128(1)));
+    }
+
+    #[test]
+    fn a_same_day_rental_holds_that_day() {
+        let store = Memory::default();
+        assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(1, 100, 0))).is_ok());
+        assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(2, 100, 0))).is_err());
+        assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(3, 101, 0))).is_ok());
+    }
+
+    #[test]
+    fn two_that_saw_the_same_calendar_cannot_both_commit() {
+        let store = Memory::default();
+        let (mut first, mut second) = (Batch::default(), Batch::default());
+        for (batch, rental) in [(&mut first, 1), (&mut second, 2)] {
+            now(change(
+                &store,
+                Uuid::nil(),
+                BookingPolicy::Exclusive,
+                None,
+                (Some(hold(rental, 100, 3)), Prior::Any),
+                batch,
+            ))
+            .unwrap();
+        }
+        assert_eq!(now(store.commit(first)), Ok(Commit::Applied));
+        assert!(matches!(now(store.commit(second)), Ok(Commit::Stale(_))));
+    }
+
+    proptest! {
+        /// Against the obvious rule: a hold fits if it overlaps none of those in force, also none taken while the policy was open.
+        #[test]
+        fn fits_exactly_when_no_other_hold_overlaps(
+            steps in proptest::collection::vec((0u128..12, 0u32..400, prop_oneof![0u32..9, 0u32..300], any::<bool>(), prop::bool::weighted(0.15)), 1..60)
+        ) {
+            let store = Memory::default();
+            let mut model: HashMap<u128, Hold> = HashMap::new();
+            for (rental, start, nights, release, open) in steps {
+                let before = model.get(&rental).copied();
+                let after = (!release).then(|| hold(rental, start, nights));
+                let policy = if open { BookingPolicy::Open } else { BookingPolicy::Exclusive };
+                let clash = after.is_some_and(|new| before != after && model.values().any(|old| old.rental != new.rental && old.overlaps(new.start, new.end)));
+                let outcome = take(&store, policy, before, after);
+                prop_assert_eq!(outcome.is_err(), clash && !open, "{:?} in {:?}", after, model);
+                if outcome.is_ok() {
+                    match after {
+                        Some(new) => drop(model.insert(rental, new)),
+                        None => drop(model.remove(&rental)),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The use cases: list, get, create and update over any resource, and how a write becomes one transaction.
+//!
+//! A write reads, decides and prepares one [`Batch`](crate::store::Batch): the object, its index entries, its events with
+//! their outbox rows, its holds and the idempotency record. The store commits it as a whole; when something that the write
+//! read has changed, the write is prepared again.
+
+pub mod access;
+mod completion;
+mod counter;
+mod create;
+pub mod edge;
+mod edit;
+pub mod effects;
+mod events;
+pub mod holds;
+pub mod idempotency;
+mod intent;
+mod read;
+mod reference;
+mod update;
+mod write_once;
+
+pub(crate) use completion::finish;
+pub(crate) use counter::next_number;
+pub(crate) use create::created_at;
+pub use create::{Create, insert};
+pub use edge::Edge;
+pub use edit::{edit, replace};
+pub use intent::{Intent, Prepared, Preparing};
+pub use read::{get, list, owner_of};
+pub(crate) use reference::references;
+pub use update::Update;
+pub use write_once::{Render, Written, write};

@@ -1,0 +1,81 @@
+//! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
+
+use super::{
+    members::{Members, members},
+    plain_value::one_value,
+    suggestion::{did_you_mean, shorten},
+};
+use crate::{schema::Kind, value::FieldValue};
+use serde_json::value::RawValue;
+
+/// Most lines of an invoice.
+const MOST: usize = 200;
+
+/// What a line can bill: the member that names it, and its resource.
+const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];
+
+/// The members of one line, in the order of its struct.
+type Line = Vec<(&'static str, FieldValue)>;
+
+/// The list of lines, or the place of the first mistake and the rule.
+pub(super) fn check(raw: &RawValue, digits: u32) -> Result<FieldValue, (String, String)> {
+    let whole = |rule: &str| (String::new(), rule.to_owned());
+    let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
+    if given.is_empty() || given.len() > MOST {
+        return Err(whole(&format!("must hold 1 to {MOST} lines")));
+    }
+    let lines: Result<Vec<Line>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
+    lines.map(FieldValue::Objects)
+}
+
+fn line(at: usize, raw: &RawValue, digits: u32) -> Result<Line, (String, String)> {
+    let here = |rule: &str| (format!("[{at}]"), rule.to_owned());
+    let sent = members(raw.get().as_bytes()).map_err(|_| here("must be an object, such as {\"toll_id\": \"...\"}"))?;
+    check_names(&sent).map_err(|rule| here(&rule))?;
+    let find = |name: &str| {
+        let found = sent.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
+        found.filter(|text| *text != "null")
+    };
+    let value = |name: &'static str, kind: Kind| -> Result<_, (String, String)> {
+        let Some(text) = find(name) else { return Ok((name, FieldValue::Null)) };
+        let value = one_value(kind, text, digits).map_err(|rule| (format!("[{at}].{name}"), rule))?;
+        Ok((name, value))
+    };
+    let sources = SOURCES.iter().filter(|(name, _)| find(name).is_some()).count();
+    if sources > 1 {
+        return Err(here("must bill one thing: a rental, a toll or a violation"));
+    }
+    if sources == 0 && (find("description").is_none() || find("amount").is_none()) {
+        return Err(here("must have `description` and `amount`, or name a rental, toll or violation to bill"));
+    }
+    let mut line = vec![value("description", Kind::Name(255))?, value("amount", Kind::Money)?];
+    for (name, object) in SOURCES {
+        line.push(value(name, Kind::Reference(object))?);
+    }
+    Ok(line)
+}
+
+fn check_names(sent: &Members<'_>) -> Result<(), String> {
+    let known = || ["description", "amount"].into_iter().chain(SOURCES.iter().map(|(name, _)| *name));
+    for (at, (name, _)) in sent.0.iter().enumerate() {
+        if !known().any(|known| known == name) {
+            return Err(format!("has no `{}`{}", shorten(name), did_you_mean(name, known())));
+        }
+        if sent.0[..at].iter().any(|(earlier, _)| earlier == name) {
+            return Err(format!("has `{name}` more than once"));
+        }
+    }
+    Ok(())
+}
+
+/// What lines bill: where (`lines[0].toll_id`), resource and id as sent.
+pub(super) fn references<'a>(field: &str, lines: &'a [Line]) -> Vec<(String, &'static str, &'a str)> {
+    let mut named = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (name, object) in SOURCES {
+            let id = line.iter().find(|(member, _)| *member == name).and_then(|(_, value)| value.plain());
+            named.extend(id.map(|id| (format!("{field}[{at}].{name}"), object, id)));
+        }
+    }
+    named
+}

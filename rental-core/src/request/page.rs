@@ -1,0 +1,352 @@
+//! Lists: which query parameters they take, which span of the store answers them, and the page that goes out.
+//!
+//! Newest first. A cursor is the id of a page's last object and is read as a position, never looked up, so it survives
+//! whatever happens to that object (`docs/decisions.md`, "Lists"). A range of a time field makes it a sync list
+//! ([`Range`]).
+
+mod range;
+
+pub use range::{Position, Range};
+
+use crate::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    request::body::{did_you_mean, shorten},
+    rows::key,
+    schema::{FilterSpec, IndexValue, Kind, ResourceSpec},
+    store::{Record, Span},
+    value::Timestamp,
+};
+use bytes::{BufMut, Bytes, BytesMut};
+use uuid::Uuid;
+
+pub use crate::value::id;
+
+/// Objects on a page when the query does not say (spec, Limits).
+pub const DEFAULT_LIMIT: usize = 20;
+/// Most objects on a page (spec, Limits).
+pub const MAX_LIMIT: usize = 100;
+/// Most parameters that a query may have (`docs/api.md`, "Errors").
+pub const MOST_PARAMETERS: usize = 32;
+/// The parameters that every list takes, beside its filters.
+pub const COMMON_PARAMETERS: [&str; 4] = ["limit", "starting_after", "created[gte]", "created[lt]"];
+
+/// The checked query of one list.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ListQuery {
+    /// 1 to 100.
+    pub limit: usize,
+    /// Where the page before ended, unless this is a sync list.
+    pub starting_after: Option<Uuid>,
+    /// Created at this time or later.
+    pub created_gte: Option<Timestamp>,
+    /// Created before this time.
+    pub created_lt: Option<Timestamp>,
+    /// A value for each filter of the resource that is used.
+    pub filters: Vec<Option<String>>,
+    /// The range of a sync list.
+    pub range: Option<Range>,
+}
+
+impl ListQuery {
+    /// Reads the raw query of a URL, without its `?`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with every bad parameter, or with one error for more than [`MOST_PARAMETERS`].
+    pub fn parse(raw: &str, spec: &ResourceSpec) -> Result<Self, Error> {
+        let mut query = Self { limit: DEFAULT_LIMIT, filters: vec![None; spec.filters.len()], ..Self::default() };
+        let mut errors = FieldErrors::default();
+        let mut cursor = None;
+        for (name, value) in pairs(raw, &mut errors)? {
+            if name == "starting_after" {
+                cursor = Some(value);
+            } else if let Err(error) = query.set(&name, &value, spec) {
+                errors.push(error);
+            }
+        }
+        // What kind of cursor it must be depends on the other parameters.
+        if let Some(Err(error)) = cursor.map(|text| query.start_after(&text, spec)) {
+            errors.push(error);
+        }
+        if errors.is_empty()
+            && let Err(error) = query.check_combination(spec)
+        {
+            errors.push(error);
+        }
+        errors.or(query)
+    }
+
+    fn set(&mut self, name: &str, value: &str, spec: &ResourceSpec) -> Result<(), FieldError> {
+        let bad = |rule: &str| FieldError::new(name, FieldCode::Invalid, rule);
+        match name {
+            "limit" => {
+                let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+                let limit = value.parse().ok().filter(|limit| digits && (1..=MAX_LIMIT).contains(limit));
+                self.limit = limit.ok_or_else(|| bad("must be a whole number from 1 to 100"))?;
+            }
+            "created[gte]" => self.created_gte = Some(bound(name, value)?),
+            "created[lt]" => self.created_lt = Some(bound(name, value)?),
+            _ => {
+                let Some(place) = spec.filters.iter().position(|filter| filter.param == name) else {
+                    let (range, bracket) = range_of(name, spec).ok_or_else(|| unknown(name, spec))?;
+                    let time = bound(name, value)?;
+                    let range = self.range.get_or_insert_with(|| Range::new(range));
+                    *(if bracket == "[gte]" { &mut range.gte } else { &mut range.lt }) = Some(time);
+                    return Ok(());
+                };
+                let kind = spec.field(spec.filters[place].field).map(|field| field.kind);
+                if value.is_empty() || value.chars().nth(255).is_some() {
+                    return Err(bad("must be 1 to 255 characters"));
+                }
+                if let Some(Kind::Word(words)) = kind
+                    && !words.contains(&value)
+                {
+                    let near = did_you_mean(value, words.iter().copied());
+                    return Err(bad(&format!("must be one of {}{near}", words.join(", "))));
+                }
+                self.filters[place] = Some(value.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields that the query filters by.
+    fn used(&self, spec: &ResourceSpec) -> Vec<&'static str> {
+        let filters = spec.filters.iter().zip(&self.filters).filter(|(_, value)| value.is_some());
+        filters.map(|(filter, _)| filter.field).collect()
+    }
+
+    /// Reads the cursor of the page before: an id, or in a sync list a position in it.
+    fn start_after(&mut self, text: &str, spec: &ResourceSpec) -> Result<(), FieldError> {
+        if self.range.is_none()
+            && let Some(id) = id(text)
+        {
+            self.starting_after = Some(id);
+            return Ok(());
+        }
+        let bad = |rule: &str| FieldError::new("starting_after", FieldCode::Invalid, rule);
+        let index = self.range.and_then(|range| spec.index_over(&[], Some(range.field)));
+        match (&mut self.range, id(text), Position::parse(text, spec, index)) {
+            (Some(range), _, Some((position, true))) => range.after = Some(position),
+            (Some(range), Some(_), _) => {
+                let rule = "is the cursor of a list in order of creation; a list by";
+                return Err(bad(&format!("{rule} `{}` takes the `next_cursor` of its own pages", range.param)));
+            }
+            (Some(_), _, Some((_, false))) => return Err(bad("is the cursor of another list")),
+            (None, _, Some(_)) => {
+                let known = spec.ranges.iter().map(|range| format!("`{}`", range.param)).collect::<Vec<_>>();
+                let send =
+                    if known.is_empty() { String::new() } else { format!("; send {} with it", known.join(" or ")) };
+                return Err(bad(&format!(
+                    "is the cursor of a list that is ordered by a time{send}, as for its first page"
+                )));
+            }
+            (_, _, None) => return Err(bad("must be the `next_cursor` of an earlier page")),
+        }
+        Ok(())
+    }
+
+    /// Refuses a combination of filters that no index serves.
+    fn check_combination(&self, spec: &ResourceSpec) -> Result<(), FieldError> {
+        let used = self.used(spec);
+        let created = [("created[gte]", self.created_gte), ("created[lt]", self.created_lt)];
+        let created = created.into_iter().filter(|(_, bound)| bound.is_some()).map(|(name, _)| name);
+        let filters = spec.filters.iter().filter(|filter| used.contains(&filter.field)).map(|filter| filter.param);
+        let mut names: Vec<String> = filters.map(str::to_owned).collect();
+        let served = match &self.range {
+            None => used.is_empty() || spec.index_over(&used, None).is_some(),
+            Some(range) => {
+                let bound = if range.gte.is_some() { "[gte]" } else { "[lt]" };
+                names.insert(0, format!("{}{bound}", range.param));
+                names.extend(created.map(str::to_owned));
+                names.len() == 1
+            }
+        };
+        let Some((first, others)) = names.split_first().filter(|_| !served) else { return Ok(()) };
+        let offered = spec.offered_combinations();
+        let rule = format!("cannot be combined with `{}`; this list takes {offered}", others.join("` and `"));
+        Err(FieldError::new(first, FieldCode::Invalid, &rule))
+    }
+
+    /// The one index range that answers this query in `organization`; `None` when nothing can match.
+    #[must_use]
+    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Option<Span> {
+        if let Some(range) = &self.range {
+            return Some(range.span(organization, spec, spec.index_over(&[], Some(range.field))?));
+        }
+        let used = self.used(spec);
+        let prefix = if used.is_empty() {
+            key::records(organization, spec)
+        } else {
+            let value = |field: &str| {
+                let at = spec.filters.iter().position(|filter| filter.field == field)?;
+                IndexValue::parse(spec.field(field)?.kind, self.filters[at].as_deref()?)
+            };
+            spec.index_over(&used, None)?.with(value)?.prefix(organization, spec)
+        };
+        let mut span = Span::newest_first(&prefix);
+        if !used.is_empty() {
+            span = span.following(key::records(organization, spec));
+        }
+        if let Some(cursor) = self.starting_after {
+            span = span.before_id(&prefix, cursor);
+        }
+        if let Some(time) = self.created_gte {
+            span = span.created_from(&prefix, time.millis());
+        }
+        if let Some(time) = self.created_lt {
+            span = span.created_before(&prefix, time.millis());
+        }
+        Some(span)
+    }
+}
+
+/// A bound of a range of times.
+fn bound(name: &str, value: &str) -> Result<Timestamp, FieldError> {
+    let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
+    Timestamp::parse_bound(value).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, rule))
+}
+
+/// The parameters of the ranges of a list: `updated[gte]`, `updated[lt]`.
+pub fn range_parameters(spec: &ResourceSpec) -> impl Iterator<Item = String> {
+    spec.ranges.iter().flat_map(|range| ["[gte]", "[lt]"].map(|bracket| format!("{}{bracket}", range.param)))
+}
+
+/// The range that a parameter bounds, and its bracket.
+fn range_of<'a>(name: &'a str, spec: &ResourceSpec) -> Option<(&'static FilterSpec, &'a str)> {
+    let (param, bracket) = name.split_at(name.find('[')?);
+    let range = spec.ranges.iter().find(|range| range.param == param)?;
+    matches!(bracket, "[gte]" | "[lt]").then_some((range, bracket))
+}
+
+fn unknown(name: &str, spec: &ResourceSpec) -> FieldError {
+    let ranges: Vec<String> = range_parameters(spec).collect();
+    let known = COMMON_PARAMETERS.into_iter().chain(spec.filters.iter().map(|filter| filter.param));
+    let rule = format!(
+        "is not a parameter of this list{}",
+        did_you_mean(name, known.chain(ranges.iter().map(String::as_str)))
+    );
+    FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
+}
+
+/// For a request that takes no parameters.
+///
+/// # Errors
+/// [`Error::Invalid`] that names each one.
+pub fn no_parameters(raw: &str) -> Result<(), Error> {
+    if raw.is_empty() {
+        return Ok(());
+    }
+    let mut errors = FieldErrors::default();
+    for (name, _) in pairs(raw, &mut errors)? {
+        let rule = "is not taken: this request has no query parameters";
+        errors.push(FieldError::new(&shorten(&name), FieldCode::Unknown, rule));
+    }
+    errors.or(())
+}
+
+/// The parameters of a request that takes these and no others, decoded.
+///
+/// # Errors
+/// [`Error::Invalid`] that names each one that is unknown, sent twice or garbled.
+pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Error> {
+    let mut errors = FieldErrors::default();
+    let pairs = pairs(raw, &mut errors)?;
+    for (name, _) in pairs.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
+        let rule = format!("is not a parameter of this request{}", did_you_mean(name, known.iter().copied()));
+        errors.push(FieldError::new(&shorten(name), FieldCode::Unknown, &rule));
+    }
+    errors.or(pairs)
+}
+
+/// `; did you mean X?` for the nearest of `known`, if one is near.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    did_you_mean(name, known)
+}
+
+/// Splits a raw query into decoded pairs; what cannot be decoded or comes twice is added to `errors`.
+///
+/// `+` is a plus sign: no value here has spaces, while e-mail addresses and UTC offsets are often sent unescaped.
+///
+/// # Errors
+/// [`Error::Invalid`] for more than [`MOST_PARAMETERS`]: none of them is looked at, so their number costs nothing.
+fn pairs(raw: &str, errors: &mut FieldErrors) -> Result<Vec<(String, String)>, Error> {
+    let parts = || raw.split('&').filter(|part| !part.is_empty());
+    if let Some(first) = parts().nth(MOST_PARAMETERS) {
+        let name = first.split_once('=').map_or(first, |(name, _)| name);
+        let rule = format!(
+            "is one too many: a request has at most {MOST_PARAMETERS} query parameters, and this one has {}",
+            parts().count()
+        );
+        return Err(Error::field(&shorten(name), FieldCode::Invalid, &rule));
+    }
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for part in parts() {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        match (percent_decode(name), percent_decode(value)) {
+            (Some(name), Some(_)) if pairs.iter().any(|(known, _)| *known == name) => {
+                errors.push(FieldError::new(&shorten(&name), FieldCode::Duplicate, "is sent more than once"));
+            }
+            (Some(name), Some(value)) => pairs.push((name, value)),
+            _ => errors.push(FieldError::new(&shorten(name), FieldCode::Invalid, "is not valid percent-encoded UTF-8")),
+        }
+    }
+    Ok(pairs)
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let mut digit = || char::from(bytes.next()?).to_digit(16);
+            decoded.push(u8::try_from(digit()? * 16 + digit()?).ok()?);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// The list envelope (spec, List envelope) around records, without decoding them.
+///
+/// `records` holds one more than the limit of the query when more follow.
+///
+/// # Errors
+/// The last record of a sync list cannot be read: the store is damaged.
+pub fn envelope(records: &[Record], spec: &ResourceSpec, query: &ListQuery) -> Result<Bytes, Error> {
+    let has_more = records.len() > query.limit;
+    let shown = &records[..records.len().min(query.limit)];
+    let size: usize = shown.iter().map(|record| record.value.len() + 1).sum();
+    let mut out = BytesMut::with_capacity(size + 192);
+    out.put_slice(if has_more {
+        b"{\"object\":\"list\",\"has_more\":true,\"next_cursor\":"
+    } else {
+        b"{\"object\":\"list\",\"has_more\":false,\"next_cursor\":"
+    });
+    match (shown.last().filter(|_| has_more), &query.range) {
+        (None, _) => out.put_slice(b"null"),
+        (Some(last), Some(range)) => {
+            out.put_u8(b'"');
+            out.put_slice(range.cursor(spec, last)?.as_bytes());
+            out.put_u8(b'"');
+        }
+        (Some(last), None) => {
+            let id = last.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
+            out.put_u8(b'"');
+            out.put_slice(id.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
+            out.put_u8(b'"');
+        }
+    }
+    out.put_slice(b",\"data\":[");
+    for (at, record) in shown.iter().enumerate() {
+        if at > 0 {
+            out.put_u8(b',');
+        }
+        out.put_slice(&record.value);
+    }
+    out.put_slice(b"]}");
+    Ok(out.freeze())
+}
+
+#[cfg(test)]
+mod tests;

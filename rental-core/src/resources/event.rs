@@ -1,0 +1,144 @@
+//! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
+
+use crate::{
+    schema::{API_VERSION, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    store::Key,
+    value::Timestamp,
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+/// What happened (spec, Event types).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EventType {
+    /// A rental was created.
+    RentalCreated,
+    /// A rental changed.
+    RentalUpdated,
+    /// A PATCH said `COMPLETED`.
+    RentalCompleted,
+    /// A PATCH said `CANCELLED`.
+    RentalCancelled,
+    /// A customer was created.
+    CustomerCreated,
+    /// A customer changed.
+    CustomerUpdated,
+    /// An invoice was created.
+    InvoiceCreated,
+    /// An invoice was paid.
+    InvoicePaid,
+    /// An invoice was voided.
+    InvoiceVoided,
+    /// A vehicle was created.
+    VehicleCreated,
+    /// A vehicle changed.
+    VehicleUpdated,
+    /// A toll got a customer, or another one.
+    TollAttached,
+    /// A violation got a customer, or another one.
+    ViolationAttached,
+    /// A lead came in.
+    LeadReceived,
+}
+
+/// The names of the fourteen types.
+pub const EVENT_NAMES: &[&str] = &{
+    let mut names = [""; EVENT_TYPES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = EVENT_TYPES[at].1;
+        at += 1;
+    }
+    names
+};
+
+/// One row for each type: name, resource in `data`, when it is sent.
+pub const EVENT_TYPES: [(EventType, &str, &str, &str); 14] = [
+    (EventType::RentalCreated, "rental.created", "rental", "A rental was created."),
+    (EventType::RentalUpdated, "rental.updated", "rental", "A rental changed."),
+    (EventType::RentalCompleted, "rental.completed", "rental", "A rental was set to `COMPLETED`."),
+    (EventType::RentalCancelled, "rental.cancelled", "rental", "A rental was set to `CANCELLED`."),
+    (EventType::CustomerCreated, "customer.created", "customer", "A customer was created."),
+    (EventType::CustomerUpdated, "customer.updated", "customer", "A customer changed."),
+    (EventType::InvoiceCreated, "invoice.created", "invoice", "An invoice was created."),
+    (EventType::InvoicePaid, "invoice.paid", "invoice", "An invoice was paid."),
+    (EventType::InvoiceVoided, "invoice.voided", "invoice", "An invoice was voided."),
+    (EventType::VehicleCreated, "vehicle.created", "vehicle", "A vehicle was created."),
+    (EventType::VehicleUpdated, "vehicle.updated", "vehicle", "A vehicle changed."),
+    (EventType::TollAttached, "toll.attached", "toll", "A toll was attached to a customer."),
+    (EventType::ViolationAttached, "violation.attached", "violation", "A violation was attached to a customer."),
+    (EventType::LeadReceived, "lead.received", "lead", "A lead came in."),
+];
+
+/// What an event is, as it is stored, listed and delivered (spec, Delivery 3).
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "event",
+    plural: "events",
+    tag: 10,
+    doc: "Something that happened, as webhooks deliver it.",
+    fields: &[
+        id("\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
+        object("\"event\""),
+        field("api_version", Kind::Text(255), "The version of the API that `data` is in.", "\"2026-05-05\""),
+        field("type", Kind::Word(EVENT_NAMES), "One of the fourteen event types.", "\"rental.created\""),
+        field("created", Kind::Integer(0, i64::MAX), "Unix timestamp in seconds.", "1777973400"),
+        field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
+    ],
+    filters: &[filter("type", "type")],
+    ranges: &[],
+    indexes: &[index(1, &["type"])],
+    look_ups: &[],
+    usual_changes: &[],
+};
+
+impl EventType {
+    /// Its name: `rental.created`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        EVENT_TYPES.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+}
+
+/// The keys of the index entries of an event of this type.
+#[must_use]
+pub fn index_keys(organization: Uuid, id: Uuid, kind: &str) -> Vec<Key> {
+    SPEC.index_keys(organization, id, |_| Some(IndexValue::Text(kind)))
+}
+
+/// The body of an event: fixed when the change commits, the same bytes in every attempt (spec, Delivery 3).
+///
+/// `data` is the whole object as a GET returns it.
+#[must_use]
+pub fn body(id: Uuid, kind: EventType, created: Timestamp, data: &[u8]) -> Bytes {
+    let head = format!(
+        "{{\"id\":\"{}\",\"object\":\"event\",\"api_version\":\"{API_VERSION}\",\"type\":\"{}\",\"created\":{},\"data\":",
+        id.hyphenated(),
+        kind.as_str(),
+        created.seconds()
+    );
+    let mut bytes = Vec::with_capacity(head.len() + data.len() + 1);
+    bytes.extend_from_slice(head.as_bytes());
+    bytes.extend_from_slice(data);
+    bytes.push(b'}');
+    bytes.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_fourteen_types_named_after_their_resource() {
+        for (kind, name, object, _) in EVENT_TYPES {
+            assert_eq!(kind.as_str(), name);
+            assert!(name.starts_with(object), "{name} carries a {object}");
+        }
+    }
+
+    #[test]
+    fn the_body_has_the_members_of_the_specification() {
+        let body = body(Uuid::nil(), EventType::LeadReceived, Timestamp::from_millis(1_999), br#"{"a":1.50}"#);
+        let expected = r#"{"id":"00000000-0000-0000-0000-000000000000","object":"event","api_version":"2026-05-05","type":"lead.received","created":1,"data":{"a":1.50}}"#;
+        assert_eq!(body, expected);
+    }
+}

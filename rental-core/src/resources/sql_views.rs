@@ -1,0 +1,125 @@
+//! SQL views of the records, for people who query: one for each resource, with a column for each field, from the same
+//! description as the API.
+//!
+//! They are read-only and hold nothing: every view reads the table of rows. The id of the organization comes from the
+//! key, so that a `WHERE organization_id = ...` stands before every other thought.
+
+use crate::{
+    resources,
+    rows::Tag,
+    schema::{FieldSpec, Kind, ResourceSpec},
+};
+
+/// One view.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct View {
+    /// Its name: the plural of the resource.
+    pub name: &'static str,
+    /// The statement that makes it, or makes it anew.
+    pub create: String,
+    /// What it says of itself.
+    pub comment: String,
+}
+
+/// The views of all resources in `schema`, over its table `rows`.
+#[must_use]
+pub fn all(schema: &str) -> Vec<View> {
+    resources::specs().map(|spec| view(schema, spec)).collect()
+}
+
+fn view(schema: &str, spec: &'static ResourceSpec) -> View {
+    let own = spec.fields.iter().any(|field| field.name == "organization_id");
+    let mut columns: Vec<String> = Vec::new();
+    if !own {
+        // Bytes 2 to 17 of a record's key (`rows::Row::Record`).
+        columns.push("encode(substring(key from 2 for 16), 'hex')::uuid AS organization_id".into());
+    }
+    columns.extend(spec.fields.iter().filter(|field| field.name != "object").map(column));
+    columns.push("revision".into());
+    let text = "convert_from(value, 'UTF8')";
+    // PostgreSQL has no text with U+0000, and refuses a document in which it is escaped, whatever is asked of it. Only
+    // what clients send as they like may have it; there it is shown as U+FFFD.
+    let free = spec.fields.iter().any(|field| matches!(field.kind, Kind::Json(_)));
+    let text = if free { format!(r"replace({text}, '\u0000', '\ufffd')") } else { text.to_owned() };
+    let create = format!(
+        "CREATE OR REPLACE VIEW {schema}.{name} AS SELECT\n  {columns}\nFROM (SELECT key, revision, {text}::json AS object FROM {schema}.rows WHERE key >= '\\x{first:02x}'::bytea AND key < '\\x{behind:02x}'::bytea AND length(key) = 34 \
+         AND get_byte(key, 17) = {tag}) AS records",
+        name = spec.plural,
+        columns = columns.join(",\n  "),
+        first = Tag::Record as u8,
+        behind = Tag::Record as u8 + 1,
+        tag = spec.tag,
+    );
+    View { name: spec.plural, create, comment: spec.doc.replace('\'', "''") }
+}
+
+/// `json` and not `jsonb`: what clients sent may hold escapes that `jsonb` refuses, and one such row must not break a view.
+fn column(field: &FieldSpec) -> String {
+    let name = field.name;
+    match sql_type(field.kind) {
+        "json" => format!("object->'{name}' AS {name}"),
+        "text" => format!("object->>'{name}' AS {name}"),
+        other => format!("(object->>'{name}')::{other} AS {name}"),
+    }
+}
+
+/// The type of a column.
+fn sql_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Id | Kind::Reference(_) => "uuid",
+        Kind::Money => "numeric",
+        Kind::Integer(..) => "bigint",
+        Kind::Boolean => "boolean",
+        Kind::Date => "date",
+        Kind::Time => "timestamptz",
+        Kind::Json(_) | Kind::Lines | Kind::EventTypes | Kind::AttemptLog => "json",
+        Kind::Object
+        | Kind::Text(_)
+        | Kind::Name(_)
+        | Kind::Email
+        | Kind::Phone
+        | Kind::Language
+        | Kind::Currency
+        | Kind::Word(_)
+        | Kind::Url
+        | Kind::TimeZone => "text",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> String {
+        all("rental").into_iter().find(|view| view.name == name).unwrap().create
+    }
+
+    #[test]
+    fn every_resource_has_a_view_with_all_its_fields() {
+        for (view, spec) in all("rental").iter().zip(resources::specs()) {
+            assert_eq!(view.name, spec.plural);
+            for field in spec.fields.iter().filter(|field| field.name != "object") {
+                assert!(view.create.contains(&format!(" AS {}", field.name)), "{}.{}", spec.plural, field.name);
+            }
+            assert_eq!(view.create.matches(" AS organization_id").count(), 1, "{}", spec.plural);
+        }
+    }
+
+    #[test]
+    fn columns_have_the_types_of_their_kinds() {
+        let rentals = named("rentals");
+        for column in [
+            "(object->>'vehicle_id')::uuid AS vehicle_id",
+            "(object->>'start_date')::date AS start_date",
+            "(object->>'final_price')::numeric AS final_price",
+            "(object->>'rental_days')::bigint AS rental_days",
+            "(object->>'damage_at_return')::boolean AS damage_at_return",
+            "(object->>'created_at')::timestamptz AS created_at",
+            "object->>'status' AS status",
+            "get_byte(key, 17) = 3",
+        ] {
+            assert!(rentals.contains(column), "{column} in {rentals}");
+        }
+        assert!(named("invoices").contains("object->'lines' AS lines"));
+    }
+}

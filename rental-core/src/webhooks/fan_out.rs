@@ -1,0 +1,68 @@
+//! From the outbox to deliveries: which endpoint gets which event.
+
+use crate::{
+    error::Error,
+    operations::edge::Edge,
+    resources::{Resource, delivery::Delivery, effects, webhook_endpoint::WebhookEndpoint},
+    rows::{key, outbox::OutboxEvent},
+    store::{Batch, Check, Prior, Write},
+};
+use bytes::Bytes;
+use std::collections::{HashMap, HashSet};
+use uuid::Uuid;
+
+/// A due row of a delivery's first attempt, and of one that was tried before: fresh ones go first.
+pub const FRESH: u8 = 0;
+/// See [`FRESH`].
+pub const RETRY: u8 = 1;
+
+/// Turns outbox rows into deliveries, in one batch; gives the endpoints that have something new.
+///
+/// A disabled endpoint gets its deliveries too: they wait until it is enabled.
+///
+/// # Errors
+/// Never for objects that this program made.
+pub fn plan(
+    rows: &[OutboxEvent],
+    endpoints: &HashMap<Uuid, Vec<WebhookEndpoint>>,
+    edge: &dyn Edge,
+) -> Result<(Batch, HashSet<Uuid>), Error> {
+    let (mut batch, mut woken) = (Batch::default(), HashSet::new());
+    for row in rows {
+        let place = key::outbox(row.event);
+        batch.checks.push(Check::Present(place.clone()));
+        batch.delete(place);
+        let own = endpoints.get(&row.organization).map_or(&[][..], Vec::as_slice);
+        for endpoint in own.iter().filter(|endpoint| endpoint.wants(&row.kind)) {
+            add(&mut batch, row.organization, endpoint.id, (row.event, &row.kind), edge)?;
+            woken.insert(endpoint.id);
+        }
+    }
+    Ok((batch, woken))
+}
+
+/// Adds one delivery that is due at once.
+///
+/// # Errors
+/// Never for objects that this program made.
+pub fn add(
+    batch: &mut Batch,
+    organization: Uuid,
+    endpoint: Uuid,
+    event: (Uuid, &str),
+    edge: &dyn Edge,
+) -> Result<Delivery, Error> {
+    let made = Delivery::new(edge.new_id(), endpoint, event, edge.now());
+    let value = serde_json::to_vec(&made).map_err(|error| Error::Internal(error.to_string()))?;
+    batch.insert(key::record(organization, Delivery::SPEC, made.id), value.into());
+    effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
+    batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
+    Ok(made)
+}
+
+/// The row that says when a delivery is due.
+#[must_use]
+pub fn due((organization, endpoint, delivery): (Uuid, Uuid, Uuid), class: u8, millis: u64, prior: Prior) -> Write {
+    let value = Bytes::copy_from_slice(organization.as_bytes());
+    Write::Put(key::due(endpoint, class, millis, delivery), 0, value, prior)
+}
