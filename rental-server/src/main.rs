@@ -158,7 +158,7 @@ async fn run(config: &Config) -> Result<(), String> {
     chores.abort();
     let _ = chores.await;
     // Losing these would only make `last_used_at` a minute older.
-    let _ = app.gate.flush_use(app.store(), &app.hooks.damaged).await;
+    let _ = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await;
     drop((app, hooks));
     close(store).await;
     outcome
@@ -205,7 +205,7 @@ async fn chores(app: Arc<App>) {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        if let Err(error) = app.gate.flush_use(app.store(), &app.hooks.damaged).await {
+        if let Err(error) = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await {
             tracing::warn!(?error, "cannot note when keys were last used");
         }
         // Old events and deliveries once an hour: 30 days are not a matter of seconds.

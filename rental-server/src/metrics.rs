@@ -1,4 +1,4 @@
-//! What `/metrics` shows, in the Prometheus text format.
+//! The metrics of `/metrics`, in the Prometheus text format.
 
 use crate::{damaged_rows::DamagedRows, webhooks::metrics::HookMetrics};
 use prometheus_client::{
@@ -67,7 +67,7 @@ impl EncodeMetric for Durations {
     }
 }
 
-/// Handles for one endpoint, looked up once so that a request only adds to atomics.
+/// The metrics of one endpoint, looked up once, so that a request only adds to atomics.
 struct Row {
     /// 2xx, 3xx, 4xx, 5xx.
     by_status: [Counter; 4],
@@ -133,14 +133,14 @@ impl Metrics {
         Self { registry, rows, unmatched, connections, connections_total, replays, commits, batches }
     }
 
-    /// Counts one request; `row` is its place in the table, or `None` when it matched none.
+    /// Counts one request. `row` is its endpoint's index in the table, or `None` for an unknown path.
     pub(crate) fn record(&self, row: Option<usize>, status: u16, took: Duration) {
         let row = row.and_then(|row| self.rows.get(row)).unwrap_or(&self.unmatched);
         row.by_status[usize::from(status / 100).clamp(2, 5) - 2].inc();
         row.duration.observe(took);
     }
 
-    /// The page, with the store's numbers as they are now.
+    /// The page, with the present numbers of the store.
     pub(crate) fn page(&self, writer: WriterStats) -> String {
         self.commits.inc_by(writer.commits.saturating_sub(self.commits.get()));
         self.batches.inc_by(writer.batches.saturating_sub(self.batches.get()));

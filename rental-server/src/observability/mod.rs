@@ -47,7 +47,7 @@ async fn ready(request: Request<'_, Open>) -> Handled {
 
 async fn page(request: Request<'_, Open>) -> Handled {
     let app = request.app;
-    // A store that cannot be read shows in other metrics; the last count stays.
+    // If the store cannot be read, other metrics show it, and the last count stays.
     if let Ok(backlog) = app.hooks.backlog().await {
         app.hooks.metrics.set_backlog(backlog);
     }

@@ -1,6 +1,5 @@
-//! `GET /admin/v1/status`: what an operator, or `rental-cli doctor`, wants to know of a running server.
-//!
-//! It tells no path and no secret: the token may be used from another machine than the server's.
+//! `GET /admin/v1/status`: the state of a running server, for operators and `rental-cli doctor`. It shows no path and
+//! no secret.
 
 use crate::{
     disk::Room,

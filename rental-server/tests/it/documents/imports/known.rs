@@ -23,17 +23,11 @@ pub(super) const CRATES: &[Known] = &[
     },
     Known {
         name: "rental-server",
-        order: "",
+        order: "{config, damaged_rows, disk, edge} < {engine, http, secrets} < {access, audit, upgrade, webhooks} < metrics \
+                < state < {endpoint, objects} < {fleet_api, reference} < {observability, operator} < {demo, endpoints}",
         rooms: &[],
         files: &[
             &["http::run_to_end", "http::serve"],
-            &[
-                "operator::events",
-                "operator::webhook_endpoints",
-                "operator::webhook_endpoints::intents",
-                "operator::webhook_endpoints::recovery",
-                "operator::webhook_endpoints::test",
-            ],
             &[
                 "webhooks",
                 "webhooks::attempt",
