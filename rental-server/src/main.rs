@@ -16,6 +16,7 @@ mod metrics;
 mod objects;
 mod observability;
 mod operator;
+mod panics;
 mod reference;
 mod secrets;
 mod state;

@@ -56,7 +56,6 @@ pub(super) const CRATES: &[Known] = &[
         rooms: &[],
         files: &[
             &["http::call", "http::reply"],
-            &["http::run_to_end", "http::serve"],
             &[
                 "operator::events",
                 "operator::webhook_endpoints",
