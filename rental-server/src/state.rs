@@ -1,6 +1,9 @@
 //! What every request can reach: the store, the gate, the documents, and the limits.
 
-use crate::{access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, webhooks::Hooks};
+use crate::{
+    access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, supervisor::Supervisor,
+    webhooks::Hooks,
+};
 use bytes::Bytes;
 use rental_core::{error::Error, store::Store};
 use sha2::{Digest, Sha256};
@@ -36,6 +39,7 @@ pub(crate) struct App {
     pub(crate) store: Arc<Engine>,
     /// The data file, if it is one.
     pub(crate) store_path: Option<PathBuf>,
+    pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
@@ -57,7 +61,7 @@ impl App {
     pub(crate) fn new(
         store: Arc<Engine>,
         store_path: Option<PathBuf>,
-        hooks: Arc<Hooks>,
+        (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,
         limits: Limits,
         (metrics, documents): (Metrics, Documents),
@@ -67,6 +71,7 @@ impl App {
             store,
             store_path,
             metrics,
+            supervisor,
             hooks,
             documents,
             limits,

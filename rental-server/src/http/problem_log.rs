@@ -17,6 +17,7 @@ pub(super) fn log_problem(problem: &Problem, call: &Call) {
         Problem::Core(Error::Unavailable(detail)) => {
             tracing::warn!(request_id, %method, path, detail, "a request was turned away")
         }
+        Problem::TaskFailing(task) => tracing::warn!(request_id, %method, path, task, "a request was turned away"),
         other => tracing::debug!(request_id, %method, path, problem = ?other, "a request was refused"),
     }
 }

@@ -43,6 +43,8 @@ pub(crate) enum Problem {
     },
     BodyTimeout,
     BodyBroken,
+    /// This background task dies again and again.
+    TaskFailing(&'static str),
     /// The store is being upgraded, before the server serves anything.
     StoreUpgrading,
     /// An uploaded file is not what it claims.
@@ -134,6 +136,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
@@ -184,6 +187,10 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::TaskFailing(task) => format!(
+            "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \
+             server if that does not end it."
+        ),
         Problem::StoreUpgrading => {
             "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
              tells how far the upgrade is."
@@ -398,7 +405,9 @@ impl Reply {
             Problem::Core(Error::Unauthenticated(_)) | Problem::NotAdmin => {
                 reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
             }
-            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) => reply.with(header::RETRY_AFTER, "1"),
+            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
+                reply.with(header::RETRY_AFTER, "1")
+            }
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
             Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),

@@ -33,7 +33,7 @@ const MEMBERS: [(&str, &[&str], &str); 11] = [
     ("api_version", &["string"], "Date of the API's description."),
     ("time", &["string"], "The server's clock: ids and signatures are made by it."),
     ("uptime_seconds", &["integer"], "Seconds since the start."),
-    ("ready", &["boolean"], "Whether writes can be served."),
+    ("ready", &["boolean"], "Whether the server is ready, as `/readyz` says."),
     ("engine", &["string"], "What keeps the data."),
     ("data_bytes", &["integer", "null"], "Size of the data file, if it is one."),
     ("disk_free_bytes", &["integer", "null"], "Room on its disk that the server can still use."),
@@ -63,7 +63,9 @@ async fn body(app: &App) -> Result<Vec<u8>, Error> {
     let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
         .await
         .unwrap_or_default();
-    let ready = !app.draining.load(Ordering::Relaxed) && app.store().ready().await.is_ok();
+    let ready = !app.draining.load(Ordering::Relaxed)
+        && app.store().ready().await.is_ok()
+        && app.supervisor.failing().is_none();
     let status = Status {
         object: "status",
         version: env!("CARGO_PKG_VERSION"),

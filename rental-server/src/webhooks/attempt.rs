@@ -1,11 +1,7 @@
-//! One attempt of a delivery: it is signed, sent, and its outcome is committed.
-//!
-//! [`super::lane`] decides when; nothing in here waits for its turn.
+//! One attempt of a delivery: sign, send, commit the outcome. The lane decides when.
 
-use crate::{
-    edge,
-    webhooks::{Hooks, send::Message},
-};
+use super::{hooks::Hooks, send::Message};
+use crate::{edge, panics::catch_panic};
 use bytes::Bytes;
 use rental_core::{
     error::Error,
@@ -28,7 +24,7 @@ use reqwest::Url;
 use std::{sync::Arc, time::Duration};
 use uuid::Uuid;
 
-/// An endpoint with its secrets, as of the last change.
+/// An endpoint with its secrets, as they were last read.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) endpoint: WebhookEndpoint,
@@ -54,18 +50,18 @@ pub(super) struct Report {
     pub(super) failures: u32,
     pub(super) success: bool,
     pub(super) disabled: bool,
-    /// Whether the endpoint was thought to be healthy when the attempt began.
+    /// Whether the endpoint had no failures when the attempt began.
     pub(super) began_healthy: bool,
-    /// Why the attempt could not be made or its outcome not be saved, when no repetition can help.
+    /// What is corrupted, if the attempt could not be made or its outcome not be saved and no retry can help.
     pub(super) damage: Option<Damage>,
 }
 
-/// What is damaged.
+/// What keeps a delivery from being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Damage {
-    /// The delivery or its event.
+    /// The delivery or its event is corrupted, or its attempt panicked.
     Delivery,
-    /// The endpoint, which all its deliveries need.
+    /// The endpoint is corrupted, which all its deliveries need.
     Endpoint,
 }
 
@@ -109,7 +105,7 @@ pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
     read().ok_or_else(|| Error::damaged_row(&record.key, "it names no organization"))
 }
 
-/// One attempt and the commit of its outcome.
+/// Makes one attempt and commits its outcome.
 pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, failures: u32) -> Report {
     let permit = Arc::clone(&hooks.in_flight).acquire_owned().await;
     let quiet = Report {
@@ -120,26 +116,31 @@ pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, fa
         began_healthy: failures == 0,
         damage: None,
     };
-    let outcome = perform(&hooks, &target, row, failures).await;
+    let outcome = catch_panic(perform(&hooks, &target, row, failures)).await;
     drop(permit);
     match outcome {
-        Ok(Some(report)) => report,
-        Ok(None) => quiet,
-        Err(Error::Damaged(damaged)) => {
+        Ok(Ok(Some(report))) => report,
+        Ok(Ok(None)) => quiet,
+        // It would panic again: only this delivery waits, not the endpoint.
+        Err(_) => {
+            tracing::error!(delivery = %row.delivery, endpoint = %target.endpoint.id, "an attempt panicked; its delivery waits until the endpoint changes or the server starts again");
+            Report { damage: Some(Damage::Delivery), ..quiet }
+        }
+        Ok(Err(Error::Damaged(damaged))) => {
             hooks.damaged.note(&damaged);
             let is_endpoint = damaged.key == key::record(SYSTEM, &webhook_endpoint::SPEC, target.endpoint.id);
             Report { damage: Some(if is_endpoint { Damage::Endpoint } else { Damage::Delivery }), ..quiet }
         }
-        Err(error) => {
-            tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; it will be repeated");
-            // Not in a tight loop: the lane reads the row again at its next turn.
+        Ok(Err(error)) => {
+            tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; the attempt will be repeated");
+            // The lane reads the row again at its next turn: the pause keeps it from doing so in a tight loop.
             tokio::time::sleep(Duration::from_millis(500)).await;
             quiet
         }
     }
 }
 
-/// `None` when there was nothing to send: the row was left over.
+/// `None` when there was nothing to send: the due row was left over, and is removed.
 async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Option<Report>, Error> {
     let place = key::record(row.organization, &delivery::SPEC, row.delivery);
     let Some(record) = hooks.store().get(std::slice::from_ref(&place)).await?.pop().flatten() else {
@@ -225,7 +226,7 @@ async fn settle(
     }
 }
 
-/// Notes the failures in the endpoint's record when they change; says whether this disables it.
+/// Writes the failures in a row to the endpoint's record if they change; true if they disable the endpoint.
 fn note_health(batch: &mut Batch, record: Record, verdict: Verdict, now: Timestamp) -> Result<bool, Error> {
     let mut endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
     if endpoint.failures() == verdict.failures || !endpoint.is_enabled() {

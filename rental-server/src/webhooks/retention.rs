@@ -1,6 +1,6 @@
-//! Events and finished deliveries are kept for 30 days.
+//! Removes events and finished deliveries after 30 days.
 
-use crate::webhooks::Hooks;
+use super::hooks::Hooks;
 use rental_core::{
     error::Error,
     event,

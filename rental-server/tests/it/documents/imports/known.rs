@@ -64,16 +64,6 @@ pub(super) const CRATES: &[Known] = &[
                 "operator::webhook_endpoints::test",
             ],
             &["reference::schema", "reference::webhooks"],
-            &[
-                "webhooks",
-                "webhooks::attempt",
-                "webhooks::backlog",
-                "webhooks::cluster",
-                "webhooks::lane",
-                "webhooks::metrics",
-                "webhooks::relay",
-                "webhooks::send",
-            ],
         ],
     },
     Known {
