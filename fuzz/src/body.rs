@@ -2,11 +2,7 @@
 //! again.
 
 use crate::choose;
-use rental_core::{
-    body::{Fields, Verb},
-    error::Error,
-    spec::{Kind, Presence, ResourceSpec},
-};
+use rental_core::{body::Verb, error::Error, spec::{Fields, Kind, Presence, ResourceSpec}};
 use serde_json::Value;
 
 /// The first byte chooses the resource, the second the verb and the currency's digits; the rest is the body.

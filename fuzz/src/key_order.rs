@@ -1,10 +1,7 @@
 //! Keys of the store: byte order is logical order, and every key can be taken apart again.
 
-use crate::{Pieces, specs};
-use rental_core::{
-    spec::{IndexPrefix, ResourceSpec},
-    store::{Follow, Key, key},
-};
+use crate::{specs, Pieces};
+use rental_core::{rows::key, spec::{IndexPrefix, ResourceSpec}, store::{self, Follow, Key}};
 use uuid::Uuid;
 
 struct Place {
@@ -88,9 +85,9 @@ fn indexes(a: &Place, b: &Place) {
 
 fn prefixes(prefix: &Key, tail: &[u8]) {
     let longer = Key::from_bytes(&[prefix.as_bytes(), tail].concat());
-    assert!(*prefix <= longer && longer < key::after(prefix));
+    assert!(*prefix <= longer && longer < store::after(prefix));
     let other = Key::from_bytes(tail);
     if !tail.starts_with(prefix.as_bytes()) {
-        assert!(other < *prefix || other >= key::after(prefix));
+        assert!(other < *prefix || other >= store::after(prefix));
     }
 }

@@ -2,12 +2,7 @@
 //! reaches out of its organization.
 
 use crate::choose;
-use rental_core::{
-    error::Error,
-    page::{self, ListQuery, MAX_LIMIT},
-    spec::ResourceSpec,
-    store::key,
-};
+use rental_core::{error::Error, page::{self, ListQuery, MAX_LIMIT}, rows::key, spec::ResourceSpec, store};
 use uuid::Uuid;
 
 const ORGANIZATION: Uuid = Uuid::from_u128(0x0190_d0f2_7c3a_7cc0_8000_ffff_ffff_ffff);
@@ -39,7 +34,7 @@ fn accepted(query: &ListQuery, spec: &'static ResourceSpec) {
     // Whatever was asked, the span lies within this organization and resource.
     let head = [&[if filtered { b'i' } else { b'r' }], &all.as_bytes()[1..]].concat();
     assert!(span.from.as_bytes().starts_with(&head));
-    let end = key::after(&rental_core::store::Key::from_bytes(&head));
+    let end = store::after(&rental_core::store::Key::from_bytes(&head));
     assert!(span.to <= end, "{span:?}");
 }
 

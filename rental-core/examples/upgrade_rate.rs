@@ -7,7 +7,8 @@
 use bytes::Bytes;
 use rental_core::{
     resources::{organization, rental},
-    store::{Batch, Key, Prior, SCHEMA_VERSION, Store, Versioned, Write, key, redb::Redb},
+    rows::key,
+    store::{Batch, Key, Prior, SCHEMA_VERSION, Store, Versioned, Write, redb::Redb},
     upgrade::{Step, Upgrade, survey},
 };
 use std::{

@@ -44,7 +44,7 @@ pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
     (checksum_digits(body) == checksum.as_bytes()).then(|| Sha256::digest(presented.as_bytes()).into())
 }
 
-/// What lies at [`crate::store::key::access`]: the whole hash, then the id of the key's record.
+/// What lies at [`crate::rows::key::access`]: the whole hash, then the id of the key's record.
 #[must_use]
 pub fn entry(hash: &[u8; 32], id: Uuid) -> Bytes {
     [hash.as_slice(), id.as_bytes()].concat().into()

@@ -14,8 +14,9 @@ use crate::{
         rental::{self, OPEN, Rental, RentalStatus},
         vehicle::{self, Vehicle},
     },
+    rows::key,
     spec::IndexPrefix,
-    store::{Follow, Order, Span, Store, all_sound, key},
+    store::{Follow, Order, Span, Store, all_sound},
     value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
 };
 use uuid::Uuid;

@@ -9,9 +9,8 @@ mod lines;
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     event::EVENT_TYPES,
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
-    value::{self, Currency, Date, Decimal, Money, Timestamp},
-    webhook::target,
+    spec::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    value::{self, Currency, Date, Decimal, Money, Timestamp, url},
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -26,13 +25,6 @@ pub enum Verb {
     Update,
     /// A whole object, as a GET gives it: every field must be there.
     Whole,
-}
-
-/// The checked fields of one body: canonical JSON text for each field that was sent.
-#[derive(Debug)]
-pub struct Fields {
-    spec: &'static ResourceSpec,
-    values: Vec<Option<String>>,
 }
 
 impl Fields {
@@ -78,25 +70,6 @@ impl Fields {
             }
         }
         errors.or(Self { spec, values })
-    }
-
-    /// The canonical JSON text of a field that was sent.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        let at = self.spec.fields.iter().position(|field| field.name == name)?;
-        self.values[at].as_deref()
-    }
-
-    /// Whether a field was sent.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
-    }
-
-    /// Whether nothing was sent.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.values.iter().all(Option::is_none)
     }
 
     /// The objects that the body names: where (`customer_id`, `lines[0].toll_id`), resource and id as sent.
@@ -245,7 +218,7 @@ fn one_text<'a>(kind: Kind, text: &'a str) -> Result<Cow<'a, str>, String> {
         }
         // Whether it exists is asked of the store; a malformed id does not exist, like an unknown one.
         Kind::Reference(_) | Kind::Id | Kind::Object => value::text(text, 255, false).map(|()| same),
-        Kind::Url => target::parse(text).map(|url| Cow::Owned(url.into())),
+        Kind::Url => url::parse(text).map(|url| Cow::Owned(url.into())),
         Kind::Integer(..)
         | Kind::Money
         | Kind::Boolean

@@ -1,62 +1,17 @@
-//! What an object means for keys beside its own: the nights that it holds, the look-ups that find it, what it bills.
-//!
-//! A resource says it once, as a value; here the difference between before and after becomes writes and checks of the
-//! same batch.
+//! Changes the rows derived from an object: the difference between its effects before and after becomes writes and checks
+//! of the same batch.
 
 use crate::{
     error::Error,
-    holds::{self, Hold},
-    resources::{Resource, organization::Organization},
-    spec::{IndexPrefix, ResourceSpec},
-    store::{Batch, Check, Key, Prior, Store, key},
-    value::Money,
+    holds,
+    resources::organization::Organization,
+    rows::claim::{claim_value, identity_key, read_claim},
+    rows::key,
+    spec::{Effects, IndexPrefix, ResourceSpec},
+    store::{Batch, Check, Key, Prior, Store},
 };
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
-
-/// Who pays for something and how much: fixed while an invoice bills it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Charge {
-    /// Who it is attached to.
-    pub customer: Option<Uuid>,
-    /// How much, if that is fixed too: what is due to a city changes when somebody pays it.
-    pub amount: Option<Money>,
-}
-
-/// Everything that an object means beside itself.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Effects {
-    /// The nights for which it holds a vehicle.
-    pub hold: Option<Hold>,
-    /// Its entries in indexes and look-ups, without the organization and the id.
-    pub entries: Vec<IndexPrefix>,
-    /// What there can be only one of, in words; looked at when the object is made.
-    pub identity: Option<String>,
-    /// The tolls and violations that it bills.
-    pub bills: Vec<Uuid>,
-    /// What an invoice can bill of it.
-    pub charge: Option<Charge>,
-}
-
-/// Everything that an object means beside itself: what its resource says, and its entries in the indexes of its filters.
-pub fn of<T: Resource>(object: &T) -> Effects {
-    let mut effects = object.effects();
-    effects.entries.extend(T::SPEC.index_prefixes(|field| object.index_value(field)));
-    effects
-}
-
-/// The keys of the index entries that serve the filters of an object's list.
-pub fn index_keys<T: Resource>(organization: Uuid, object: &T) -> Vec<Key> {
-    T::SPEC.index_keys(organization, object.id(), |field| object.index_value(field))
-}
-
-/// The key under which the one object with this identity is known.
-#[must_use]
-pub fn identity_key(organization: Uuid, spec: &ResourceSpec, identity: &str) -> Key {
-    let hash: [u8; 32] = Sha256::digest(identity.as_bytes()).into();
-    key::identity(organization, spec, &hash)
-}
 
 /// Adds to `batch` what turns `before` into `after`, with the checks that make it safe.
 ///
@@ -127,25 +82,4 @@ async fn claim(
 async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
     let found = store.get(std::slice::from_ref(place)).await?.pop().flatten();
     found.map(|record| read_claim(&record.value).map(|(id, _)| id)).transpose()
-}
-
-/// The value of a claim: the id of who has it and, for what has one, the amount that came with it.
-#[must_use]
-pub fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
-    let mut value = id.as_bytes().to_vec();
-    value.extend(amount.map(|amount| amount.to_string()).unwrap_or_default().into_bytes());
-    value.into()
-}
-
-/// The id and the amount in a claim.
-///
-/// # Errors
-/// The store holds something else there.
-pub fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
-    let wrong = || Error::Internal("a claim holds neither an id nor an amount".into());
-    let (id, amount) = value.split_at_checked(16).ok_or_else(wrong)?;
-    let id = Uuid::from_slice(id).map_err(|_| wrong())?;
-    let text = std::str::from_utf8(amount).map_err(|_| wrong())?;
-    let amount = if text.is_empty() { None } else { Some(Money::parse(text, 4).map_err(|_| wrong())?) };
-    Ok((id, amount))
 }

@@ -8,34 +8,15 @@
 use crate::{
     error::Error,
     resources::organization::BookingPolicy,
-    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound, key},
+    rows::key,
+    spec::Hold,
+    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound},
     value::Date,
 };
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// The nights `[start, end)` for which a rental holds a vehicle, as day numbers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Hold {
-    vehicle: Uuid,
-    rental: Uuid,
-    start: u32,
-    end: u32,
-}
-
 impl Hold {
-    /// From pickup to return; a return on the day of pickup holds that day (`docs/decisions.md`, "Rentals hold vehicles").
-    #[must_use]
-    pub fn new(vehicle: Uuid, rental: Uuid, start: Date, end: Date) -> Self {
-        let first = start.day_number();
-        Self { vehicle, rental, start: first, end: end.day_number().max(first + 1) }
-    }
-
-    /// Holds of class n last 2^n to 2^(n+1)-1 nights.
-    fn class(self) -> u8 {
-        (self.end - self.start).ilog2() as u8
-    }
-
     pub(crate) fn key(self, organization: Uuid) -> Key {
         key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
     }
@@ -43,18 +24,6 @@ impl Hold {
     /// What lies at its key: the end day.
     pub(crate) fn value(self) -> Bytes {
         Bytes::copy_from_slice(&self.end.to_be_bytes())
-    }
-
-    pub(crate) fn vehicle(self) -> Uuid {
-        self.vehicle
-    }
-
-    pub(crate) fn end(self) -> u32 {
-        self.end
-    }
-
-    fn overlaps(self, start: u32, end: u32) -> bool {
-        self.start < end && start < self.end
     }
 }
 

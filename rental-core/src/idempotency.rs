@@ -3,7 +3,8 @@
 
 use crate::{
     error::Error,
-    store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Span, Store, get_each, key, key_of},
+    rows::key,
+    store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Span, Store, after, get_each, key_of},
     value::Timestamp,
 };
 use bytes::Bytes;
@@ -135,7 +136,7 @@ pub struct Sweep {
 /// The store cannot serve.
 pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) -> Result<Option<Sweep>, Error> {
     let found = store.scan(span, most).await?;
-    let Some(behind) = found.last().map(|row| key::after(key_of(row))) else { return Ok(None) };
+    let Some(behind) = found.last().map(|row| after(key_of(row))) else { return Ok(None) };
     let (mut expired, mut memos, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for row in found {
         let named = row.and_then(|row| match key::memo_of_expiry(&row.key) {

@@ -5,7 +5,6 @@
 use crate::store::redb::{Closed, Found};
 use crate::{
     access,
-    effects::{self, Effects},
     error::Error,
     event,
     idempotency::Memo,
@@ -16,11 +15,12 @@ use crate::{
         organization::{self, SYSTEM},
         parse, registry,
         rental::{self, Rental},
+        row_words::{damage_in_words, in_words},
         vehicle,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    rows::{Marker, Row, damage_in_words, in_words, key},
-    spec::ResourceSpec,
+    rows::{Marker, Row, claim, key},
+    spec::{Effects, ResourceSpec},
     store::{DamagedRow, Key, Record, StoreError},
     webhook::{fan_out, secret::Sealed},
 };
@@ -77,7 +77,7 @@ pub fn expected_keys(
     let mut keys = Vec::new();
     let effects = effects_of(spec, &place, json)?;
     if let Some(hold) = effects.hold {
-        keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle())]);
+        keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle)]);
     }
     keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
     keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
@@ -331,7 +331,7 @@ impl<'g> Audit<'g> {
         let record = self.find(&place)?.ok_or("its rental is not there")?;
         let held = parse::<Rental>(&place, &record.value).map_err(detail)?.effects().hold;
         let held = held.ok_or("its rental holds nothing")?;
-        let same = held.key(organization) == row.key && held.end().to_be_bytes() == *row.value;
+        let same = held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
         if same { Ok(()) } else { Err("its rental holds other nights".into()) }
     }
 
@@ -368,13 +368,13 @@ impl<'g> Audit<'g> {
     /// Leads to an object of the resource in its key.
     fn identity(&self, organization: Uuid, resource: u8, row: &Record) -> Verdict {
         let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
-        let (id, _) = effects::read_claim(&row.value).map_err(detail)?;
+        let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         self.must_exist(&key::record(organization, spec, id))
     }
 
     /// Leads to an invoice that bills what the key names.
     fn billed(&self, organization: Uuid, source: Uuid, row: &Record) -> Verdict {
-        let (id, _) = effects::read_claim(&row.value).map_err(detail)?;
+        let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         let place = key::record(organization, &invoice::SPEC, id);
         let record = self.find(&place)?.ok_or("its invoice is not there")?;
         let invoice: Invoice = parse(&place, &record.value).map_err(detail)?;

@@ -6,19 +6,19 @@
 pub use crate::edge::Edge;
 
 use crate::{
-    body::{Fields, Verb},
-    effects,
+    body::Verb,
     error::{Error, FieldCode, FieldError, FieldErrors},
     event::{self, EventType},
     idempotency::{self, Known, Memo, Ticket},
     page::{self, ListQuery},
     resources::{
-        Collection, Facts, Outcome, Resource,
+        self, Collection, Facts, Outcome, Resource,
         organization::{self, Organization, SYSTEM},
         parse, spec_of,
     },
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
-    store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key, key_of},
+    rows::key,
+    spec::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key_of},
     value::Timestamp,
     webhook::fan_out,
 };
@@ -274,7 +274,7 @@ pub async fn edit<T: Resource>(
     rule: impl FnOnce(&mut T) -> Result<Vec<EventType>, Error>,
 ) -> Result<Prepared, Error> {
     let mut object: T = parse(&before.key, &before.value)?;
-    let effects_before = Some(effects::of(&object));
+    let effects_before = Some(resources::effects::of(&object));
     let events = rule(&mut object)?;
     let bytes = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
     let outcome = Outcome {
@@ -282,7 +282,7 @@ pub async fn edit<T: Resource>(
         object: bytes,
         events,
         effects_before,
-        effects: effects::of(&object),
+        effects: resources::effects::of(&object),
     };
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
@@ -307,7 +307,7 @@ pub async fn insert<T: Resource>(
         object: bytes,
         events: Vec::new(),
         effects_before: None,
-        effects: effects::of(object),
+        effects: resources::effects::of(object),
     };
     finish(store, edge, organization, T::SPEC, place, outcome, batch).await.map(|(batch, _)| batch)
 }
@@ -348,7 +348,8 @@ pub(crate) async fn finish(
 ) -> Result<(Batch, Bytes), Error> {
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let object = Bytes::from(outcome.object);
-    effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
+    crate::effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch)
+        .await?;
     if !outcome.events.is_empty() {
         let subscribed = is_subscribed(store, organization.id, &mut batch).await?;
         for kind in outcome.events {

@@ -11,8 +11,9 @@ pub use range::{Position, Range};
 use crate::{
     body::{did_you_mean, shorten},
     error::{Error, FieldCode, FieldError, FieldErrors},
+    rows::key,
     spec::{FilterSpec, IndexValue, Kind, ResourceSpec},
-    store::{Record, Span, key},
+    store::{Record, Span},
     value::Timestamp,
 };
 use bytes::{BufMut, Bytes, BytesMut};

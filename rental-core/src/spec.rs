@@ -6,10 +6,16 @@
 use crate::value::words;
 
 mod description;
+mod effects;
+mod hold;
 mod index;
+mod sent;
 
 pub use description::describe;
+pub use effects::{Charge, Effects};
+pub use hold::Hold;
 pub use index::{IndexPrefix, IndexSpec, IndexValue, LookUpSpec, index, look_up, ordered_index};
+pub use sent::Fields;
 
 /// One resource: its names, fields in the order of a response, and the filters of its list.
 #[derive(Debug)]

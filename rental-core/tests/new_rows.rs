@@ -6,7 +6,8 @@ use rental_core::{
     idempotency::Ticket,
     operation::{self, Create, Update},
     resources::{API, Collection, organization::Organization},
-    store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, key, memory::Memory},
+    rows::key,
+    store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, memory::Memory},
     value::Timestamp,
 };
 use std::{

@@ -5,13 +5,19 @@
 use proptest::prelude::*;
 use rental_core::{
     edge::Edge,
-    imports::statements::{TollRow, ViolationRow},
     imports::{
         Counts,
         recording::{CHUNK, Options, Recorder},
+        statements::{TollRow, ViolationRow},
     },
-    resources::{organization::Organization, parse, toll, toll::Toll, violation, violation::Violation},
-    store::{Span, Store, all_sound, key, memory::Memory},
+    resources::{
+        organization::Organization,
+        parse,
+        toll::{self, Toll},
+        violation::{self, Violation},
+    },
+    rows::key,
+    store::{Span, Store, all_sound, memory::Memory},
     value::{Money, Timestamp},
 };
 use std::{

@@ -3,14 +3,15 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use rental_core::{
-    imports::organization::{self as transfer, Importer},
+    imports::{organization as transfer, organization::Importer},
     integrity::Audit,
     operation::{Create, Edge, Intent},
     resources::{
         self, Collection,
         organization::{self, Organization, SYSTEM},
     },
-    store::{Batch, Check, Key, Order, Record, Span, Store, all_sound, key, memory::Memory},
+    rows::key,
+    store::{Batch, Check, Key, Order, Record, Span, Store, all_sound, memory::Memory},
     value::Timestamp,
 };
 use serde_json::Value;

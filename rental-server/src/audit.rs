@@ -2,15 +2,16 @@
 
 use crate::http::call::Call;
 use rental_core::{
-    effects,
     error::Error,
     operation::{Edge, Intent, Prepared, Preparing},
     page,
     resources::{
         audit_entry::{self, AuditEntry},
+        effects,
         organization::{self, SYSTEM},
     },
-    store::{Batch, Prior, Store, key},
+    rows::key,
+    store::{Batch, Prior, Store},
 };
 use serde_json::{Value, value::RawValue};
 use uuid::Uuid;

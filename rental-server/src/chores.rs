@@ -2,11 +2,7 @@
 //! remove old events and deliveries.
 
 use crate::{edge, state::App, supervisor::Supervisor, webhooks::retention};
-use rental_core::{
-    error::Error,
-    idempotency,
-    store::{Commit, key},
-};
+use rental_core::{error::Error, idempotency, rows::key, store::Commit};
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,

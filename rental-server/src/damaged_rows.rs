@@ -3,7 +3,7 @@
 use prometheus_client::metrics::counter::Counter;
 use rental_core::{
     error::Error,
-    rows::damage_in_words,
+    resources::row_words::damage_in_words,
     store::{DamagedRow, Key, Record, Scanned},
 };
 use std::{

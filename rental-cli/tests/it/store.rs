@@ -2,10 +2,10 @@
 
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
 use rental_core::{
+    rows::key,
     store::{
         Batch, Prior, Store, Write,
         archive::Writer,
-        key,
         redb::{Redb, SCHEMA_VERSION},
     },
     value::Timestamp,

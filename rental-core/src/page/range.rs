@@ -5,8 +5,9 @@
 
 use crate::{
     error::Error,
+    rows::key,
     spec::{FilterSpec, IndexPrefix, IndexSpec, ResourceSpec},
-    store::{Key, Order, Record, Span, key},
+    store::{self, Key, Order, Record, Span},
     value::Timestamp,
 };
 use serde_json::value::RawValue;
@@ -51,9 +52,9 @@ impl Range {
         let at = |time: Timestamp| place(organization, spec, index, time);
         let mut from = self.gte.map_or_else(|| all.clone(), at);
         if let Some(after) = self.after {
-            from = from.max(key::after(&key::entry(&at(after.time), after.id)));
+            from = from.max(store::after(&key::entry(&at(after.time), after.id)));
         }
-        let to = self.lt.map_or_else(|| key::after(&all), at);
+        let to = self.lt.map_or_else(|| store::after(&all), at);
         let span = Span { from, to, order: Order::Ascending, follow: None };
         span.following(key::records(organization, spec))
     }

@@ -13,7 +13,8 @@ use crate::{
         organization::{Organization, SYSTEM},
         parse,
     },
-    store::{Store, key},
+    rows::key,
+    store::Store,
     value::Timestamp,
 };
 use serde_json::json;

@@ -17,7 +17,8 @@ use crate::{
     error::{Error, FieldCode},
     idempotency,
     resources::organization::{Organization, SYSTEM},
-    store::{Commit, key as place},
+    rows::key as place,
+    store::Commit,
     webhook::{secret, signature},
 };
 use serde::Serialize;

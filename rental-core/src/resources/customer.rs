@@ -1,12 +1,11 @@
 //! Customers (spec, Customer).
 
 use crate::{
-    body::Fields,
     error::Error,
     event::EventType,
     resources::{Create, Facts, Portable, Resource, Update, later},
     spec::{
-        BY_UPDATE, CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
     value::Timestamp,

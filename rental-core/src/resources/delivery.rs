@@ -7,7 +7,6 @@ use crate::{
         object,
     },
     value::{Timestamp, words},
-    webhook::attempt::{Ending, Next, Verdict},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -66,8 +65,6 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// Most attempts in the log of a delivery.
-const LOG: usize = 10;
 /// Most bytes of an answer that the log keeps.
 pub const EXCERPT: usize = 1024;
 
@@ -136,27 +133,6 @@ impl Delivery {
     pub fn give_up(&mut self, reason: &str, now: Timestamp) {
         self.status = DeliveryStatus::Failed;
         (self.next_attempt_at, self.last_error) = (None, Some(reason.into()));
-        self.touch(now);
-    }
-
-    /// Notes an attempt and what follows it.
-    pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
-        self.attempts = self.attempts.saturating_add(1);
-        (self.last_response_status, self.last_error) = match ending {
-            Ending::Answered { status, .. } => (Some(*status), None),
-            Ending::Failed(failure) => (None, Some(failure.as_str().to_owned())),
-        };
-        let (status, next) = match verdict.next {
-            Next::Delivered => (DeliveryStatus::Delivered, None),
-            Next::RetryAt(time) => (DeliveryStatus::Pending, Some(time)),
-            Next::GivenUp => (DeliveryStatus::Failed, None),
-        };
-        self.status = status;
-        self.next_attempt_at = next;
-        if self.log.len() >= LOG {
-            self.log.remove(0);
-        }
-        self.log.push(attempt);
         self.touch(now);
     }
 }

@@ -1,15 +1,14 @@
 //! Invoices (spec, Invoice): read through the API, made by the operator.
 
 use crate::{
-    effects::Effects,
     error::{Error, FieldCode, FieldError, FieldErrors},
     event::EventType,
     resources::{
         Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
     },
     spec::{
-        BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
-        ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object, ordered_index,
     },
     value::{Currency, Money, Timestamp, words},
 };

@@ -7,11 +7,13 @@ pub mod api_key;
 pub mod audit_entry;
 pub mod customer;
 pub mod delivery;
+pub mod effects;
 pub mod invoice;
 pub mod lead;
 pub mod organization;
 pub mod registry;
 pub mod rental;
+pub mod row_words;
 pub mod toll;
 pub mod vehicle;
 pub mod violation;
@@ -20,12 +22,10 @@ pub mod webhook_endpoint;
 pub use registry::{API, RESOURCES};
 
 use crate::{
-    body::Fields,
-    effects::{self, Effects},
     error::{Error, FieldCode},
     event::EventType,
     resources::organization::Organization,
-    spec::{Attribution, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
+    spec::{Attribution, Effects, Fields, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
     store::{Key, Record},
     value::Timestamp,
 };

@@ -1,11 +1,10 @@
 //! Organizations: the tenants. Managed by the operator; every other object belongs to one.
 
 use crate::{
-    body::Fields,
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    spec::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Currency, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};

@@ -7,10 +7,9 @@ use super::{
     toll::Toll, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
 };
 use crate::{
-    effects::{self, Effects},
     error::Error,
     event,
-    spec::{IndexValue, ResourceSpec},
+    spec::{Effects, IndexValue, ResourceSpec},
     store::Key,
 };
 use serde::Deserialize;
@@ -231,7 +230,7 @@ impl Entry {
 }
 
 fn effects_of<T: Resource>(key: &Key, json: &[u8]) -> Result<Effects, Error> {
-    parse::<T>(key, json).map(|object| effects::of(&object))
+    parse::<T>(key, json).map(|object| super::effects::of(&object))
 }
 
 fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
@@ -249,6 +248,6 @@ fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Er
 fn accept<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
     object.arrive(facts)?;
-    let effects = effects::of(&object);
+    let effects = super::effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

@@ -1,15 +1,12 @@
 //! Rentals (spec, Rental; states in spec, Rental status).
 
 use crate::{
-    body::Fields,
-    effects::Effects,
     error::{Error, FieldCode, FieldError},
     event::EventType,
-    holds::Hold,
     resources::{Create, Facts, Portable, Resource, Update, later, too_large, vehicle::Vehicle},
     spec::{
-        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
-        filter, id, index, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
+        ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Date, Money, Timestamp, Zone, words},
 };

@@ -1,16 +1,15 @@
 //! Tolls (spec, Toll): imported from toll agencies, attached to the customer who pays.
 
 use crate::{
-    body::Fields,
-    effects::{Charge, Effects},
     error::Error,
     event::EventType,
     resources::{
         Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
     },
     spec::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec,
-        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, IndexValue,
+        Kind, LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object,
+        ordered_index,
     },
     value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
 };

@@ -1,14 +1,12 @@
 //! Vehicles (spec, Vehicle).
 
 use crate::{
-    body::Fields,
-    effects::Effects,
     error::Error,
     event::EventType,
     resources::{Create, Facts, Portable, Resource, Update, later},
     spec::{
-        BY_UPDATE, CREATED_AT, CURRENCY, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
-        id, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
+        UPDATED_AT, field, id, look_up, object, ordered_index,
     },
     value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial, words},
 };

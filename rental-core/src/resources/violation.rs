@@ -1,16 +1,14 @@
 //! Violations (spec, Violation): imported from city systems, attached to the customer who pays.
 
 use crate::{
-    body::Fields,
-    effects::{Charge, Effects},
     error::Error,
     event::EventType,
     resources::{
         Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
     },
     spec::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, IndexValue, Kind, RENTAL_ID, ResourceSpec,
-        UPDATED_AT, field, filter, id, index, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexValue, Kind,
+        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
     value::{Currency, Date, Money, Timestamp},
 };

@@ -1,13 +1,12 @@
 //! Webhook endpoints: where an organization's events go. Managed by the operator.
 
 use crate::{
-    body::Fields,
     error::Error,
     event::EventType,
     resources::{Create, Facts, Resource, Update},
     spec::{
-        CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
-        object,
+        CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
+        index, object,
     },
     value::{Timestamp, words},
 };

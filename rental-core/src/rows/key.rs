@@ -4,7 +4,6 @@
 //! reverse of byte order, and a cursor is an id.
 
 use super::{Class, Row, Tag};
-pub use crate::store::after;
 use crate::{
     spec::ResourceSpec,
     store::{Key, Order, Span},
@@ -37,7 +36,7 @@ pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[spec.tag]])
 }
 
-/// All index entries that begin with the number of their index and its values ([`crate::spec::IndexPrefix`]).
+/// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::spec::IndexPrefix)).
 #[must_use]
 pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[spec.tag], number_and_values])
@@ -226,21 +225,6 @@ pub fn bell(server: Uuid, endpoint: Uuid) -> Key {
 pub fn bells(server: Uuid) -> Span {
     Span::under(key(Tag::Bell, &[server.as_bytes()]))
 }
-
-/// The mark of a store into which another one is being copied.
-#[must_use]
-pub fn loading() -> Key {
-    key(Tag::Marker, &[])
-}
-
-/// Where the upgrade of the store stands.
-#[must_use]
-pub fn upgrade() -> Key {
-    key(Tag::Marker, &[UPGRADE])
-}
-
-/// What follows the tag in the key of [`upgrade`].
-pub(super) const UPGRADE: &[u8] = b"upgrade";
 
 /// A long task that goes on after a restart.
 #[must_use]

@@ -4,12 +4,11 @@
 //! copies, upgrades, the words for operators) matches on [`Row`], so that a new kind does not compile before each of them
 //! has been thought of.
 
+pub mod claim;
+mod index_entries;
 pub mod key;
-mod words;
 
-pub use words::{damage_in_words, error_in_words, in_words};
-
-use crate::store::Key;
+use crate::store::{Key, marks};
 use uuid::Uuid;
 
 /// Defines the tags once: as an enum, as a list, and as what a byte means.
@@ -335,8 +334,8 @@ impl<'a> Row<'a> {
     #[must_use]
     pub fn encode(&self) -> Key {
         match *self {
-            Self::Marker(Marker::Loading) => key::loading(),
-            Self::Marker(Marker::Upgrade) => key::upgrade(),
+            Self::Marker(Marker::Loading) => marks::loading(),
+            Self::Marker(Marker::Upgrade) => marks::upgrade(),
             Self::Access { selector } => key::access_of(selector),
             Self::Billed { organization, source } => key::billed(organization, source),
             Self::Calendar { organization, vehicle } => key::calendar(organization, vehicle),
@@ -393,7 +392,7 @@ impl Marker {
     fn decode(name: &[u8]) -> Option<Self> {
         match name {
             b"" => Some(Self::Loading),
-            key::UPGRADE => Some(Self::Upgrade),
+            marks::UPGRADE => Some(Self::Upgrade),
             _ => None,
         }
     }

@@ -171,7 +171,7 @@ proptest! {
     fn a_row_is_what_its_key_says(row in any_row()) {
         let key = row.encode();
         prop_assert_eq!(Row::decode(&key), Some(row));
-        prop_assert!(!in_words(&key).starts_with("a row of no known kind"));
+        prop_assert!(!crate::resources::row_words::in_words(&key).starts_with("a row of no known kind"));
     }
 
     #[test]

@@ -4,10 +4,7 @@
 //! are written down here and never reused, so an entry of an older program can never answer a question of another index.
 
 use super::{FilterSpec, Kind, ResourceSpec};
-use crate::{
-    store::{Key, Span, key},
-    value::{self, Timestamp},
-};
+use crate::value::{self, Timestamp};
 use uuid::Uuid;
 
 /// One index behind the filters of a list: every object whose fields are all set has one entry in it.
@@ -110,22 +107,9 @@ impl IndexPrefix {
         self
     }
 
-    /// The objects of its entries, newest first.
-    #[must_use]
-    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Span {
-        Span::newest_first(&self.prefix(organization, spec)).following(key::records(organization, spec))
-    }
-
-    /// The beginning of the keys of its entries.
-    #[must_use]
-    pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
-        key::index(organization, spec, &self.0)
-    }
-
-    /// The key of the entry of one object.
-    #[must_use]
-    pub fn entry(&self, organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
-        key::entry(&self.prefix(organization, spec), id)
+    /// The number of the index and the values, as they stand in the key.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -153,16 +137,6 @@ impl ResourceSpec {
     /// The index entries of an object whose fields have these values: one for each index whose fields are all set.
     pub fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
         self.indexes.iter().filter_map(|index| index.with(value)).collect()
-    }
-
-    /// The keys of the index entries of an object whose fields have these values.
-    pub fn index_keys<'a>(
-        &self,
-        organization: Uuid,
-        id: Uuid,
-        value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy,
-    ) -> Vec<Key> {
-        self.index_prefixes(value).iter().map(|prefix| prefix.entry(organization, self, id)).collect()
     }
 
     /// The parameter of the list that compares `field`.

@@ -6,6 +6,7 @@
 pub mod archive;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod marks;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -14,7 +15,6 @@ pub mod redb;
 mod span;
 pub(crate) mod versioned;
 
-pub use crate::rows::key;
 pub use span::{Follow, Key, Order, Span, after};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 

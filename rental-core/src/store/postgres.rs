@@ -25,7 +25,7 @@ pub use load::LoadError;
 
 use crate::store::{
     Answer, Batch, DamagedRow, Key, Order, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Write,
-    WriterStats, key, needs_upgrade,
+    WriterStats, marks, needs_upgrade,
 };
 use bytes::Bytes;
 use deadpool_postgres::Pool;
@@ -267,7 +267,7 @@ impl Postgres {
 /// Why an upgrade has to come first, if so.
 async fn upgrade_state(store: &Postgres) -> Result<Option<String>, StoreError> {
     let version = store.connections.version.load(Ordering::Acquire);
-    let half = store.get(&[key::upgrade()]).await?.pop().flatten().is_some();
+    let half = store.get(&[marks::upgrade()]).await?.pop().flatten().is_some();
     Ok((version != SCHEMA_VERSION || half).then(|| needs_upgrade(version)))
 }
 

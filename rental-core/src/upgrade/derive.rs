@@ -2,7 +2,6 @@
 //! that an object of before may lack.
 
 use crate::{
-    effects::{claim_value, identity_key},
     error::Error,
     integrity::effects_of,
     resources::{
@@ -10,9 +9,13 @@ use crate::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    rows::Tag,
+    rows::{
+        Tag,
+        claim::{claim_value, identity_key},
+        key,
+    },
     spec::ResourceSpec,
-    store::{Key, Revision, key},
+    store::{Key, Revision},
 };
 use bytes::Bytes;
 use uuid::Uuid;

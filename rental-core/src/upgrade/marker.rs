@@ -2,8 +2,8 @@
 //! killed, or another server, goes on where the last batch ended.
 
 use crate::{
-    rows::in_words,
-    store::{Key, Record, key},
+    resources::row_words::in_words,
+    store::{Key, Record, marks},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -104,6 +104,6 @@ impl Marker {
     /// # Errors
     /// The row is no marker.
     pub(super) fn read(record: &Record) -> Result<Self, String> {
-        serde_json::from_slice(&record.value).map_err(|error| format!("{}: {error}", in_words(&key::upgrade())))
+        serde_json::from_slice(&record.value).map_err(|error| format!("{}: {error}", in_words(&marks::upgrade())))
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a store has to be upgraded, and why it cannot be.
 
 use super::{marker::Marker, steps};
-use crate::store::{SCHEMA_VERSION, StoreError, Versioned, key, versioned};
+use crate::store::{SCHEMA_VERSION, StoreError, Versioned, marks, versioned};
 use std::task::Poll;
 
 /// What is known of a store before it is used.
@@ -24,7 +24,7 @@ pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
     let mut version = store.version().await?;
     let found = loop {
         versioned::known(version).map_err(UpgradeError::Refused)?;
-        let error = match store.get(&[key::upgrade()]).await {
+        let error = match store.get(&[marks::upgrade()]).await {
             Ok(mut found) => break found.pop().flatten(),
             Err(StoreError::Damaged(row)) => return Err(UpgradeError::Refused(format!("{row}; restore a backup"))),
             Err(error) => error,

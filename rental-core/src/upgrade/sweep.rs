@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     resources::{rental, spec_of_tag},
-    rows::Tag,
-    store::{Key, Order, Record, Span, get_each, key, key_of},
+    rows::{Tag, key},
+    store::{Key, Order, Record, Span, after, get_each, key_of},
 };
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -45,8 +45,8 @@ impl Upgrade<'_> {
         let at = |tag: Tag, organization: Uuid| Key::from_bytes(&[&[tag as u8][..], organization.as_bytes()].concat());
         let range = |tag: Tag| {
             let whole = Key::from_bytes(&[tag as u8]);
-            let from = self.marker.swept.map_or_else(|| whole.clone(), |swept| key::after(&at(tag, swept)));
-            let to = self.marker.organization.map_or_else(|| key::after(&whole), |own| key::after(&at(tag, own)));
+            let from = self.marker.swept.map_or_else(|| whole.clone(), |swept| after(&at(tag, swept)));
+            let to = self.marker.organization.map_or_else(|| after(&whole), |own| after(&at(tag, own)));
             Span { from, to, order: Order::Ascending, follow: None }
         };
         derive::DERIVED_TAGS.into_iter().map(range).collect()
@@ -77,7 +77,7 @@ impl Upgrade<'_> {
     /// Removes rows of one prefix that no record has; false while there are more.
     async fn clean(&mut self, group: &str, work: &mut Work) -> Result<bool, UpgradeError> {
         let prefix = Key::from_bytes(&hex::decode(group).unwrap_or_default());
-        let mut span = Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
+        let mut span = Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
         if let Some(at) = &self.marker.resume_at {
             span.from = Key::from_bytes(&hex::decode(at).unwrap_or_default());
         }

@@ -14,11 +14,11 @@ use crate::{
         organization::{self, SYSTEM},
         spec_of_tag,
     },
-    rows::Tag,
+    rows::{Tag, key},
     spec::ResourceSpec,
     store::{
         Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
-        Write, get_each, key, key_of, versioned,
+        Write, after, get_each, key_of, marks, versioned,
     },
 };
 use bytes::Bytes;
@@ -94,7 +94,7 @@ impl<'s> Upgrade<'s> {
             let (present, from) = from;
             let marker = Marker::new(from, SCHEMA_VERSION, steps::name(from));
             let mut batch = Batch::default();
-            batch.writes.push(Write::Put(key::upgrade(), 1, json(&marker)?, Prior::Any));
+            batch.writes.push(Write::Put(marks::upgrade(), 1, json(&marker)?, Prior::Any));
             store.change_version(present, SCHEMA_VERSION, batch).await?;
         }
         Err(UpgradeError::Refused("other programs keep claiming the store".into()))
@@ -130,7 +130,7 @@ impl<'s> Upgrade<'s> {
     }
 
     async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
-        let Some(record) = store.get(&[key::upgrade()]).await?.pop().flatten() else { return Ok(None) };
+        let Some(record) = store.get(&[marks::upgrade()]).await?.pop().flatten() else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
         Ok(Some(Self::new(store, false, record.revision, marker)))
     }
@@ -230,14 +230,14 @@ impl<'s> Upgrade<'s> {
             }
             let mut batch = Batch { checks: Vec::new(), writes };
             if at + 1 < batches {
-                batch.replace(key::upgrade(), self.revision, json(&before)?);
+                batch.replace(marks::upgrade(), self.revision, json(&before)?);
             } else {
                 (self.marker.removed, self.marker.written) = (before.removed, before.written);
                 if done {
-                    batch.checks.push(Check::At(key::upgrade(), self.revision));
-                    batch.delete(key::upgrade());
+                    batch.checks.push(Check::At(marks::upgrade(), self.revision));
+                    batch.delete(marks::upgrade());
                 } else {
-                    batch.replace(key::upgrade(), self.revision, json(&self.marker)?);
+                    batch.replace(marks::upgrade(), self.revision, json(&self.marker)?);
                 }
             }
             self.waiting.push_back(batch);
@@ -267,7 +267,7 @@ impl<'s> Upgrade<'s> {
         self.context = None;
         self.pending.clear();
         versioned::known(self.store.version().await?).map_err(UpgradeError::Refused)?;
-        match self.store.get(&[key::upgrade()]).await?.pop().flatten() {
+        match self.store.get(&[marks::upgrade()]).await?.pop().flatten() {
             None => Ok(Step::Done),
             Some(record) => {
                 (self.revision, self.marker) = (record.revision, Marker::read(&record).map_err(UpgradeError::Refused)?);
@@ -316,7 +316,7 @@ impl<'s> Upgrade<'s> {
     fn span(&self) -> Span {
         let first = Key::from_bytes(&[Tag::Record as u8]);
         let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
-        Span { from, to: key::after(&first), order: Order::Ascending, follow: None }
+        Span { from, to: after(&first), order: Order::Ascending, follow: None }
     }
 
     /// A record as the present program would have written it; the inner error says why there is none.

@@ -9,6 +9,7 @@ mod money;
 mod plate;
 mod text;
 mod timestamp;
+pub mod url;
 mod words;
 mod zone;
 

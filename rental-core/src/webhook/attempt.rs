@@ -1,6 +1,12 @@
 //! What follows an attempt: a pure function of what was, how it ended, and when.
 
-use crate::value::Timestamp;
+use crate::{
+    resources::{
+        Resource,
+        delivery::{Attempt, Delivery, DeliveryStatus},
+    },
+    value::Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 /// Failures in a row, across all events, that disable an endpoint (spec, Retries 3).
@@ -124,6 +130,32 @@ pub fn after_attempt(attempts: u32, failures: u32, ending: &Ending, now: Timesta
     let delay = usize::try_from(attempts).ok().and_then(|made| schedule.0.get(made)).copied();
     let next = delay.map_or(Next::GivenUp, |delay| Next::RetryAt(now.plus_millis(delay.max(asked_delay(ending)))));
     Verdict { next, failures, disables: failures == DISABLE_AFTER }
+}
+
+/// Most attempts in the log of a delivery.
+const LOG: usize = 10;
+
+impl Delivery {
+    /// Notes an attempt and what follows it.
+    pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
+        self.attempts = self.attempts.saturating_add(1);
+        (self.last_response_status, self.last_error) = match ending {
+            Ending::Answered { status, .. } => (Some(*status), None),
+            Ending::Failed(failure) => (None, Some(failure.as_str().to_owned())),
+        };
+        let (status, next) = match verdict.next {
+            Next::Delivered => (DeliveryStatus::Delivered, None),
+            Next::RetryAt(time) => (DeliveryStatus::Pending, Some(time)),
+            Next::GivenUp => (DeliveryStatus::Failed, None),
+        };
+        self.status = status;
+        self.next_attempt_at = next;
+        if self.log.len() >= LOG {
+            self.log.remove(0);
+        }
+        self.log.push(attempt);
+        self.touch(now);
+    }
 }
 
 /// `Retry-After` of 429 and 503 may delay a retry, never hasten it.

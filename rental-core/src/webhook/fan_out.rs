@@ -2,10 +2,10 @@
 
 use crate::{
     edge::Edge,
-    effects,
     error::Error,
-    resources::{Resource, delivery::Delivery, webhook_endpoint::WebhookEndpoint},
-    store::{Batch, Check, Prior, Record, Write, key},
+    resources::{Resource, delivery::Delivery, effects, webhook_endpoint::WebhookEndpoint},
+    rows::key,
+    store::{Batch, Check, Prior, Record, Write},
 };
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};

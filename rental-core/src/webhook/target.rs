@@ -6,37 +6,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
-/// Longest URL, in bytes.
-pub const MAX_URL: usize = 2048;
-
-/// Reads the URL of an endpoint; gives its canonical form.
-///
-/// # Errors
-/// A sentence for the caller that says which rule it breaks.
-pub fn parse(text: &str) -> Result<Url, String> {
-    if text.len() > MAX_URL {
-        return Err(format!("must be at most {MAX_URL} bytes"));
-    }
-    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("must not contain white space or control characters".into());
-    }
-    let url =
-        Url::parse(text).map_err(|error| format!("must be a URL, such as https://example.com/hooks ({error})"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("must begin with https:// or http://".into());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not contain a user name or password".into());
-    }
-    if url.fragment().is_some() {
-        return Err("must not have a fragment".into());
-    }
-    if url.host().is_none() || url.port() == Some(0) {
-        return Err("must name a host".into());
-    }
-    Ok(url)
-}
-
 /// Whether the host of a parsed URL may be delivered to, as far as its spelling tells; names are resolved later.
 ///
 /// # Errors
@@ -105,6 +74,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::url::{MAX_URL, parse};
     use proptest::prelude::*;
 
     fn allowed(text: &str) -> bool {

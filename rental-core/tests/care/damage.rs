@@ -5,10 +5,14 @@ use redb::{Database, ReadableTable, TableDefinition};
 use rental_core::{
     idempotency::{self, Ticket},
     integrity::{self, Report},
-    resources::{rental, vehicle},
-    rows::{Row, damage_in_words, in_words},
+    resources::{
+        rental,
+        row_words::{damage_in_words, in_words},
+        vehicle,
+    },
+    rows::{Row, key},
     store::{
-        Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, key,
+        Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
         redb::{Closed, Found, Redb},
     },
     value::Timestamp,
@@ -255,7 +259,7 @@ fn a_store_whose_upgrade_was_interrupted_is_not_checked() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
     fleet(&path, 2);
-    commit(&path, vec![Write::Put(key::upgrade(), 1, "{}".into(), Prior::Any)]);
+    commit(&path, vec![Write::Put(marks::upgrade(), 1, "{}".into(), Prior::Any)]);
     let refused = report(&path).unwrap_err();
     assert!(refused.to_string().contains("rental-cli store upgrade"), "{refused}");
 }
@@ -263,7 +267,7 @@ fn a_store_whose_upgrade_was_interrupted_is_not_checked() {
 #[test]
 fn rows_that_say_nothing_are_reported() {
     let wrong: [(Key, &str, &str); 4] = [
-        (key::loading(), "", "a copy into this store was broken off"),
+        (marks::loading(), "", "a copy into this store was broken off"),
         (key::task(uuid::Uuid::from_u128(9)), "?", "it does not parse"),
         (Key::from_bytes(b"!other"), "", "no program that knows this store makes such a row"),
         (Key::from_bytes(b"k"), "", "no program that knows this store makes such a row"),

@@ -10,7 +10,8 @@ use rental_core::{
         rental::Rental,
         vehicle::{self, Vehicle},
     },
-    store::{Batch, Store, key, memory::Memory},
+    rows::key,
+    store::{Batch, Store, memory::Memory},
 };
 use serde_json::json;
 use std::sync::Arc;

@@ -5,8 +5,9 @@ use rental_core::{
     access, operation,
     page::ListQuery,
     resources::{self, organization::SYSTEM},
+    rows::key,
     spec::ResourceSpec,
-    store::{Store, key, memory::Memory},
+    store::{Store, memory::Memory},
     webhook::secret::{MasterKey, Sealed},
 };
 use serde_json::Value;

@@ -32,14 +32,14 @@ fn a_record_that_cannot_be_read_stays_and_is_counted() {
         assert_eq!(after[broken], rows[broken]);
         // Lists go on to say that it is damaged, instead of leaving it out.
         for entry in entries_of(&before, broken) {
-            assert!(after.contains_key(&entry), "{}", rental_core::rows::in_words(&entry));
+            assert!(after.contains_key(&entry), "{}", rental_core::resources::row_words::in_words(&entry));
         }
         let whole = memory(&before);
         wait(upgrade(&whole));
         let mut whole = wait(everything(&whole));
         whole.retain(|key, _| !key.as_bytes().ends_with(&broken.as_bytes()[18..]));
         for (key, row) in &whole {
-            assert_eq!(after.get(key), Some(row), "{}", rental_core::rows::in_words(key));
+            assert_eq!(after.get(key), Some(row), "{}", rental_core::resources::row_words::in_words(key));
         }
     }
     let _ = organization;

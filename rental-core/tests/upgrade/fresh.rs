@@ -3,7 +3,7 @@
 use crate::stores::{CACHE, Rows, V2, everything, file, memory, rows_of, same, upgrade, wait};
 use rental_core::{
     integrity::Audit,
-    resources,
+    resources::{self, row_words::in_words},
     store::{Key, Record, SCHEMA_VERSION, Versioned, redb::Redb},
 };
 use std::collections::BTreeSet;
@@ -59,7 +59,7 @@ fn everything_else_stays_as_it_is() {
         wait(upgrade(&store));
         let after = wait(everything(&store));
         for (key, row) in before.iter().filter(|(key, _)| !matches!(key.as_bytes()[0], b'r' | b'i' | b'h')) {
-            assert_eq!(after.get(key), Some(row), "{}", rental_core::rows::in_words(key));
+            assert_eq!(after.get(key), Some(row), "{}", in_words(key));
         }
         let added = after.keys().filter(|key| !before.contains_key(key));
         assert!(added.into_iter().all(|key| matches!(key.as_bytes()[0], b'i' | b'h' | b'u' | b'b')));
@@ -76,14 +76,14 @@ fn changed_bytes_are_a_new_revision_and_no_change() {
         let after = wait(everything(&store));
         for (key, (revision, value)) in before.iter().filter(|(key, _)| key.as_bytes()[0] == b'r') {
             let (new_revision, new_value) = &after[key];
-            assert_eq!(*new_revision, revision + u64::from(new_value != value), "{}", rental_core::rows::in_words(key));
+            assert_eq!(*new_revision, revision + u64::from(new_value != value), "{}", in_words(key));
             let old: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(value).unwrap();
             let new: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(new_value).unwrap();
             for (name, member) in old.iter().filter(|(name, _)| *name != "lines") {
-                assert_eq!(new.get(name), Some(member), "{} {name}", rental_core::rows::in_words(key));
+                assert_eq!(new.get(name), Some(member), "{} {name}", in_words(key));
             }
             let kept = matches!(key.as_bytes()[17], 10 | 12 | 13); // events, deliveries, audit entries
-            assert!(!kept || value == new_value, "{}", rental_core::rows::in_words(key));
+            assert!(!kept || value == new_value, "{}", in_words(key));
         }
     }
 }

@@ -92,7 +92,14 @@ pub(crate) fn same(found: &Rows, expected: &Rows, what: &str) {
     let differs = |key: &&Key| found.get(key) != expected.get(key);
     let all = found.keys().chain(expected.keys()).filter(differs);
     let listed: Vec<String> = all
-        .map(|key| format!("{}: {:?}, not {:?}", rental_core::rows::in_words(key), found.get(key), expected.get(key)))
+        .map(|key| {
+            format!(
+                "{}: {:?}, not {:?}",
+                rental_core::resources::row_words::in_words(key),
+                found.get(key),
+                expected.get(key)
+            )
+        })
         .collect();
     assert!(listed.is_empty(), "{what}: {} rows differ: {:#?}", listed.len(), &listed[..listed.len().min(5)]);
 }

@@ -11,7 +11,8 @@ use rental_core::{
         api_key,
         organization::{self, SYSTEM},
     },
-    store::{Answer, Batch, Commit, Key, Record, Revision, Scanned, Span, Store, StoreError, key},
+    rows::key,
+    store::{Answer, Batch, Commit, Key, Record, Revision, Scanned, Span, Store, StoreError},
 };
 use std::sync::OnceLock;
 

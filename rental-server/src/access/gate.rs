@@ -16,7 +16,8 @@ use rental_core::{
         organization::{self, Organization, SYSTEM},
         parse,
     },
-    store::{Batch, Commit, Revision, Store, key},
+    rows::key,
+    store::{Batch, Commit, Revision, Store},
     value::Timestamp,
 };
 use std::{

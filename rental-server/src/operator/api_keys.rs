@@ -10,16 +10,18 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    access, effects,
+    access,
     error::{Error, FieldCode},
     operation::{self, Create, Edge, Intent, Prepared, Preparing},
     resources::{
         Collection, Resource,
         api_key::{self, ApiKey},
+        effects,
         organization::Organization,
         parse,
     },
-    store::{Batch, Prior, Store, key},
+    rows::key,
+    store::{Batch, Prior, Store},
     value::Timestamp,
 };
 use serde::Deserialize;

@@ -15,11 +15,11 @@ use rental_core::{
     error::{Error, FieldCode},
     operation::Edge,
     page,
-    rows::error_in_words,
+    resources::row_words::error_in_words,
+    rows::key,
     store::{
         SCHEMA_VERSION, Span,
         archive::{Summary, Writer},
-        key,
     },
 };
 use serde_json::{Value, json};

@@ -17,8 +17,7 @@ use crate::{
 use rental_core::{
     error::Error,
     imports::organization::{end_line, first_line, line, spans},
-    resources::organization,
-    rows::error_in_words,
+    resources::{organization, row_words::error_in_words},
 };
 use serde_json::json;
 use std::io::{self, BufWriter, Write};

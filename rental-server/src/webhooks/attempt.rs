@@ -11,13 +11,14 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Commit, Prior, Record, Revision, key},
-    value::Timestamp,
+    rows::key,
+    store::{Batch, Commit, Prior, Record, Revision},
+    value::{Timestamp, url},
     webhook::{
         attempt::{Ending, Next, Verdict, after_attempt},
         fan_out::{RETRY, due},
         secret::Sealed,
-        signature, target,
+        signature,
     },
 };
 use reqwest::Url;
@@ -84,8 +85,7 @@ pub(super) async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Erro
     let [endpoint, secrets] = found;
     let Some(record) = endpoint else { return Ok(None) };
     let endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
-    let url =
-        target::parse(&endpoint.url).map_err(|rule| Error::Internal(format!("the URL of endpoint {id} {rule}")))?;
+    let url = url::parse(&endpoint.url).map_err(|rule| Error::Internal(format!("the URL of endpoint {id} {rule}")))?;
     let sealed: Sealed = match secrets {
         Some(record) => serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?,
         None => Sealed::default(),

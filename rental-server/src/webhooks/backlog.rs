@@ -5,8 +5,13 @@ use super::{hooks::Hooks, metrics::Backlog};
 use crate::edge;
 use rental_core::{
     error::Error,
-    resources::{organization::SYSTEM, parse, webhook_endpoint, webhook_endpoint::WebhookEndpoint},
-    store::{key, key_of},
+    resources::{
+        organization::SYSTEM,
+        parse,
+        webhook_endpoint::{self, WebhookEndpoint},
+    },
+    rows::key,
+    store::{self, key_of},
     value::Timestamp,
 };
 use std::time::{Duration, Instant};
@@ -37,7 +42,7 @@ async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
     let mut span = key::due_rows_of_all();
     loop {
         let page = hooks.store().scan(&span, PAGE).await?;
-        let behind = page.last().map(|last| key::after(key_of(last))).filter(|_| page.len() == PAGE);
+        let behind = page.last().map(|last| store::after(key_of(last))).filter(|_| page.len() == PAGE);
         for row in hooks.damaged.all_sound(page) {
             let Some((id, millis)) = key::due_endpoint(&row.key).zip(key::due_millis(&row.key)) else { continue };
             let enabled = match endpoint {
@@ -62,7 +67,7 @@ async fn count_outbox(hooks: &Hooks) -> Result<u64, Error> {
     let (mut span, mut rows) = (key::outbox_rows(), 0);
     loop {
         let page = hooks.store().scan(&span, PAGE).await?;
-        let behind = page.last().map(|last| key::after(key_of(last))).filter(|_| page.len() == PAGE);
+        let behind = page.last().map(|last| store::after(key_of(last))).filter(|_| page.len() == PAGE);
         rows += hooks.damaged.all_sound(page).len() as u64;
         let Some(behind) = behind else { return Ok(rows) };
         span.from = behind;

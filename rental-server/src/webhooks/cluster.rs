@@ -5,7 +5,8 @@ use super::{hooks::Hooks, ownership::Ownership};
 use rental_core::{
     error::Error,
     resources::{organization::SYSTEM, webhook_endpoint},
-    store::{Batch, Check, Commit, Prior, Record, Revision, Span, Write, key, key_of},
+    rows::key,
+    store::{self, Batch, Check, Commit, Prior, Record, Revision, Span, Write, key_of},
     webhook::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
@@ -152,8 +153,8 @@ async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
         rows.extend(hooks.damaged.all_sound(page));
         match (last, span.order) {
             (None, _) => return Ok(rows),
-            (Some(last), rental_core::store::Order::Ascending) => span.from = key::after(&last),
-            (Some(last), rental_core::store::Order::Descending) => span.to = last,
+            (Some(last), store::Order::Ascending) => span.from = store::after(&last),
+            (Some(last), store::Order::Descending) => span.to = last,
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, supervisor::
 use rental_core::{
     error::Error,
     operation::Edge,
-    store::{Batch, Prior, Store, key},
+    rows::key,
+    store::{Batch, Prior, Store},
     webhook::secret::MasterKey,
 };
 use std::{

@@ -10,7 +10,8 @@ use super::{
 use crate::edge;
 use rental_core::{
     error::Error,
-    store::{key, key_of},
+    rows::key,
+    store::key_of,
     value::Timestamp,
     webhook::fan_out::{FRESH, RETRY},
 };

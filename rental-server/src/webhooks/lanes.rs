@@ -7,7 +7,8 @@ use super::hooks::{Bell, Hooks};
 use rental_core::{
     error::Error,
     resources::{organization::SYSTEM, webhook_endpoint},
-    store::{Span, key, key_of},
+    rows::key,
+    store::{Span, key_of},
 };
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 use tokio::{

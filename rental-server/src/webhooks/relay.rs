@@ -6,7 +6,8 @@ use rental_core::{
     error::Error,
     operation::Edge,
     resources::{organization::SYSTEM, parse, webhook_endpoint},
-    store::{Commit, Scanned, Span, key, key_of},
+    rows::key,
+    store::{self, Commit, Scanned, Span, key_of},
     webhook::fan_out::{self, Waiting},
 };
 use std::{
@@ -67,7 +68,7 @@ async fn waiting_events(hooks: &Hooks) -> Result<Vec<Waiting>, Error> {
     loop {
         let rows = hooks.store().scan(&span, MOST_EVENTS).await?;
         let Some(last) = rows.last() else { return Ok(Vec::new()) };
-        span.from = key::after(key_of(last));
+        span.from = store::after(key_of(last));
         let mut waiting = Vec::with_capacity(rows.len());
         for row in rows {
             let event = row.map_err(Error::Damaged).and_then(|row| fan_out::waiting(&row));

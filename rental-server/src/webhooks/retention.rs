@@ -9,8 +9,9 @@ use rental_core::{
         organization::{self, SYSTEM},
         parse,
     },
+    rows::key,
     spec::{IndexValue, ResourceSpec},
-    store::{Batch, Check, Order, Record, Span, key, key_of},
+    store::{self, Batch, Check, Order, Record, Span, key_of},
     value::Timestamp,
 };
 use serde_json::Value;
@@ -47,7 +48,7 @@ async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSp
     while !span.is_empty() {
         let old = hooks.store().scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
-        span.from = key::after(key_of(last));
+        span.from = store::after(key_of(last));
         let mut batch = Batch::default();
         for record in hooks.damaged.all_sound(old).into_iter().filter(is_finished) {
             removed += u64::from(hooks.damaged.skip(remove(&mut batch, organization, spec, record))?.is_some());

@@ -7,14 +7,16 @@ use crate::{
     supervisor::tests::{hasty, restarts},
 };
 use rental_core::{
-    effects, event,
+    event,
     operation::Edge,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
+        effects,
         organization::SYSTEM,
         parse, webhook_endpoint,
     },
-    store::{Batch, Commit, Prior, Span, Store, key, redb::Redb},
+    rows::key,
+    store::{Batch, Commit, Prior, Span, Store, redb::Redb},
     webhook::{fan_out, secret::MasterKey},
 };
 use serde_json::json;

@@ -4,7 +4,8 @@
 use crate::support::Server;
 use rental_core::{
     event,
-    store::{Span, Store, all_sound, key, redb::Redb},
+    rows::key,
+    store::{Span, Store, all_sound, redb::Redb},
 };
 use serde_json::{Value, json};
 use std::path::Path;

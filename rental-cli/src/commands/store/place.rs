@@ -6,12 +6,14 @@ use super::{
     restored,
 };
 use crate::{edge, failure::Failure, output::progress::Progress};
-use rental_core::store::{
-    OLDEST_VERSION, SCHEMA_VERSION, Span,
-    archive::{Reader, Summary, Writer},
-    key,
-    postgres::{Address, LoadError},
-    redb::{self, Redb, RestoreError},
+use rental_core::{
+    rows::key,
+    store::{
+        OLDEST_VERSION, SCHEMA_VERSION, Span,
+        archive::{Reader, Summary, Writer},
+        postgres::{Address, LoadError},
+        redb::{self, Redb, RestoreError},
+    },
 };
 use std::{
     io::{self, Read, Write},
@@ -115,7 +117,14 @@ impl Place {
                 let runtime = runtime()?;
                 runtime.block_on(async {
                     let store = connect(address).await?;
-                    let made = store.load(archive, &mut |rows| progress.at(rows), restored::upgrade_database).await;
+                    let made = store
+                        .load(
+                            archive,
+                            |key| !key::is_of_servers(key),
+                            &mut |rows| progress.at(rows),
+                            restored::upgrade_database,
+                        )
+                        .await;
                     store.close().await;
                     made.map_err(|error| match error {
                         LoadError::Archive(error) => unusable_backup(file, error),

@@ -2,11 +2,12 @@
 
 use super::{BEGIN, END};
 use crate::{
-    body::{Fields, Verb},
+    body::Verb,
     error::Error,
     imports::statements::{Failed, Refused},
     page,
     resources::organization::{self, Organization},
+    spec::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
     upgrade::{self, Members},
 };

@@ -15,7 +15,8 @@ use crate::{
         organization::{self, Organization, SYSTEM},
         registry::PORTERS,
     },
-    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key, key_of, memory::Memory},
+    rows::key,
+    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
     upgrade::Members,
 };
 use std::{

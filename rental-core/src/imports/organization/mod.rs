@@ -19,7 +19,8 @@ use crate::{
         organization::{self, SYSTEM},
         registry::PORTERS,
     },
-    store::{Key, Order, SCHEMA_VERSION, Span, key},
+    rows::key,
+    store::{Key, Order, SCHEMA_VERSION, Span, after},
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -32,7 +33,7 @@ pub const END: &str = "export_end";
 /// The spans of the store whose records are the lines of an export, in their order. Each span begins with the oldest.
 #[must_use]
 pub fn spans(organization: Uuid) -> Vec<Span> {
-    let all = |prefix: Key| Span { to: key::after(&prefix), from: prefix, order: Order::Ascending, follow: None };
+    let all = |prefix: Key| Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(key::record(SYSTEM, &organization::SPEC, organization));
     std::iter::once(own).chain(PORTERS.iter().map(|porter| all(key::records(organization, porter.spec)))).collect()
 }

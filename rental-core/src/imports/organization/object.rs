@@ -1,15 +1,15 @@
 //! Checks a line of an export: it becomes the bytes that a GET returns, or an error for the operator.
 
 use crate::{
-    body::{Fields, Verb, shorten},
+    body::{Verb, shorten},
     error::Error,
     operation, page,
     resources::{
         organization::Organization,
         registry::{PORTERS, Porter},
+        row_words,
     },
-    rows,
-    spec::ResourceSpec,
+    spec::{Fields, ResourceSpec},
     value::{Currency, Timestamp},
 };
 use serde::Deserialize;
@@ -103,7 +103,7 @@ pub(super) fn sentence(error: Error) -> String {
         | Error::Conflict(why)
         | Error::VehicleUnavailable { message: why, .. }
         | Error::Internal(why) => why,
-        Error::Damaged(row) => rows::damage_in_words(&row),
+        Error::Damaged(row) => row_words::damage_in_words(&row),
         other => format!("{other:?}"),
     }
 }

@@ -5,9 +5,9 @@ use super::{
     recorder::{MAX_ATTEMPTS, Recorder, contended},
 };
 use crate::{
-    effects,
     error::Error,
     imports::RowOutcome,
+    rows::claim,
     store::{Batch, Commit, all_sound},
 };
 use uuid::Uuid;
@@ -51,7 +51,7 @@ impl<T: Importable> Recorder<'_, T> {
         let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
         if outcome == RowOutcome::Updated {
             self.remember(&key);
-            batch.insert(key, effects::claim_value(original, amount));
+            batch.insert(key, claim::claim_value(original, amount));
         }
         Ok(outcome)
     }

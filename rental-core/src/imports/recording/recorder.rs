@@ -4,12 +4,12 @@ use super::importable::{Importable, NewObject};
 use crate::{
     attribution::{self, Whose},
     edge::Edge,
-    effects,
     error::Error,
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operation,
     resources::organization::Organization,
-    store::{Batch, Commit, Key, Record, Store, key},
+    rows::{claim, key},
+    store::{Batch, Commit, Key, Record, Store},
     value::Money,
 };
 use std::collections::{HashMap, HashSet};
@@ -137,7 +137,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
     }
 
     pub(super) fn identity_key(&self, identity: &str) -> Key {
-        effects::identity_key(self.organization.id, T::SPEC, identity)
+        claim::identity_key(self.organization.id, T::SPEC, identity)
     }
 
     /// The prefix of the index entries by which credits find an object.
@@ -147,7 +147,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim>, Error> {
         let Some(record) = self.store.get(std::slice::from_ref(place)).await?.pop().flatten() else { return Ok(None) };
-        let (id, amount) = effects::read_claim(&record.value)?;
+        let (id, amount) = claim::read_claim(&record.value)?;
         Ok(Some(Claim { record, id, amount }))
     }
 
@@ -163,7 +163,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let before = claim.amount.unwrap_or_default();
         let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
         if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
-            let value = effects::claim_value(claim.id, Some(stated));
+            let value = claim::claim_value(claim.id, Some(stated));
             batch.replace(claim.record.key, claim.record.revision, value);
         }
         Ok(outcome)

@@ -2,9 +2,9 @@
 
 use super::Postgres;
 use crate::store::{
-    Batch, Commit, Prior, SCHEMA_VERSION, Span, Store, StoreError, Versioned, Write,
+    Batch, Commit, Key, Prior, SCHEMA_VERSION, Span, Store, StoreError, Versioned, Write,
     archive::{ArchiveError, Reader, Summary, digest_row},
-    key, versioned,
+    marks, versioned,
 };
 use sha2::{Digest, Sha256};
 use std::{io::Read, time::Duration};
@@ -45,7 +45,7 @@ impl Postgres {
         // version again lets this one go on.
         let mut version = self.version().await?;
         loop {
-            let error = match self.get(&[key::loading()]).await {
+            let error = match self.get(&[marks::loading()]).await {
                 Ok(mut found) => return Ok(found.pop().flatten().is_some()),
                 Err(error) => error,
             };
@@ -57,14 +57,16 @@ impl Postgres {
     }
 
     /// Writes every row of an archive into this database, which must be empty, then reads all of them back. Until the
-    /// end there is a mark that keeps servers from using what is half there. `progress` is told the rows so far, those
-    /// that were read back included. `upgrade` takes rows of an older version to the present one.
+    /// end there is a mark that keeps servers from using what is half there. `moves` tells which rows mean something in
+    /// another store; the others are left out. `progress` is told the rows so far, those that were read back included.
+    /// `upgrade` takes rows of an older version to the present one.
     ///
     /// # Errors
     /// See [`LoadError`].
     pub async fn load<R: Read>(
         &self,
         archive: &mut Reader<R>,
+        moves: impl Fn(&Key) -> bool,
         progress: &mut dyn FnMut(u64),
         upgrade: impl AsyncFnOnce(&Self) -> Result<(), String>,
     ) -> Result<Summary, LoadError> {
@@ -74,14 +76,14 @@ impl Postgres {
             return Err(LoadError::NotEmpty);
         }
         let mut mark = Batch::default();
-        mark.mark(key::loading(), Prior::New);
+        mark.mark(marks::loading(), Prior::New);
         // As the rows of an older version are written, so is their version: nothing else opens them.
         if !self.change_version(SCHEMA_VERSION, version, mark).await? {
             return Err(LoadError::NotEmpty);
         }
         let (mut waiting, mut size, mut rows, mut written) = (Batch::default(), 0, 0u64, Sha256::new());
         while let Some(frame) = archive.next_frame().map_err(LoadError::Archive)? {
-            for record in frame.into_iter().filter(|record| !key::is_of_servers(&record.key)) {
+            for record in frame.into_iter().filter(|record| moves(&record.key)) {
                 digest_row(&mut written, &record);
                 rows += 1;
                 size += record.key.as_bytes().len() + record.value.len();
@@ -100,7 +102,7 @@ impl Postgres {
             upgrade(self).await.map_err(|why| LoadError::Store(StoreError::Unavailable(why)))?;
         }
         let mut done = Batch::default();
-        done.delete(key::loading());
+        done.delete(marks::loading());
         self.put(done).await?;
         Ok(summary)
     }
@@ -126,7 +128,7 @@ impl Postgres {
             if page.is_empty() {
                 break;
             }
-            for record in page.iter().filter(|record| record.key != key::loading()) {
+            for record in page.iter().filter(|record| record.key != marks::loading()) {
                 digest_row(&mut digest, record);
                 found += 1;
             }

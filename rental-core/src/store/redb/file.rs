@@ -1,7 +1,7 @@
 //! The file under the engine: made whole or not at all, opened, refused in a sentence.
 
 use super::{IN_USE, META, ROWS, SCHEMA_VERSION, row, unavailable, version};
-use crate::store::{Record, StoreError, key, needs_upgrade, versioned};
+use crate::store::{Record, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::{
     fs::{self, File, OpenOptions},
@@ -171,7 +171,7 @@ fn known(db: &Database, version: u64, versions: Versions) -> Result<(), StoreErr
         return Ok(());
     }
     let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
-    let half = rows.get(key::upgrade().as_bytes()).map_err(unavailable)?.is_some();
+    let half = rows.get(marks::upgrade().as_bytes()).map_err(unavailable)?.is_some();
     if version == SCHEMA_VERSION && !half { Ok(()) } else { Err(StoreError::Unavailable(needs_upgrade(version))) }
 }
 

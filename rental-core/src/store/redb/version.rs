@@ -1,7 +1,7 @@
 //! The schema version of a file.
 
 use super::{META, Redb, apply_one, unavailable};
-use crate::store::{Answer, Batch, Commit, StoreError, Versioned, key};
+use crate::store::{Answer, Batch, Commit, StoreError, Versioned, marks};
 use redb::{Database, ReadableDatabase, ReadableTable, Table, WriteTransaction};
 use std::sync::atomic::Ordering;
 
@@ -29,7 +29,7 @@ pub(super) fn claim(
     let mut meta = transaction.open_table(META).map_err(unavailable)?;
     let present = meta.get(NAME).map_err(unavailable)?.map(|version| version.value());
     if present != Some(from) {
-        return Ok(Commit::Stale(key::upgrade()));
+        return Ok(Commit::Stale(marks::upgrade()));
     }
     let applied = apply_one(rows, batch)?;
     if applied == Commit::Applied {

@@ -7,14 +7,16 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    effects,
     error::{Error, FieldCode},
     operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     resources::{
+        effects,
         organization::{Organization, SYSTEM},
         webhook_endpoint::WebhookEndpoint,
     },
-    store::{Batch, Check, Revision, Store, key},
+    rows::key,
+    store::{Batch, Check, Revision, Store},
+    value,
     webhook::{
         secret::{PREFIX, Sealed},
         target,
@@ -84,7 +86,7 @@ impl Intent for Make<'_> {
 }
 
 fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
-    let parsed = target::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
+    let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
     if hooks.settings.allow_private {
         return Ok(());
     }

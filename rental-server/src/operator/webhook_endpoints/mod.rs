@@ -26,7 +26,8 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Record, Scanned, Store, get_each, key, key_of},
+    rows::key,
+    store::{Batch, Record, Scanned, Store, get_each, key_of},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

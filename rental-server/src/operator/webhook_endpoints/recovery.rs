@@ -19,7 +19,8 @@ use rental_core::{
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    store::{Batch, Order, Span, Store, all_sound, key},
+    rows::key,
+    store::{self, Batch, Order, Span, Store, all_sound},
     value::Timestamp,
     webhook::fan_out,
 };
@@ -91,7 +92,7 @@ impl Intent for Recover<'_> {
             span.order = Order::Ascending;
             if let Some(after) = self.after {
                 // The first key behind the cursor's own.
-                span.from = span.from.max(key::after(&key::record(organization, &event::SPEC, after)));
+                span.from = span.from.max(store::after(&key::record(organization, &event::SPEC, after)));
             }
             let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);

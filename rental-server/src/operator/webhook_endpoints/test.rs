@@ -13,9 +13,9 @@ use rental_core::{
     event::{self, EVENT_TYPES},
     operation::Edge,
     resources::{spec_of, webhook_endpoint},
-    store::key,
-    value::Timestamp,
-    webhook::{secret::Sealed, signature, target},
+    rows::key,
+    value::{Timestamp, url},
+    webhook::{secret::Sealed, signature},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -46,7 +46,7 @@ async fn test(mut request: Request<'_, Operator>) -> Handled {
     request.read().await?;
     let Request { app, id, .. } = request;
     let (_, endpoint) = endpoint_of(app.store(), id).await?;
-    let url = target::parse(&endpoint.url).map_err(Error::Internal)?;
+    let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
     let example = spec_of(wanted.2).map(|spec| example_object(spec, false)).unwrap_or_default();

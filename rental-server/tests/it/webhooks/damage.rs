@@ -8,7 +8,8 @@ use crate::{
 use rental_core::{
     event,
     idempotency::{self, Ticket},
-    store::{Batch, Commit, Key, Prior, Store, Write, key, redb::Redb},
+    rows::key,
+    store::{Batch, Commit, Key, Prior, Store, Write, redb::Redb},
     value::Timestamp,
 };
 use serde_json::{Value, json};

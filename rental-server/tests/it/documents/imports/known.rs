@@ -17,17 +17,16 @@ pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
         order: "",
-        rooms: &[&["body", "effects", "error", "event", "holds", "resources", "rows", "spec", "store", "webhook"]],
+        rooms: &[],
         files: &[
             &["body", "body::lines"],
             &[
-                "effects",
-                "holds",
                 "resources",
                 "resources::api_key",
                 "resources::audit_entry",
                 "resources::customer",
                 "resources::delivery",
+                "resources::effects",
                 "resources::invoice",
                 "resources::lead",
                 "resources::organization",
@@ -38,7 +37,8 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::violation",
                 "resources::webhook_endpoint",
             ],
-            &["rows", "rows::key", "spec", "spec::index"],
+            &["rows", "rows::key"],
+            &["spec", "spec::index"],
             &[
                 "store::postgres",
                 "store::postgres::dump",

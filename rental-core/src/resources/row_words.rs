@@ -1,8 +1,8 @@
 //! What a key means, in words: for the operator who reads that something is wrong with it.
 
-use super::{Marker, Row};
 use crate::{
     resources,
+    rows::{Marker, Row},
     store::{DamagedRow, Key, StoreError},
 };
 

@@ -1,0 +1,17 @@
+//! The effects of any object, with the entries in the indexes of its filters.
+
+use super::Resource;
+use crate::{spec::Effects, store::Key};
+use uuid::Uuid;
+
+/// Everything that an object means beside itself: what its resource says, and its entries in the indexes of its filters.
+pub fn of<T: Resource>(object: &T) -> Effects {
+    let mut effects = object.effects();
+    effects.entries.extend(T::SPEC.index_prefixes(|field| object.index_value(field)));
+    effects
+}
+
+/// The keys of the index entries that serve the filters of an object's list.
+pub fn index_keys<T: Resource>(organization: Uuid, object: &T) -> Vec<Key> {
+    T::SPEC.index_keys(organization, object.id(), |field| object.index_value(field))
+}

@@ -1,0 +1,40 @@
+//! Index entries as keys: where the entries of an index are, and those of one object.
+
+use super::key;
+use crate::{
+    spec::{IndexPrefix, IndexValue, ResourceSpec},
+    store::{Key, Span},
+};
+use uuid::Uuid;
+
+impl IndexPrefix {
+    /// The objects of its entries, newest first.
+    #[must_use]
+    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Span {
+        Span::newest_first(&self.prefix(organization, spec)).following(key::records(organization, spec))
+    }
+
+    /// The beginning of the keys of its entries.
+    #[must_use]
+    pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
+        key::index(organization, spec, self.as_bytes())
+    }
+
+    /// The key of the entry of one object.
+    #[must_use]
+    pub fn entry(&self, organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+        key::entry(&self.prefix(organization, spec), id)
+    }
+}
+
+impl ResourceSpec {
+    /// The keys of the index entries of an object whose fields have these values.
+    pub fn index_keys<'a>(
+        &self,
+        organization: Uuid,
+        id: Uuid,
+        value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy,
+    ) -> Vec<Key> {
+        self.index_prefixes(value).iter().map(|prefix| prefix.entry(organization, self, id)).collect()
+    }
+}

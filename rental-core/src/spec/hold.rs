@@ -1,0 +1,31 @@
+//! The nights for which a rental holds a vehicle, as a value.
+
+use crate::value::Date;
+use uuid::Uuid;
+
+/// The nights `[start, end)` for which a rental holds a vehicle, as day numbers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Hold {
+    pub(crate) vehicle: Uuid,
+    pub(crate) rental: Uuid,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Hold {
+    /// From pickup to return; a return on the day of pickup holds that day (`docs/decisions.md`, "Rentals hold vehicles").
+    #[must_use]
+    pub fn new(vehicle: Uuid, rental: Uuid, start: Date, end: Date) -> Self {
+        let first = start.day_number();
+        Self { vehicle, rental, start: first, end: end.day_number().max(first + 1) }
+    }
+
+    /// Holds of class n last 2^n to 2^(n+1)-1 nights.
+    pub(crate) fn class(self) -> u8 {
+        (self.end - self.start).ilog2() as u8
+    }
+
+    pub(crate) fn overlaps(self, start: u32, end: u32) -> bool {
+        self.start < end && start < self.end
+    }
+}
