@@ -22,6 +22,7 @@ use crate::{
     rows::{Marker, Row, claim, key},
     spec::{Effects, ResourceSpec},
     store::{DamagedRow, Key, Record, StoreError},
+    tasks::Task,
     webhook::{fan_out, secret::Sealed},
 };
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,8 @@ pub struct Audit<'g> {
     invoices: Option<(Uuid, u64)>,
     /// The organization that was last found to be there.
     organization: Option<Uuid>,
+    /// The endpoint whose due rows were last found to be in order.
+    endpoint: Option<Uuid>,
 }
 
 /// Looks at every row of a closed file; `progress` is told the rows so far.
@@ -144,7 +147,15 @@ impl<'g> Audit<'g> {
     /// Begins a walk; `get` reads other rows of the same store.
     #[must_use]
     pub fn new(get: Get<'g>) -> Self {
-        Self { get, report: Report::default(), gaps: false, api_keys: (0, 0), invoices: None, organization: None }
+        Self {
+            get,
+            report: Report::default(),
+            gaps: false,
+            api_keys: (0, 0),
+            invoices: None,
+            organization: None,
+            endpoint: None,
+        }
     }
 
     /// What was found so far.
@@ -177,6 +188,7 @@ impl<'g> Audit<'g> {
             Row::MemoExpiry { organization, name, .. } => self.memo_expiry(organization, name, row),
             Row::Outbox { .. } => self.outbox(row),
             Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
+            Row::Task { .. } => Task::read(row).map(drop).map_err(detail),
             Row::Subscribed { organization } => self.organization_exists(organization),
             Row::Secrets { endpoint } => self.secrets(endpoint, row),
             Row::Counter { organization, .. } => self.counter(organization, row),
@@ -187,7 +199,7 @@ impl<'g> Audit<'g> {
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
-            Row::Marker(Marker::Upgrade) | Row::Task { .. } => json(row),
+            Row::Marker(Marker::Upgrade) => json(row),
             Row::Erased { organization, resource, .. } => {
                 resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
                 self.organization_exists(organization)
@@ -352,12 +364,26 @@ impl<'g> Audit<'g> {
         self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event))
     }
 
-    fn due(&self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
+    /// Leads to a delivery. Its endpoint may be deleted while a task removes what is left of it.
+    fn due(&mut self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
         let organization = Uuid::from_slice(&row.value).map_err(|_| "it names no organization")?;
         let place = key::record(organization, &delivery::SPEC, delivery);
         let record = self.find(&place)?.ok_or("its delivery is not there")?;
         let delivery: Delivery = parse(&place, &record.value).map_err(detail)?;
-        if delivery.endpoint_id == endpoint { Ok(()) } else { Err("its delivery goes to another endpoint".into()) }
+        if delivery.endpoint_id != endpoint {
+            return Err("its delivery goes to another endpoint".into());
+        }
+        if self.endpoint != Some(endpoint) {
+            // A corrupted endpoint is a problem of its own.
+            let gone = matches!(self.find(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint)), Ok(None));
+            if gone && self.find(&key::task(endpoint))?.is_none() {
+                return Err(
+                    "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
+                );
+            }
+            self.endpoint = Some(endpoint);
+        }
+        Ok(())
     }
 
     fn secrets(&self, endpoint: Uuid, row: &Record) -> Verdict {

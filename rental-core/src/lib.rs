@@ -66,6 +66,7 @@ pub mod resources;
 pub mod rows;
 pub mod spec;
 pub mod store;
+pub mod tasks;
 pub mod upgrade;
 pub mod value;
 pub mod views;

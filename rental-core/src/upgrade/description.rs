@@ -8,6 +8,7 @@ use crate::{
     rows::{Class, Marker, Row, Tag},
     spec,
     store::SCHEMA_VERSION,
+    tasks,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -96,5 +97,6 @@ pub fn describe() -> Value {
         "resources": resources::specs().map(spec::describe).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "event_types": EVENT_NAMES,
+        "task_kinds": tasks::KINDS,
     })
 }
