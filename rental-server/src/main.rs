@@ -22,6 +22,7 @@ mod reference;
 mod secrets;
 mod state;
 mod supervisor;
+mod tasks;
 mod upgrade;
 mod webhooks;
 
@@ -157,7 +158,8 @@ async fn run(config: &Config) -> Result<(), String> {
         None => announce(&address.to_string(), token.path.as_deref()),
     }
     let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
-    let chores = chores::start(&supervisor, &app);
+    let mut chores = chores::start(&supervisor, &app);
+    chores.push(tasks::start(&supervisor, &app));
     let failed = Arc::clone(&store);
     let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {

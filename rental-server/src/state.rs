@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 use subtle::ConstantTimeEq;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 /// Imports that run at once; more wait, and their files with them.
@@ -52,6 +52,8 @@ pub(crate) struct App {
     pub(crate) documents: Documents,
     /// Lets so many imports run at once.
     pub(crate) imports: Arc<Semaphore>,
+    /// Signalled when a long task was begun.
+    pub(crate) tasks_begun: Notify,
     admin_token: [u8; 32],
     /// Idempotency keys whose first request still runs in this process.
     running: Mutex<HashSet<(Uuid, String)>>,
@@ -80,6 +82,7 @@ impl App {
             backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
+            tasks_begun: Notify::new(),
             running: Mutex::default(),
         }
     }

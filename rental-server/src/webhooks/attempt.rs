@@ -12,10 +12,11 @@ use rental_core::{
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
-    store::{Batch, Commit, Prior, Record, Revision},
+    store::{Batch, Check, Commit, Prior, Record, Revision},
     value::{Timestamp, url},
     webhook::{
         attempt::{Ending, Next, Verdict, after_attempt},
+        deletion,
         fan_out::{RETRY, due},
         secret::Sealed,
         signature,
@@ -202,13 +203,20 @@ async fn settle(
             Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
             None => seen,
         };
+        let deleted = endpoint.is_none();
         let mut verdict = after_attempt(0, failures, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
             let mut object: Delivery = parse(&record.key, &record.value)?;
             verdict = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
             object.record(ending, verdict, log.clone(), now);
             if let Next::RetryAt(time) = verdict.next {
-                batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
+                if deleted {
+                    object.give_up(deletion::REASON, now);
+                } else {
+                    // A due row for an endpoint that was deleted since would stay for ever.
+                    batch.checks.push(Check::Present(deletion::place(id)));
+                    batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
+                }
             }
             batch.replace(record.key, record.revision, json(&object)?);
         }

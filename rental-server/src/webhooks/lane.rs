@@ -72,6 +72,10 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
                 Ok(Some(target)) => lane = Some(Lane::reloaded(lane, &hooks, id, target)),
                 Ok(None) => {
                     hooks.forget_lane(id);
+                    // The endpoint was deleted. The outcomes of the attempts in flight are still saved.
+                    if let Some(Lane { mut running, .. }) = lane {
+                        running.detach_all();
+                    }
                     return;
                 }
                 Err(Error::Damaged(row)) => {

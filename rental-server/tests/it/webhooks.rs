@@ -5,6 +5,7 @@ mod answers;
 mod backlog;
 mod crash;
 mod damage;
+mod deletions;
 mod delivery;
 mod disabling;
 mod disconnects;

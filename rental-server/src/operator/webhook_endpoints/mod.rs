@@ -5,14 +5,12 @@ mod recovery;
 mod test;
 
 use crate::{
-    edge,
     endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, delete, post},
     http::reply::Handled,
     objects::{expects, write::write},
     operator::collections,
     reference::{parts, schema::outcome},
     state::App,
-    webhooks::Hooks,
 };
 use bytes::Bytes;
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
@@ -21,17 +19,14 @@ use rental_core::{
     operation, page,
     resources::{
         Collection,
-        delivery::{self, Delivery},
         organization::{Organization, SYSTEM},
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    rows::key,
-    store::{Batch, Record, Scanned, Store, get_each, key_of},
+    store::{Record, Store},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use uuid::Uuid;
 
 /// Longest overlap of a rotation: 7 days; 24 h when none is given, in seconds.
@@ -131,15 +126,13 @@ async fn switch(mut request: Request<'_, Operator>, enable: bool) -> Handled {
     Ok(reply)
 }
 
-/// The endpoint and its secrets are gone at once, its due rows soon after.
+/// The endpoint and its secrets are deleted at once. A task fails its pending deliveries and removes their due rows.
 async fn remove(mut request: Request<'_, Operator>) -> Handled {
     request.read().await?;
     let Request { app, call, id, .. } = request;
     let reply = write(app, &Organization::system(), call, b"", &Delete { id }).await?;
     changed(app, id);
-    if let Some(id) = page::id(id) {
-        tokio::spawn(purge(Arc::clone(&app.hooks), id));
-    }
+    app.tasks_begun.notify_one();
     Ok(reply)
 }
 
@@ -147,36 +140,6 @@ fn changed(app: &App, id: &str) {
     if let Some(id) = page::id(id) {
         app.hooks.endpoint_changed(id);
     }
-}
-
-/// Gives up what waits for an endpoint that is gone, a few deliveries at a time.
-async fn purge(hooks: Arc<Hooks>, id: Uuid) {
-    while let Ok(rows) = hooks.store().scan(&key::all_due_rows(id), 256).await {
-        if rows.is_empty() {
-            return;
-        }
-        if let Err(error) = give_up(&hooks, rows).await {
-            tracing::warn!(%id, ?error, "cannot give up what waits for a deleted webhook endpoint");
-            return;
-        }
-    }
-}
-
-/// Ends the deliveries of these due rows, and removes the rows. Of a damaged one the row alone goes: it was the endpoint's.
-async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
-    let mut batch = Batch::default();
-    rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
-    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
-    let places: Vec<_> = hooks.damaged.all_sound(rows).iter().filter_map(place).collect();
-    for found in get_each(hooks.store(), &places).await? {
-        let Some(record) = hooks.damaged.sound(found).flatten() else { continue };
-        let Some(mut object) = hooks.damaged.skip(parse::<Delivery>(&record.key, &record.value))? else { continue };
-        object.give_up("endpoint_deleted", edge::now());
-        batch.replace(record.key, record.revision, to_json(&object)?);
-    }
-    // A delivery that ended meanwhile makes it stale: the next round reads it as it is then.
-    hooks.store().commit(batch).await?;
-    Ok(())
 }
 
 /// Old and new secret both sign until the overlap ends.

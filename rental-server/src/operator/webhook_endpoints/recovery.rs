@@ -70,15 +70,14 @@ async fn recover(mut request: Request<'_, Operator>) -> Handled {
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
     let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
     let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
-    let (_, endpoint) = endpoint_of(app.store(), id).await?;
-    let intent = Recover { endpoint: &endpoint, since, after };
-    let reply = write(app, &Organization::system(), call, body, &intent).await?;
-    app.hooks.wake_anywhere([endpoint.id]).await?;
+    let reply = write(app, &Organization::system(), call, body, &Recover { id, since, after }).await?;
+    app.hooks.wake_anywhere(page::id(id)).await?;
     Ok(reply)
 }
 
 struct Recover<'a> {
-    endpoint: &'a WebhookEndpoint,
+    /// The endpoint, as the operator names it.
+    id: &'a str,
     since: Timestamp,
     after: Option<Uuid>,
 }
@@ -86,7 +85,9 @@ struct Recover<'a> {
 impl Intent for Recover<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let organization = self.endpoint.organization_id;
+            // Read at each attempt to commit: the batch is stale when the endpoint was deleted.
+            let (_, endpoint) = endpoint_of(store, self.id).await?;
+            let organization = endpoint.organization_id;
             let prefix = key::records(organization, &event::SPEC);
             let mut span = Span::newest_first(&prefix).created_from(&prefix, self.since.millis());
             span.order = Order::Ascending;
@@ -98,8 +99,8 @@ impl Intent for Recover<'_> {
             let (mut batch, mut resent) = (Batch::default(), 0);
             for record in &events {
                 let (event_id, kind) = event_of(record)?;
-                if self.endpoint.wants(&kind) && !self.arrived(store, event_id).await? {
-                    fan_out::add(&mut batch, organization, self.endpoint.id, (event_id, &kind), edge)?;
+                if endpoint.wants(&kind) && !arrived(store, &endpoint, event_id).await? {
+                    fan_out::add(&mut batch, organization, endpoint.id, (event_id, &kind), edge)?;
                     resent += 1;
                 }
             }
@@ -111,22 +112,20 @@ impl Intent for Recover<'_> {
     }
 }
 
-impl Recover<'_> {
-    /// Whether the endpoint has got the event, or still will. The outbox first: a row that is gone by then has become
-    /// deliveries, which the look after it sees.
-    async fn arrived(&self, store: &dyn Store, event: Uuid) -> Result<bool, Error> {
-        if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+/// Whether the endpoint has got the event, or will get it. The outbox is read first: a row that is gone by then has become
+/// deliveries, which are read next.
+async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: Uuid) -> Result<bool, Error> {
+    if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+        return Ok(true);
+    }
+    let (organization, spec) = (endpoint.organization_id, &delivery::SPEC);
+    let prefix = delivery::of_endpoint_and_event(endpoint.id, event).prefix(organization, spec);
+    let span = Span::newest_first(&prefix).following(key::records(organization, spec));
+    for record in all_sound(store.scan(&span, 100).await?)? {
+        let delivery: Delivery = parse(&record.key, &record.value)?;
+        if delivery.status != DeliveryStatus::Failed {
             return Ok(true);
         }
-        let (organization, spec) = (self.endpoint.organization_id, &delivery::SPEC);
-        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event).prefix(organization, spec);
-        let span = Span::newest_first(&prefix).following(key::records(organization, spec));
-        for record in all_sound(store.scan(&span, 100).await?)? {
-            let delivery: Delivery = parse(&record.key, &record.value)?;
-            if delivery.status != DeliveryStatus::Failed {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
+    Ok(false)
 }

@@ -111,6 +111,16 @@ fn clocks_and_random_ids_are_read_at_the_edge_only() {
 }
 
 #[test]
+fn the_supervisor_starts_the_background_tasks() {
+    // Connections, and the wait for a second signal, end by themselves.
+    only_in(
+        "rental-server/src",
+        &["spawn"],
+        &["supervisor/", "http/", "main.rs", "webhooks/lanes.rs", "webhooks/lane.rs", "webhooks/tests.rs"],
+    );
+}
+
+#[test]
 fn the_command_line_opens_a_store_in_one_place() {
     let words = ["rental_core::store", "redb", "Redb", "Store", "Closed"];
     only_in("rental-cli/src", &words, &["commands/store.rs", "commands/store/"]);
