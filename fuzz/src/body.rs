@@ -2,7 +2,7 @@
 //! again.
 
 use crate::choose;
-use rental_core::{body::Verb, error::Error, spec::{Fields, Kind, Presence, ResourceSpec}};
+use rental_core::{error::Error, request::body::Verb, schema::{Fields, Kind, Presence, ResourceSpec}};
 use serde_json::Value;
 
 /// The first byte chooses the resource, the second the verb and the currency's digits; the rest is the body.
@@ -29,24 +29,25 @@ fn accepted(fields: &Fields, body: &[u8], spec: &'static ResourceSpec, verb: Ver
         let presence = if verb == Verb::Create { field.create } else { field.update };
         assert_ne!(presence, Presence::Never, "{name} is the server's");
         // Text is kept as sent, but for the one kind that has a canonical case and the one that is put into UTC.
-        if let (Some(kept), Value::String(text)) = (fields.get(name), value)
+        if let (Some(kept), Value::String(text)) = (json(fields, name), value)
             && !matches!(field.kind, Kind::Language | Kind::Time)
         {
-            assert_eq!(serde_json::from_str::<String>(kept).ok().as_ref(), Some(text), "{name}");
+            assert_eq!(serde_json::from_str::<String>(&kept).ok().as_ref(), Some(text), "{name}");
         }
     }
     let canonical =
-        spec.fields.iter().filter_map(|field| Some(format!("\"{}\":{}", field.name, fields.get(field.name)?)));
+        spec.fields.iter().filter_map(|field| Some(format!("\"{}\":{}", field.name, json(fields, field.name)?)));
     let canonical = format!("{{{}}}", canonical.collect::<Vec<_>>().join(","));
     let again =
         Fields::parse(canonical.as_bytes(), spec, verb, digits).expect("what was accepted once is accepted again");
     for field in spec.fields {
-        assert_eq!(again.get(field.name), fields.get(field.name), "{}", field.name);
+        assert_eq!(json(&again, field.name), json(fields, field.name), "{}", field.name);
     }
-    let object = fields.object(|_| None);
-    let members: std::collections::BTreeMap<String, &serde_json::value::RawValue> =
-        serde_json::from_str(&object).expect("a whole object is JSON");
-    assert_eq!(members.len(), spec.fields.len(), "a whole object has every field");
+}
+
+/// The canonical JSON of a field that was sent.
+fn json(fields: &Fields, name: &str) -> Option<String> {
+    fields.get(name).map(|value| serde_json::to_string(value).expect("a checked value is JSON"))
 }
 
 fn independent(json: &[u8]) -> Value {

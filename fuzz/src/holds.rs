@@ -1,7 +1,7 @@
 //! Holds against the obvious rule: a rental fits when no other hold of the vehicle has a night in common with it.
 
 use crate::Pieces;
-use rental_core::{holds, resources::organization::BookingPolicy, spec::Hold, store::{memory::Memory, Batch, Commit, Prior, Store}, value::Date};
+use rental_core::{operations::holds, resources::organization::BookingPolicy, schema::Hold, store::{memory::Memory, Batch, Commit, Prior, Store}, value::Date};
 use std::{
     collections::HashMap,
     future::Future,

@@ -1,6 +1,6 @@
 //! The `Idempotency-Key` header against a second reading of its rule: 1 to 255 visible characters, bare or quoted.
 
-use rental_core::idempotency::Ticket;
+use rental_core::operations::idempotency::Ticket;
 
 /// The input is the header's value.
 pub fn check(data: &[u8]) {

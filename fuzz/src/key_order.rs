@@ -1,7 +1,7 @@
 //! Keys of the store: byte order is logical order, and every key can be taken apart again.
 
 use crate::{specs, Pieces};
-use rental_core::{rows::key, spec::{IndexPrefix, ResourceSpec}, store::{self, Follow, Key}};
+use rental_core::{rows::key, schema::{IndexPrefix, ResourceSpec}, store::{self, Follow, Key}};
 use uuid::Uuid;
 
 struct Place {

@@ -15,10 +15,7 @@ pub mod query;
 pub mod signature;
 pub mod webhook_url;
 
-use rental_core::{
-    resources::{API, api_key, organization},
-    spec::ResourceSpec,
-};
+use rental_core::{resources::{api_key, organization, API}, schema::ResourceSpec};
 
 /// Every resource that takes bodies or lists.
 pub fn specs() -> Vec<&'static ResourceSpec> {

@@ -2,7 +2,7 @@
 //! reaches out of its organization.
 
 use crate::choose;
-use rental_core::{error::Error, page::{self, ListQuery, MAX_LIMIT}, rows::key, spec::ResourceSpec, store};
+use rental_core::{error::Error, request::page::{self, ListQuery, MAX_LIMIT}, rows::key, schema::ResourceSpec, store};
 use uuid::Uuid;
 
 const ORGANIZATION: Uuid = Uuid::from_u128(0x0190_d0f2_7c3a_7cc0_8000_ffff_ffff_ffff);

@@ -1,7 +1,7 @@
 //! The signature header: what the server signs the receiver's crate accepts, and nothing else that is much like it.
 
 use crate::Pieces;
-use rental_core::webhook::signature::header;
+use rental_core::webhooks::signature::header;
 use rental_webhook_verify::verify;
 
 /// The input is a secret, a time, a change to make, and the body.

@@ -1,8 +1,8 @@
 //! The object types of the API: their descriptions, and the flag of each field.
 
 use rental_core::{
-    event, resources,
-    spec::{FieldSpec, Presence, ResourceSpec},
+    resources::{self, event},
+    schema::{FieldSpec, Presence, ResourceSpec},
 };
 
 /// Descriptions of all object types that commands create, change or show.

@@ -10,11 +10,9 @@
 
 use redb::{StorageBackend, backends::InMemoryBackend};
 use rental_core::{
-    edge::Edge,
     error::Error,
-    idempotency::Ticket,
-    operation::{self, Create, Intent, Update},
-    page::ListQuery,
+    operations::{self, Create, Intent, Update, edge::Edge, idempotency::Ticket},
+    request::page::ListQuery,
     resources::{API, Collection, organization::Organization},
     store::{Store, memory::Memory, redb::Redb},
     value::Timestamp,
@@ -176,7 +174,7 @@ impl Fleet {
     }
 
     fn get(&self, object: &str, id: &str) -> Outcome<()> {
-        let found = wait(operation::get(&*self.store, self.organization.id, collection(object).spec, id));
+        let found = wait(operations::get(&*self.store, self.organization.id, collection(object).spec, id));
         black_box(found.map_err(told)?);
         Ok(())
     }
@@ -184,7 +182,7 @@ impl Fleet {
     fn list(&self, object: &str, raw: &str) -> Outcome<()> {
         let spec = collection(object).spec;
         let query = ListQuery::parse(raw, spec).map_err(told)?;
-        let page = wait(operation::list(&*self.store, self.organization.id, spec, &query));
+        let page = wait(operations::list(&*self.store, self.organization.id, spec, &query));
         let page = page.map_err(told)?;
         if black_box(page).len() < 1000 { Err("the list is not full".into()) } else { Ok(()) }
     }
@@ -208,7 +206,7 @@ impl Fleet {
         let ticket = key.map(|key| Ticket::new(key.as_bytes(), method, "/v1/objects", body)).transpose()?;
         let (organization, render) = (self.organization.id, &|_: &_| (500, "null".into()));
         let written =
-            wait(operation::write(&*self.store, &self.edge, organization, ticket.as_ref(), intent, (200, render)));
+            wait(operations::write(&*self.store, &self.edge, organization, ticket.as_ref(), intent, (200, render)));
         let written = written.map_err(told)?;
         match written.status {
             200 => Ok(String::from_utf8(written.body.to_vec())?),

@@ -31,48 +31,35 @@
 //!
 //! # For readers of the code
 //!
-//! In reading order: [`value`], [`spec`] (what a resource is, as data), [`resources`] (the structs and their rules),
-//! [`body`] and [`page`] (request bodies and list queries become checked values), [`store`] (ordered keys and batches),
-//! [`rows`] (every kind of row in a store),
-//! [`operation`] (the use cases, with [`edge`] for time and ids), [`effects`] (rows derived from an object), [`holds`] (no
-//! vehicle is booked twice), [`idempotency`], [`event`], [`access`] (API keys, scopes, plans), [`attribution`] (who had the
-//! car), [`webhook`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems
-//! as objects, and the export of an organization), [`integrity`] (whether a store fits together), [`upgrade`] (stores of older
-//! versions), [`views`] (SQL views of the rows), and [`platform`] on top.
+//! In reading order, each uses only what is before it: [`value`], [`store`] (ordered keys and batches), [`error`], [`schema`]
+//! (what a resource is, as data), [`rows`] (every kind of row in a store), [`resources`] (the structs and their rules),
+//! [`fleet`] (who had a vehicle), [`request`] (bodies and list queries become checked values), [`operations`] (the use
+//! cases), [`webhooks`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems as
+//! objects, and the export of an organization), [`upgrade`] (stores of older versions), [`check`] (whether a store is
+//! consistent), and [`platform`] on top.
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
 //! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.
 #![warn(missing_docs)]
 
-/// The version of the API that this program speaks (spec, Versioning): the `Service-Version` of responses, and the
-/// `api_version` of events and webhook endpoints made by it.
-pub const API_VERSION: &str = "2026-05-05";
-
-pub mod access;
-pub mod attribution;
-pub mod body;
-pub mod edge;
-pub mod effects;
+pub mod check;
 pub mod error;
-pub mod event;
-pub mod holds;
-pub mod idempotency;
+pub mod fleet;
 pub mod imports;
-pub mod integrity;
-pub mod operation;
-pub mod page;
+pub mod operations;
 pub mod platform;
+pub mod request;
 pub mod resources;
 pub mod rows;
-pub mod spec;
+pub mod schema;
 pub mod store;
 pub mod tasks;
 pub mod upgrade;
 pub mod value;
-pub mod views;
-pub mod webhook;
+pub mod webhooks;
 
 pub use platform::Platform;
+pub use schema::API_VERSION;
 
 /// Runs the examples of the README.
 #[cfg(doctest)]

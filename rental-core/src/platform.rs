@@ -1,7 +1,7 @@
 //! The platform as a library: open a store, create organizations, and work with typed objects.
 //!
 //! [`Platform`] is one store with a clock, ids and randomness. [`Fleet`] is one organization on it: its vehicles,
-//! customers, rentals, invoices, tolls, violations, leads and events. The rules are those of [`crate::operation`], which
+//! customers, rentals, invoices, tolls, violations, leads and events. The rules are those of [`crate::operations`], which
 //! the HTTP server uses too, so an object looks the same whichever way it was written.
 //!
 //! Every call that touches the store is `async`. Memory and file stores work with any executor and perform reads on the

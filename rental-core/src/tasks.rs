@@ -17,7 +17,7 @@ use crate::{
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Record, Store},
     value::Timestamp,
-    webhook::deletion::{self, EndpointDeletion},
+    webhooks::deletion::{self, EndpointDeletion},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -1,10 +1,8 @@
 //! Which puts are called new: those of a fresh object, so that an engine can insert them without looking.
 
 use rental_core::{
-    edge::Edge,
     error::Error,
-    idempotency::Ticket,
-    operation::{self, Create, Update},
+    operations::{self, Create, Update, edge::Edge, idempotency::Ticket},
     resources::{API, Collection, organization::Organization},
     rows::key,
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, memory::Memory},
@@ -68,7 +66,7 @@ fn collection(object: &str) -> &'static Collection {
     API.iter().find(|one| one.spec.object == object).expect("it works")
 }
 
-const RENDER: operation::Render<'_> = &|error: &Error| panic!("{error:?}");
+const RENDER: operations::Render<'_> = &|error: &Error| panic!("{error:?}");
 
 fn organization() -> Organization {
     Organization { id: Uuid::from_u128(7), ..Organization::system() }
@@ -82,7 +80,7 @@ fn create(store: &Recording, edge: &Counting, object: &str, body: &str) -> (Stri
     let intent =
         Create { collection: collection(object), organization: &organization, body: body.as_bytes(), given: &[] };
     let written =
-        now(operation::write(store, edge, organization.id, Some(&ticket), &intent, (201, RENDER))).expect("it works");
+        now(operations::write(store, edge, organization.id, Some(&ticket), &intent, (201, RENDER))).expect("it works");
     assert!(written.committed, "{}", String::from_utf8_lossy(&written.body));
     let body: serde_json::Value = serde_json::from_slice(&written.body).expect("it works");
     (body["id"].as_str().expect("it works").to_owned(), not_new(store))
@@ -125,7 +123,7 @@ fn everything_of_a_new_object_is_a_plain_insert() {
     let expected = |_| true;
     let intent =
         Update { collection: collection("rental"), organization: &organization, id: &id, body, expected: &expected };
-    now(operation::write(&store, &edge, organization.id, None, &intent, (200, RENDER))).expect("it works");
+    now(operations::write(&store, &edge, organization.id, None, &intent, (200, RENDER))).expect("it works");
     let others = not_new(&store);
     assert!(others.contains('r') && others.contains('i') && others.contains('h'), "{others}");
     assert!(!others.contains('o'), "the outbox row of a new event is new: {others}");

@@ -11,8 +11,8 @@ mod platform {
 
 use rental_core::{
     Platform,
-    edge::Edge,
     error::Error,
+    operations::edge::Edge,
     platform::{Fleet, PlatformEdge, Stored},
     resources::{customer::Customer, vehicle::Vehicle},
     store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, memory::Memory},

@@ -4,12 +4,12 @@
 
 use proptest::prelude::*;
 use rental_core::{
-    edge::Edge,
     imports::{
         Counts,
         recording::{CHUNK, Options, Recorder},
         statements::{TollRow, ViolationRow},
     },
+    operations::edge::Edge,
     resources::{
         organization::Organization,
         parse,

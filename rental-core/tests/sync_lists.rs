@@ -4,9 +4,8 @@
 
 use proptest::{prelude::*, sample::Index};
 use rental_core::{
-    edge::Edge,
-    operation::{self, Create, Intent, Update},
-    page::ListQuery,
+    operations::{self, Create, Intent, Update, edge::Edge},
+    request::page::ListQuery,
     resources::{API, Collection, organization::Organization},
     store::memory::Memory,
     value::Timestamp,
@@ -93,7 +92,7 @@ impl Fleet {
         let organization = self.organization.id;
         let render = |_: &_| unreachable!("no idempotency key, nothing to render");
         let written =
-            now(operation::write(&self.store, &self.clock, organization, None, intent, (200, &render))).unwrap();
+            now(operations::write(&self.store, &self.clock, organization, None, intent, (200, &render))).unwrap();
         let object: Value = serde_json::from_slice(&written.body).unwrap();
         self.model.insert(object["id"].as_str().unwrap().to_owned(), object);
     }
@@ -122,7 +121,7 @@ impl Fleet {
 
     fn page(&self, query: &str) -> (Vec<Value>, Option<String>) {
         let query = ListQuery::parse(query, vehicles().spec).unwrap();
-        let page = now(operation::list(&self.store, self.organization.id, vehicles().spec, &query)).unwrap();
+        let page = now(operations::list(&self.store, self.organization.id, vehicles().spec, &query)).unwrap();
         let mut page: Value = serde_json::from_slice(&page).unwrap();
         let Value::Array(data) = page["data"].take() else { panic!("a list") };
         assert!(data.len() <= query.limit);

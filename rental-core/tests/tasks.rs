@@ -3,21 +3,21 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
 use rental_core::{
-    edge::Edge,
     error::Error,
+    operations::edge::Edge,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
         parse,
         webhook_endpoint::WebhookEndpoint,
     },
-    rows::key,
+    rows::{
+        key,
+        outbox::{self, OutboxEvent},
+    },
     store::{Answer, Batch, Commit, Key, Prior, Record, Revision, Scanned, Span, Store, Write, memory::Memory},
     tasks::{KINDS, Step, Task, Work, begin_left_over_deletions, step},
     value::Timestamp,
-    webhook::{
-        deletion,
-        fan_out::{self, Waiting},
-    },
+    webhooks::{deletion, fan_out},
 };
 use serde_json::json;
 use std::{
@@ -196,9 +196,9 @@ fn endpoint_object(id: Uuid) -> WebhookEndpoint {
 #[tokio::test]
 async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read() {
     let (store, edge) = (store(&[ENDPOINT], 1).await, Fixed(AtomicU64::new(1_000)));
-    let waiting = Waiting { event: edge.new_id(), organization: ORGANIZATION, kind: "vehicle.created".into() };
+    let waiting = OutboxEvent { event: edge.new_id(), organization: ORGANIZATION, kind: "vehicle.created".into() };
     let mut batch = Batch::default();
-    batch.put(key::outbox(waiting.event), fan_out::outbox_value(ORGANIZATION, &waiting.kind), Prior::New);
+    batch.put(key::outbox(waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
     assert_eq!(commit(&store, batch).await, Commit::Applied);
     let (fanned_out, _) =
         fan_out::plan(&[waiting], &[(ORGANIZATION, vec![endpoint_object(ENDPOINT)])].into(), &edge).unwrap();

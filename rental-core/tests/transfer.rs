@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use rental_core::{
+    check::Audit,
     imports::{organization as transfer, organization::Importer},
-    integrity::Audit,
-    operation::{Create, Edge, Intent},
+    operations::{Create, Edge, Intent},
     resources::{
         self, Collection,
         organization::{self, Organization, SYSTEM},

@@ -3,8 +3,8 @@
 use crate::http::call::Call;
 use rental_core::{
     error::Error,
-    operation::{Edge, Intent, Prepared, Preparing},
-    page,
+    operations::{Edge, Intent, Prepared, Preparing},
+    request::page,
     resources::{
         audit_entry::{self, AuditEntry},
         effects,
@@ -28,7 +28,7 @@ impl Intent for Audited<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let mut prepared = self.intent.prepare(store, edge).await?;
-            if let Some(action) = self.call.acting.operation().filter(|_| !prepared.batch.is_empty()) {
+            if let Some(action) = self.call.operation.get().filter(|_| !prepared.batch.is_empty()) {
                 let (organization, resource) = self.about(&prepared);
                 let entry = entry(self.call, edge, action, organization, resource, AuditEntry::details(self.body));
                 add(&mut prepared.batch, &entry)?;
@@ -84,7 +84,7 @@ pub(crate) struct Note(AuditEntry);
 impl Note {
     /// Begins the note of an action of this call.
     pub(crate) fn of(call: &Call, organization: Option<Uuid>) -> Self {
-        let action = call.acting.operation().unwrap_or("unknown");
+        let action = call.operation.get().unwrap_or(&"unknown");
         Self(entry(call, &call.moment, action, organization, None, AuditEntry::details(b"{}")))
     }
 

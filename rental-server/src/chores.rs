@@ -2,7 +2,7 @@
 //! remove old events and deliveries.
 
 use crate::{edge, state::App, supervisor::Supervisor, webhooks::retention};
-use rental_core::{error::Error, idempotency, rows::key, store::Commit};
+use rental_core::{error::Error, operations::idempotency, rows::key, store::Commit};
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,

@@ -1,7 +1,7 @@
 //! Flags and environment, as `docs/reference.md` lists them.
 
 use clap::{Parser, ValueEnum};
-use rental_core::webhook::attempt::Schedule;
+use rental_core::webhooks::attempt::Schedule;
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// Serves the rental platform's API.

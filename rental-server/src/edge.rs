@@ -1,6 +1,6 @@
 //! The one place that reads the wall clock and makes random ids.
 
-use rental_core::{operation::Edge, value::Timestamp};
+use rental_core::{operations::Edge, value::Timestamp};
 use std::{
     sync::{
         LazyLock, Mutex, PoisonError,

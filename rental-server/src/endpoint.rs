@@ -14,11 +14,11 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    access::bearer,
     error::{Error, KeyProblem},
-    page,
+    operations::access::bearer,
+    request::page,
     resources::Collection,
-    spec::ResourceSpec,
+    schema::ResourceSpec,
 };
 use serde_json::Value;
 use std::{future::Future, pin::Pin};
@@ -84,15 +84,16 @@ impl Open {
 }
 
 impl Operator {
-    /// Admits whoever presents the admin token; notes the operation of a write, for the audit log.
-    pub(crate) fn admit(app: &App, call: &Call, endpoint: &Endpoint) -> Result<Self, Problem> {
+    /// Admits a request with the admin token. Notes the operation of a write for the audit log.
+    pub(crate) fn admit(app: &App, call: &Call, endpoint: &'static Endpoint) -> Result<Self, Problem> {
         if !app.is_admin(presented(call)?) {
             return Err(Problem::NotAdmin);
         }
         if let Documentation::Operation(operation) = &endpoint.documentation
             && endpoint.method != Method::GET
         {
-            call.acting.set(operation.id.clone());
+            // Set once: each request has one guard.
+            let _ = call.operation.set(&operation.id);
         }
         Ok(Self(()))
     }

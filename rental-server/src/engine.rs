@@ -5,13 +5,13 @@ use crate::{
     edge,
 };
 use rental_core::{
-    operation::Edge,
+    operations::Edge,
+    resources::sql_views,
     store::{
         Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, Versioned, WriterStats,
         postgres::{self, Address, Postgres},
         redb::{self, Redb},
     },
-    views,
 };
 use std::{
     fs, io,
@@ -48,7 +48,7 @@ impl Engine {
     /// Makes the views for SQL, where people query the store. Not before it is of the present version.
     pub(crate) async fn make_views(&self) {
         let Self::Shared(store) = self else { return };
-        let views = views::all("rental");
+        let views = sql_views::all("rental");
         let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
         if let Err(why) = store.make_views(&views).await {
             // Nothing that is served needs them.

@@ -1,7 +1,7 @@
 //! The admin token and the master key: from the environment, from a file, or made at the first start.
 
 use crate::{config::Config, edge};
-use rental_core::webhook::secret::MasterKey;
+use rental_core::webhooks::secret::MasterKey;
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},

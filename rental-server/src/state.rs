@@ -1,7 +1,10 @@
 //! What every request can reach: the store, the gate, the documents, and the limits.
 
 use crate::{
-    access::gate::Gate, access::limiter::Limit, engine::Engine, metrics::Metrics, supervisor::Supervisor,
+    access::{gate::Gate, limiter::Limit},
+    engine::Engine,
+    metrics::Metrics,
+    supervisor::Supervisor,
     webhooks::Hooks,
 };
 use bytes::Bytes;

@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::spec::ResourceSpec;
+use rental_core::schema::ResourceSpec;
 use reqwest::header::HeaderValue;
 use std::time::Duration;
 

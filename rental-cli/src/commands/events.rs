@@ -14,10 +14,7 @@ use crate::{
     output::{progress::Progress, record::Page},
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::{
-    event::SPEC,
-    resources::{delivery, webhook_endpoint},
-};
+use rental_core::resources::{delivery, event::SPEC, webhook_endpoint};
 use serde::Deserialize;
 
 pub(crate) const GROUP: Group = Group { name: "events", command, run };

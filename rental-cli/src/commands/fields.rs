@@ -11,8 +11,8 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use rental_core::{
-    page,
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    request::page,
+    schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 
 /// Field with the organization, in bodies of the operator's API.

@@ -6,7 +6,7 @@ use clap::{
     Arg, Command,
     builder::{PossibleValue, TypedValueParser, ValueParser},
 };
-use rental_core::{event::EVENT_TYPES, spec::Kind};
+use rental_core::{resources::event::EVENT_TYPES, schema::Kind};
 use serde_json::value::RawValue;
 use std::{ffi::OsStr, fs::File, io::Read};
 

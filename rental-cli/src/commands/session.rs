@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use clap::ArgMatches;
-use rental_core::spec::ResourceSpec;
+use rental_core::schema::ResourceSpec;
 use serde_json::value::RawValue;
 use std::time::Duration;
 

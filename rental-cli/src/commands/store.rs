@@ -25,7 +25,7 @@ use engines::CACHE_BYTES;
 use failures::{store_failure, unusable_backup};
 use place::Place;
 use rental_core::{
-    integrity::{self, Report},
+    check::{self, Report},
     store::{
         StoreError,
         archive::Reader,
@@ -116,7 +116,7 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
     let report = match Closed::open(path, CACHE_BYTES) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
-            integrity::of_file(&closed, &mut |rows| progress.at(rows))
+            check::of_file(&closed, &mut |rows| progress.at(rows))
         }
         Err(StoreError::Corrupt(detail)) => {
             let mut report = Report::default();

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{resources::organization, spec::ResourceSpec};
+use rental_core::{resources::organization, schema::ResourceSpec};
 
 /// Columns: heading, and member of the response.
 const COLUMNS: [(&str, &str); 7] = [

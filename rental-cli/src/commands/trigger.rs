@@ -26,8 +26,8 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
-    access::KEY_PREFIX,
-    event::{EVENT_TYPES, EventType},
+    operations::access::KEY_PREFIX,
+    resources::event::{EVENT_TYPES, EventType},
 };
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ pub(crate) mod whole_file;
 
 use crate::{failure::Failure, objects, text::printable};
 use record::{Page, Record};
-use rental_core::spec::ResourceSpec;
+use rental_core::schema::ResourceSpec;
 use std::io::{self, IsTerminal as _, Write as _};
 use style::{DIM, Paint};
 use table::Row;

@@ -2,8 +2,8 @@
 
 use crate::output::style::{self, Paint};
 use rental_core::{
-    event,
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    resources::event,
+    schema::{FieldSpec, Kind, Presence, ResourceSpec},
     value::Timestamp,
 };
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 use super::{edge::PlatformEdge, engine::Engine, stored::Stored};
 use crate::{
     error::Error,
-    operation,
+    operations,
     resources::organization::{self, Organization, SYSTEM},
     store::{Store, StoreError},
 };
@@ -37,7 +37,7 @@ impl Context {
 
     /// The organization's record as it is now.
     pub(super) async fn organization(&self, id: &str) -> Result<Stored<Organization>, Error> {
-        let record = operation::get(self.store(), SYSTEM, &organization::SPEC, id).await?;
+        let record = operations::get(self.store(), SYSTEM, &organization::SPEC, id).await?;
         Stored::of(record)
     }
 

@@ -1,6 +1,6 @@
 //! What a platform takes from outside.
 
-use crate::{edge::Edge, error::Error};
+use crate::{error::Error, operations::edge::Edge};
 
 /// What a platform takes from outside: the time, ids and random bytes.
 ///

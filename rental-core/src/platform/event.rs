@@ -3,9 +3,11 @@
 use super::list::Listed;
 use crate::{
     error::Error,
-    event::{self, EVENT_TYPES, EventType},
-    resources::Resource,
-    spec::ResourceSpec,
+    resources::{
+        Resource,
+        event::{self, EVENT_TYPES, EventType},
+    },
+    schema::ResourceSpec,
     store::Record,
 };
 use bytes::Bytes;

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::{
     error::Error,
-    event, operation,
+    operations,
     resources::{
         Create, Portable, Update,
         api_key::Scope,
+        event,
         organization::{Organization, SYSTEM},
     },
     value::Timestamp,
@@ -80,7 +81,7 @@ impl Fleet {
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
     /// the store cannot serve.
     pub async fn get<T: Portable>(&self, id: impl Display) -> Result<Stored<T>, Error> {
-        let record = operation::get(self.context.store(), self.id, T::SPEC, &id.to_string()).await?;
+        let record = operations::get(self.context.store(), self.id, T::SPEC, &id.to_string()).await?;
         Stored::of(record)
     }
 
@@ -150,7 +151,7 @@ impl Fleet {
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
     /// the store cannot serve.
     pub async fn event(&self, id: impl Display) -> Result<Event, Error> {
-        let record = operation::get(self.context.store(), self.id, &event::SPEC, &id.to_string()).await?;
+        let record = operations::get(self.context.store(), self.id, &event::SPEC, &id.to_string()).await?;
         Event::read(record)
     }
 

@@ -45,7 +45,7 @@ pub(super) fn write(error: &Error) -> (u16, Bytes) {
         Error::VehicleUnavailable { rental, message } => Kept::VehicleUnavailable { rental, message },
         Error::PreconditionFailed => Kept::PreconditionFailed,
         Error::Conflict(message) => Kept::Conflict { message },
-        // Never kept: `operation::write` asks for final errors alone.
+        // Never kept: `operations::write` asks for final errors alone.
         other => Kept::Conflict { message: other.to_string() },
     };
     // Strings and ids are always JSON.

@@ -2,10 +2,12 @@
 
 use super::{context::Context, edge::PlatformEdge, kept, stored::Stored};
 use crate::{
-    access::{self, Principal},
-    edge::Edge,
     error::{Error, KeyProblem},
-    operation::{self, Create, Intent, Preparing},
+    operations::{
+        self, Create, Intent, Preparing,
+        access::{self, Principal},
+        edge::Edge,
+    },
     resources::{
         Resource,
         api_key::{ApiKey, Scope},
@@ -15,7 +17,7 @@ use crate::{
     },
     rows::key,
     store::Store,
-    value::Timestamp,
+    value::{FieldValue, Timestamp},
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -56,8 +58,8 @@ impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let (collection, system) = (of::<ApiKey>().create().done(), Organization::system());
-            let hint = format!("\"{}…{}\"", access::KEY_PREFIX, &self.text[self.text.len() - 4..]);
-            let given = [("hint", hint)];
+            let hint = format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..]);
+            let given = [("hint", FieldValue::Text(hint))];
             let create = Create { collection: &collection, organization: &system, body: self.body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let record: ApiKey =
@@ -80,8 +82,8 @@ pub(super) async fn issue(
     let body = json!({"organization_id": organization, "scope": scope, "name": name, "expires_at": expires_at});
     let body = body.to_string();
     let intent = Issue { text: &text, hash, body: body.as_bytes() };
-    let end = (kept::SUCCESS, &kept::write as operation::Render<'_>);
-    let written = operation::write(context.store(), edge, SYSTEM, None, &intent, end).await?;
+    let end = (kept::SUCCESS, &kept::write as operations::Render<'_>);
+    let written = operations::write(context.store(), edge, SYSTEM, None, &intent, end).await?;
     let record = Stored::written(&written.body, written.revision.unwrap_or(1), false)?;
     Ok(IssuedKey { record, key: text })
 }

@@ -3,9 +3,9 @@
 use super::{context::Context, stored::Stored};
 use crate::{
     error::Error,
-    page::{ListQuery, MAX_LIMIT},
+    request::page::{ListQuery, MAX_LIMIT},
     resources::Resource,
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Record, key_of},
     value::Timestamp,
 };

@@ -13,13 +13,12 @@ use super::{
     stored::Stored,
 };
 use crate::{
-    access::Principal,
     error::{Error, FieldCode},
-    idempotency,
+    operations::{access::Principal, idempotency},
     resources::organization::{Organization, SYSTEM},
     rows::key as place,
     store::Commit,
-    webhook::{secret, signature},
+    webhooks::{secret, signature},
 };
 use serde::Serialize;
 use std::fmt::Display;
@@ -94,7 +93,7 @@ impl Platform {
     /// ```
     /// use rental_core::{
     ///     Platform,
-    ///     edge::Edge,
+    ///     operations::edge::Edge,
     ///     error::Error,
     ///     platform::PlatformEdge,
     ///     store::memory::Memory,

@@ -1,7 +1,7 @@
 //! The clock, ids and randomness of the operating system. The only file of this crate that reads them.
 
 use super::edge::PlatformEdge;
-use crate::{edge::Edge, error::Error, value::Timestamp};
+use crate::{error::Error, operations::edge::Edge, value::Timestamp};
 use std::{
     sync::{Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
@@ -66,7 +66,7 @@ mod tests {
         let before = edge.now();
         let ids: Vec<Uuid> = (0..10_000).map(|_| edge.new_id()).collect();
         assert!(ids.is_sorted_by(|a, b| a < b));
-        assert!(crate::operation::created_at(ids[0]) >= before);
+        assert!(crate::operations::created_at(ids[0]) >= before);
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use super::{context::Context, kept, stored::Stored};
 use crate::{
     error::{Error, FieldCode},
-    idempotency::Ticket,
-    operation::{self, Intent, Written},
+    operations::{self, Intent, Written, idempotency::Ticket},
     resources::{Create, Resource, Update, of},
     store::Revision,
 };
@@ -49,8 +48,8 @@ impl Request {
             None => None,
         };
         let (store, edge) = (self.context.store(), self.context.edge());
-        let end = (kept::SUCCESS, &kept::write as operation::Render<'_>);
-        let written = operation::write(store, edge, self.owner, ticket.as_ref(), intent, end).await?;
+        let end = (kept::SUCCESS, &kept::write as operations::Render<'_>);
+        let written = operations::write(store, edge, self.owner, ticket.as_ref(), intent, end).await?;
         match written {
             Written { status: kept::SUCCESS, body, revision, replayed, .. } => {
                 Stored::written(&body, revision.unwrap_or(1), replayed)
@@ -93,7 +92,7 @@ impl<T: Create> IntoFuture for CreateRequest<T> {
             let organization = request.context.owner(request.owner).await?;
             let collection = of::<T>().create().done();
             let intent =
-                operation::Create { collection: &collection, organization: &organization, body: &body, given: &[] };
+                operations::Create { collection: &collection, organization: &organization, body: &body, given: &[] };
             request.perform(("create", T::SPEC.object), &body, &intent).await
         })
     }
@@ -137,7 +136,7 @@ impl<T: Update> IntoFuture for UpdateRequest<T> {
             let organization = request.context.owner(request.owner).await?;
             let collection = of::<T>().update().done();
             let expected = |present: Revision| revision.is_none_or(|revision| revision == present);
-            let intent = operation::Update {
+            let intent = operations::Update {
                 collection: &collection,
                 organization: &organization,
                 id: &id,

@@ -2,10 +2,9 @@
 
 use crate::{
     error::{Error, FieldCode},
-    event::EventType,
-    resources::{Create, Facts, Resource},
-    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
-    value::{Timestamp, words},
+    resources::{Create, Facts, Resource, event::EventType},
+    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
+    value::{Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -61,21 +60,23 @@ words! {
     }
 }
 
-/// An API key's record.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct ApiKey {
-    pub id: Uuid,
-    pub object: String,
-    pub organization_id: Uuid,
-    pub name: Option<String>,
-    pub scope: Scope,
-    pub hint: Option<String>,
-    pub expires_at: Option<Timestamp>,
-    pub revoked_at: Option<Timestamp>,
-    pub last_used_at: Option<Timestamp>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An API key's record.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct ApiKey {
+        pub id: Uuid,
+        pub object: String,
+        pub organization_id: Uuid,
+        pub name: Option<String>,
+        pub scope: Scope,
+        pub hint: Option<String>,
+        pub expires_at: Option<Timestamp>,
+        pub revoked_at: Option<Timestamp>,
+        pub last_used_at: Option<Timestamp>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Resource for ApiKey {

@@ -2,7 +2,7 @@
 
 use crate::{
     resources::Resource,
-    spec::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     value::Timestamp,
 };
 use serde::{Deserialize, Serialize};

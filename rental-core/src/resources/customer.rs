@@ -2,13 +2,12 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, later},
-    spec::{
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later},
+    schema::{
         BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
-    value::Timestamp,
+    value::{Timestamp, fields},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -38,20 +37,22 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &["email", "phone"],
 };
 
-/// A customer.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Customer {
-    pub id: Uuid,
-    pub object: String,
-    pub full_name: String,
-    pub email: Option<String>,
-    pub phone: Option<String>,
-    pub preferred_language: String,
-    pub source_channel: Option<String>,
-    pub notes: Option<String>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// A customer.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Customer {
+        pub id: Uuid,
+        pub object: String,
+        pub full_name: String,
+        pub email: Option<String>,
+        pub phone: Option<String>,
+        pub preferred_language: String,
+        pub source_channel: Option<String>,
+        pub notes: Option<String>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Resource for Customer {

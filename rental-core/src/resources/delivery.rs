@@ -2,7 +2,7 @@
 
 use crate::{
     resources::Resource,
-    spec::{
+    schema::{
         CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object,
     },

@@ -1,7 +1,7 @@
 //! The effects of any object, with the entries in the indexes of its filters.
 
 use super::Resource;
-use crate::{spec::Effects, store::Key};
+use crate::{schema::Effects, store::Key};
 use uuid::Uuid;
 
 /// Everything that an object means beside itself: what its resource says, and its entries in the indexes of its filters.

@@ -2,17 +2,18 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, later, rental::Rental, toll::Toll, too_large, violation::Violation,
+        Create, Facts, Portable, Resource, event::EventType, later, rental::Rental, toll::Toll, too_large,
+        violation::Violation,
     },
-    spec::{
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object, ordered_index,
     },
-    value::{Currency, Money, Timestamp, words},
+    value::{Currency, FieldValue, FromField, FromFields, Money, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use uuid::Uuid;
 
 words! {
@@ -92,34 +93,49 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// One line of an invoice. Both texts are there once it is made.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Line {
-    pub description: Option<String>,
-    pub amount: Option<Money>,
-    pub rental_id: Option<Uuid>,
-    pub toll_id: Option<Uuid>,
-    pub violation_id: Option<Uuid>,
+fields! {
+    /// One line of an invoice. Both texts are there once it is made.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "the names say it")]
+    pub struct Line {
+        pub description: Option<String>,
+        pub amount: Option<Money>,
+        pub rental_id: Option<Uuid>,
+        pub toll_id: Option<Uuid>,
+        pub violation_id: Option<Uuid>,
+    }
 }
 
-/// An invoice.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Invoice {
-    pub id: Uuid,
-    pub object: String,
-    pub invoice_number: Option<String>,
-    pub customer_id: Uuid,
-    pub rental_id: Option<Uuid>,
-    pub lines: Vec<Line>,
-    pub total: Option<Money>,
-    pub currency: Currency,
-    pub status: Option<InvoiceStatus>,
-    pub paid_at: Option<Timestamp>,
-    pub voided_at: Option<Timestamp>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An invoice.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Invoice {
+        pub id: Uuid,
+        pub object: String,
+        pub invoice_number: Option<String>,
+        pub customer_id: Uuid,
+        pub rental_id: Option<Uuid>,
+        pub lines: Vec<Line>,
+        pub total: Option<Money>,
+        pub currency: Currency,
+        pub status: Option<InvoiceStatus>,
+        pub paid_at: Option<Timestamp>,
+        pub voided_at: Option<Timestamp>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
+}
+
+impl FromField for Vec<Line> {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        let FieldValue::Objects(lines) = value else { return None };
+        let line = |members: &Vec<(&'static str, FieldValue)>| {
+            let mut members = members.iter().map(|(name, value)| (*name, Cow::Borrowed(value)));
+            Line::from_fields(&mut || members.next()).ok()
+        };
+        lines.iter().map(line).collect()
+    }
 }
 
 impl Resource for Invoice {

@@ -2,10 +2,9 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource},
-    spec::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Timestamp, words},
+    resources::{Create, Facts, Portable, Resource, event::EventType},
+    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    value::{Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -56,18 +55,20 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// A lead.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Lead {
-    pub id: Uuid,
-    pub object: String,
-    pub source_channel: String,
-    pub customer_id: Option<Uuid>,
-    pub raw_data: Option<Box<RawValue>>,
-    pub status: Option<LeadStatus>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// A lead.
+    #[derive(Clone, Debug, Deserialize, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Lead {
+        pub id: Uuid,
+        pub object: String,
+        pub source_channel: String,
+        pub customer_id: Option<Uuid>,
+        pub raw_data: Option<Box<RawValue>>,
+        pub status: Option<LeadStatus>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Resource for Lead {

@@ -8,12 +8,14 @@ pub mod audit_entry;
 pub mod customer;
 pub mod delivery;
 pub mod effects;
+pub mod event;
 pub mod invoice;
 pub mod lead;
 pub mod organization;
 pub mod registry;
 pub mod rental;
 pub mod row_words;
+pub mod sql_views;
 pub mod toll;
 pub mod vehicle;
 pub mod violation;
@@ -23,11 +25,10 @@ pub use registry::{API, RESOURCES};
 
 use crate::{
     error::{Error, FieldCode},
-    event::EventType,
-    resources::organization::Organization,
-    spec::{Attribution, Effects, Fields, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
+    resources::{event::EventType, organization::Organization},
+    schema::{Attribution, Effects, FieldSpec, Fields, IndexPrefix, IndexValue, LookUpSpec, ResourceSpec, look_up},
     store::{Key, Record},
-    value::Timestamp,
+    value::{FieldValue, FromFields, Timestamp},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
@@ -58,7 +59,7 @@ pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
 }
 
 /// A resource that a POST makes.
-pub trait Create: Resource {
+pub trait Create: Resource + FromFields {
     /// Completes a new object whose fields were checked one by one; gives the events, in order.
     ///
     /// # Errors
@@ -67,7 +68,7 @@ pub trait Create: Resource {
 }
 
 /// A resource that a PATCH changes.
-pub trait Update: Resource + PartialEq {
+pub trait Update: Resource + FromFields + Clone + PartialEq {
     /// Completes a changed object whose fields were checked one by one.
     ///
     /// # Errors
@@ -81,7 +82,7 @@ pub trait Update: Resource + PartialEq {
 }
 
 /// A resource that moves with its organization: an export has it, and an import takes it as it was.
-pub trait Portable: Resource {
+pub trait Portable: Resource + FromFields {
     /// Makes it that of another organization, where it says whose it is.
     fn adopt(&mut self, _organization: Uuid) {}
 
@@ -124,8 +125,11 @@ pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(value).map_err(|error| Error::damaged(key, &error))
 }
 
-type Rule = fn(&str, &Facts<'_>) -> Result<Outcome, Error>;
-type Change = fn(&str, &Record, &Fields, &Facts<'_>) -> Result<Outcome, Error>;
+/// Gives the value of a field that a request did not send, if it has one.
+pub type Otherwise<'a> = &'a dyn Fn(&FieldSpec) -> Option<FieldValue>;
+
+type Rule = fn(&Fields, Otherwise<'_>, &Facts<'_>) -> Result<Outcome, Error>;
+type Change = fn(&Record, &Fields, &Facts<'_>) -> Result<Outcome, Error>;
 
 /// What a rule decided: the object as JSON, whether it changed, its events and holds.
 pub struct Outcome {
@@ -227,11 +231,11 @@ pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
     registry::all().map(|entry| entry.spec)
 }
 
-fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Error> {
-    let mut object: T = serde_json::from_str(assembled).map_err(internal)?;
+fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let mut object: T = sent.object(otherwise).map_err(unfit)?;
     let events = object.create(facts)?;
     Ok(Outcome {
-        object: serde_json::to_vec(&object).map_err(internal)?,
+        object: serde_json::to_vec(&object).map_err(unwritable)?,
         changed: true,
         events,
         effects_before: None,
@@ -239,9 +243,10 @@ fn create<T: Create>(assembled: &str, facts: &Facts<'_>) -> Result<Outcome, Erro
     })
 }
 
-fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Facts<'_>) -> Result<Outcome, Error> {
+fn update<T: Update>(before: &Record, sent: &Fields, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let before: T = parse(&before.key, &before.value)?;
-    let mut object: T = serde_json::from_str(assembled).map_err(internal)?;
+    let mut object = before.clone();
+    sent.apply(&mut object).map_err(unfit)?;
     object.apply(&before, sent, facts)?;
     let changed = object != before;
     let events = object.events(&before, changed, sent);
@@ -249,7 +254,7 @@ fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Fa
         object.touch(facts.now);
     }
     Ok(Outcome {
-        object: serde_json::to_vec(&object).map_err(internal)?,
+        object: serde_json::to_vec(&object).map_err(unwritable)?,
         changed,
         events,
         effects_before: Some(effects::of(&before)),
@@ -258,8 +263,12 @@ fn update<T: Update>(assembled: &str, before: &Record, sent: &Fields, facts: &Fa
 }
 
 /// Checked fields that do not make an object: struct and description differ, which a test prevents.
-fn internal(error: serde_json::Error) -> Error {
-    Error::Internal(format!("checked fields do not make an object: {error}"))
+fn unfit(field: &'static str) -> Error {
+    Error::Internal(format!("checked fields do not make an object: `{field}` does not fit its struct"))
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::Internal(format!("an object cannot be written as JSON: {error}"))
 }
 
 /// The `updated_at` of an object that changes at `now`: later than before in any case, also within one millisecond or
@@ -318,8 +327,8 @@ fn too_large(param: &str) -> Error {
 mod tests {
     use super::*;
     use crate::{
-        body::Verb,
-        spec::{IndexSpec, Kind, Presence},
+        request::body::Verb,
+        schema::{IndexSpec, Kind, Presence},
     };
     use std::collections::BTreeSet;
 

@@ -2,10 +2,9 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Resource, Update},
-    spec::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Timestamp, Zone, words},
+    resources::{Create, Facts, Resource, Update, event::EventType},
+    schema::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    value::{Currency, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -71,19 +70,21 @@ words! {
     }
 }
 
-/// An organization.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Organization {
-    pub id: Uuid,
-    pub object: String,
-    pub name: String,
-    pub plan: Plan,
-    pub default_currency: Currency,
-    pub booking_policy: BookingPolicy,
-    pub time_zone: Zone,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An organization.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Organization {
+        pub id: Uuid,
+        pub object: String,
+        pub name: String,
+        pub plan: Plan,
+        pub default_currency: Currency,
+        pub booking_policy: BookingPolicy,
+        pub time_zone: Zone,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Organization {

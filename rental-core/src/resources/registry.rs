@@ -4,12 +4,12 @@
 use super::{
     Collection, Facts, Outcome, Portable, Resource, api_key::ApiKey, audit_entry::AuditEntry, customer::Customer,
     delivery::Delivery, invoice::Invoice, lead::Lead, of, organization::Organization, parse, rental::Rental,
-    toll::Toll, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
+    toll::Toll, unwritable, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
 };
 use crate::{
     error::Error,
-    event,
-    spec::{Effects, IndexValue, ResourceSpec},
+    resources::event,
+    schema::{Effects, Fields, IndexValue, ResourceSpec},
     store::Key,
 };
 use serde::Deserialize;
@@ -45,10 +45,11 @@ pub struct Porter {
     pub(crate) counter: Option<&'static str>,
     /// Its place in an export, from 1: what an object names comes before it.
     place: usize,
-    /// The object in JSON, as one of this organization.
-    pub(crate) shape: fn(&str, Uuid) -> Result<Vec<u8>, Error>,
-    /// Decides whether the object can be what the rules of its resource have led to.
-    pub(crate) accept: fn(Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
+    /// The JSON of an object whose fields are all given, as one of this organization.
+    pub(crate) shape: fn(&Fields, Uuid) -> Result<Vec<u8>, Error>,
+    /// Decides whether the object can be what the rules of its resource have led to. With the fields comes the JSON that
+    /// `shape` made of them.
+    pub(crate) accept: fn(&Fields, Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
 }
 
 /// Every resource, in the order of the documentation. The order carries no meaning in the store: tags do.
@@ -238,15 +239,21 @@ fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))
 }
 
-fn shape<T: Portable>(assembled: &str, organization: Uuid) -> Result<Vec<u8>, Error> {
-    let unlike = |error: serde_json::Error| Error::Malformed(format!("It is no {}: {error}.", T::SPEC.object));
-    let mut object: T = serde_json::from_str(assembled).map_err(unlike)?;
+/// An object of an export, as one of this organization.
+fn ported<T: Portable>(fields: &Fields, organization: Uuid) -> Result<T, Error> {
+    // Every other value was checked: only the text of an id can be none.
+    let unlike = |field| Error::Malformed(format!("It is no {}: `{field}` is not an id.", T::SPEC.object));
+    let mut object: T = fields.object(&|_| None).map_err(unlike)?;
     object.adopt(organization);
-    serde_json::to_vec(&object).map_err(unlike)
+    Ok(object)
 }
 
-fn accept<T: Portable>(bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
-    let object: T = serde_json::from_slice(&bytes).map_err(|error| Error::Internal(error.to_string()))?;
+fn shape<T: Portable>(fields: &Fields, organization: Uuid) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(&ported::<T>(fields, organization)?).map_err(unwritable)
+}
+
+fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let object: T = ported(fields, facts.organization.id)?;
     object.arrive(facts)?;
     let effects = super::effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })

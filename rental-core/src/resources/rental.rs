@@ -2,13 +2,12 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, later, too_large, vehicle::Vehicle},
-    spec::{
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later, too_large, vehicle::Vehicle},
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
         ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, Date, Money, Timestamp, Zone, words},
+    value::{Currency, Date, Money, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -136,29 +135,31 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &["status", "damage_at_return"],
 };
 
-/// A rental.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Rental {
-    pub id: Uuid,
-    pub object: String,
-    pub booking_id: Option<String>,
-    pub customer_id: Uuid,
-    pub vehicle_id: Uuid,
-    pub start_date: Option<Date>,
-    pub end_date: Option<Date>,
-    pub rental_days: Option<u32>,
-    pub pickup_type: Option<PickupType>,
-    pub delivery_location: Option<String>,
-    pub final_price: Option<Money>,
-    pub currency: Currency,
-    pub status: RentalStatus,
-    pub damage_at_return: bool,
-    pub activated_at: Option<Timestamp>,
-    pub completed_at: Option<Timestamp>,
-    pub time_zone: Zone,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// A rental.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Rental {
+        pub id: Uuid,
+        pub object: String,
+        pub booking_id: Option<String>,
+        pub customer_id: Uuid,
+        pub vehicle_id: Uuid,
+        pub start_date: Option<Date>,
+        pub end_date: Option<Date>,
+        pub rental_days: Option<u32>,
+        pub pickup_type: Option<PickupType>,
+        pub delivery_location: Option<String>,
+        pub final_price: Option<Money>,
+        pub currency: Currency,
+        pub status: RentalStatus,
+        pub damage_at_return: bool,
+        pub activated_at: Option<Timestamp>,
+        pub completed_at: Option<Timestamp>,
+        pub time_zone: Zone,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Rental {

@@ -2,16 +2,16 @@
 
 use crate::{
     error::Error,
-    event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, event::EventType,
+        later, unattached,
     },
-    spec::{
+    schema::{
         ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, IndexValue,
         Kind, LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object,
         ordered_index,
     },
-    value::{Currency, Date, Money, Plate, Timestamp, tag_digits},
+    value::{Currency, Date, Money, Plate, Timestamp, fields, tag_digits},
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -75,28 +75,30 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &["customer_id"],
 };
 
-/// A toll.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Toll {
-    pub id: Uuid,
-    pub object: String,
-    pub amount: Money,
-    pub currency: Currency,
-    pub agency: String,
-    pub vehicle_id: Option<Uuid>,
-    pub customer_id: Option<Uuid>,
-    pub transaction_id: Option<String>,
-    pub occurred_at: Option<Timestamp>,
-    pub occurred_on: Option<Date>,
-    pub plaza: Option<String>,
-    pub plate: Option<String>,
-    pub plate_state: Option<String>,
-    pub transponder_number: Option<String>,
-    pub attribution: Option<Attribution>,
-    pub rental_id: Option<Uuid>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// A toll.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Toll {
+        pub id: Uuid,
+        pub object: String,
+        pub amount: Money,
+        pub currency: Currency,
+        pub agency: String,
+        pub vehicle_id: Option<Uuid>,
+        pub customer_id: Option<Uuid>,
+        pub transaction_id: Option<String>,
+        pub occurred_at: Option<Timestamp>,
+        pub occurred_on: Option<Date>,
+        pub plaza: Option<String>,
+        pub plate: Option<String>,
+        pub plate_state: Option<String>,
+        pub transponder_number: Option<String>,
+        pub attribution: Option<Attribution>,
+        pub rental_id: Option<Uuid>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Resource for Toll {

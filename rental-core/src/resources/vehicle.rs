@@ -2,13 +2,12 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Portable, Resource, Update, later},
-    spec::{
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later},
+    schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, id, look_up, object, ordered_index,
     },
-    value::{Currency, Money, Plate, Timestamp, tag_digits, tag_serial, words},
+    value::{Currency, Money, Plate, Timestamp, fields, tag_digits, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -72,28 +71,30 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &["daily_rate", "status"],
 };
 
-/// A vehicle.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Vehicle {
-    pub id: Uuid,
-    pub object: String,
-    pub name: String,
-    pub make: Option<String>,
-    pub model: Option<String>,
-    pub year: Option<i64>,
-    pub color: Option<String>,
-    pub plate: Option<String>,
-    pub plate_state: Option<String>,
-    pub transponder_number: Option<String>,
-    pub turo_listing_id: Option<String>,
-    pub daily_rate: Option<Money>,
-    pub deposit_amount: Option<Money>,
-    pub currency: Currency,
-    pub status: VehicleStatus,
-    pub organization_id: Uuid,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// A vehicle.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Vehicle {
+        pub id: Uuid,
+        pub object: String,
+        pub name: String,
+        pub make: Option<String>,
+        pub model: Option<String>,
+        pub year: Option<i64>,
+        pub color: Option<String>,
+        pub plate: Option<String>,
+        pub plate_state: Option<String>,
+        pub transponder_number: Option<String>,
+        pub turo_listing_id: Option<String>,
+        pub daily_rate: Option<Money>,
+        pub deposit_amount: Option<Money>,
+        pub currency: Currency,
+        pub status: VehicleStatus,
+        pub organization_id: Uuid,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 /// Where vehicles lie whose tag may be the one with these digits: their serial is the same.

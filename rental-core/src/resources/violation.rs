@@ -2,15 +2,15 @@
 
 use crate::{
     error::Error,
-    event::EventType,
     resources::{
-        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, later, unattached,
+        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, event::EventType,
+        later, unattached,
     },
-    spec::{
+    schema::{
         ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexValue, Kind,
         RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
-    value::{Currency, Date, Money, Timestamp},
+    value::{Currency, Date, Money, Timestamp, fields},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -81,35 +81,37 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &["customer_id"],
 };
 
-/// A violation.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct Violation {
-    pub id: Uuid,
-    pub object: String,
-    pub summons_number: String,
-    pub issuer: Option<String>,
-    pub amount_due: Money,
-    pub currency: Currency,
-    pub vehicle_id: Option<Uuid>,
-    pub customer_id: Option<Uuid>,
-    pub plate: Option<String>,
-    pub state: Option<String>,
-    pub issue_date: Option<String>,
-    pub violation_time: Option<String>,
-    pub issued_on: Option<Date>,
-    pub issued_at: Option<Timestamp>,
-    pub violation: Option<String>,
-    pub fine_amount: Option<Money>,
-    pub penalty_amount: Option<Money>,
-    pub interest_amount: Option<Money>,
-    pub reduction_amount: Option<Money>,
-    pub payment_amount: Option<Money>,
-    pub issuing_agency: Option<String>,
-    pub attribution: Option<Attribution>,
-    pub rental_id: Option<Uuid>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// A violation.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Violation {
+        pub id: Uuid,
+        pub object: String,
+        pub summons_number: String,
+        pub issuer: Option<String>,
+        pub amount_due: Money,
+        pub currency: Currency,
+        pub vehicle_id: Option<Uuid>,
+        pub customer_id: Option<Uuid>,
+        pub plate: Option<String>,
+        pub state: Option<String>,
+        pub issue_date: Option<String>,
+        pub violation_time: Option<String>,
+        pub issued_on: Option<Date>,
+        pub issued_at: Option<Timestamp>,
+        pub violation: Option<String>,
+        pub fine_amount: Option<Money>,
+        pub penalty_amount: Option<Money>,
+        pub interest_amount: Option<Money>,
+        pub reduction_amount: Option<Money>,
+        pub payment_amount: Option<Money>,
+        pub issuing_agency: Option<String>,
+        pub attribution: Option<Attribution>,
+        pub rental_id: Option<Uuid>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 impl Resource for Violation {

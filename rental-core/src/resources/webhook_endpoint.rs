@@ -2,13 +2,12 @@
 
 use crate::{
     error::Error,
-    event::EventType,
-    resources::{Create, Facts, Resource, Update},
-    spec::{
+    resources::{Create, Facts, Resource, Update, event::EventType},
+    schema::{
         CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
         index, object,
     },
-    value::{Timestamp, words},
+    value::{Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -71,22 +70,24 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &["events"],
 };
 
-/// An endpoint.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is documented in SPEC, once")]
-pub struct WebhookEndpoint {
-    pub id: Uuid,
-    pub object: String,
-    pub organization_id: Uuid,
-    pub url: String,
-    pub events: Option<Vec<String>>,
-    pub status: Option<EndpointStatus>,
-    pub disabled_reason: Option<String>,
-    pub disabled_at: Option<Timestamp>,
-    pub failures_in_a_row: Option<u32>,
-    pub api_version: String,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+fields! {
+    /// An endpoint.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct WebhookEndpoint {
+        pub id: Uuid,
+        pub object: String,
+        pub organization_id: Uuid,
+        pub url: String,
+        pub events: Option<Vec<String>>,
+        pub status: Option<EndpointStatus>,
+        pub disabled_reason: Option<String>,
+        pub disabled_at: Option<Timestamp>,
+        pub failures_in_a_row: Option<u32>,
+        pub api_version: String,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
 }
 
 /// Where the endpoints of an organization are found, under [`SYSTEM`](super::organization::SYSTEM).

@@ -1,7 +1,7 @@
 //! Claims: rows that only one object can have, with the id of that object.
 
 use super::key;
-use crate::{error::Error, spec::ResourceSpec, store::Key, value::Money};
+use crate::{error::Error, schema::ResourceSpec, store::Key, value::Money};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;

@@ -2,7 +2,7 @@
 
 use super::key;
 use crate::{
-    spec::{IndexPrefix, IndexValue, ResourceSpec},
+    schema::{IndexPrefix, IndexValue, ResourceSpec},
     store::{Key, Span},
 };
 use uuid::Uuid;

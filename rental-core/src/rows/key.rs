@@ -5,7 +5,7 @@
 
 use super::{Class, Row, Tag};
 use crate::{
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Key, Order, Span},
 };
 use uuid::Uuid;
@@ -36,7 +36,7 @@ pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[spec.tag]])
 }
 
-/// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::spec::IndexPrefix)).
+/// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::schema::IndexPrefix)).
 #[must_use]
 pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[spec.tag], number_and_values])
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use crate::{
         resources::{rental, vehicle},
-        spec::IndexPrefix,
+        schema::IndexPrefix,
         store::Follow,
     };
     use proptest::prelude::*;

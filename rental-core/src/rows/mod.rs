@@ -7,6 +7,7 @@
 pub mod claim;
 mod index_entries;
 pub mod key;
+pub mod outbox;
 
 use crate::store::{Key, marks};
 use uuid::Uuid;

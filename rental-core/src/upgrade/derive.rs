@@ -2,8 +2,8 @@
 //! that an object of before may lack.
 
 use crate::{
+    check::effects_of,
     error::Error,
-    integrity::effects_of,
     resources::{
         organization::SYSTEM,
         parse,
@@ -14,7 +14,7 @@ use crate::{
         claim::{claim_value, identity_key},
         key,
     },
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Key, Revision},
 };
 use bytes::Bytes;

@@ -3,10 +3,9 @@
 //! older version has another meaning in a newer one.
 
 use crate::{
-    event::EVENT_NAMES,
-    resources,
+    resources::{self, event::EVENT_NAMES},
     rows::{Class, Marker, Row, Tag},
-    spec,
+    schema,
     store::SCHEMA_VERSION,
     tasks,
 };
@@ -94,7 +93,7 @@ pub fn describe() -> Value {
     let rows = kinds().map(|row| described(&row));
     json!({
         "version": SCHEMA_VERSION,
-        "resources": resources::specs().map(spec::describe).collect::<Vec<_>>(),
+        "resources": resources::specs().map(schema::describe).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "event_types": EVENT_NAMES,
         "task_kinds": tasks::KINDS,

@@ -1,7 +1,7 @@
 //! All steps, and what they come to for one object.
 
 use super::{description, members::Members, version::Version, version_3};
-use crate::spec::ResourceSpec;
+use crate::schema::ResourceSpec;
 use sha2::{Digest, Sha256};
 
 /// All steps, in order.

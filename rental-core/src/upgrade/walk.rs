@@ -15,7 +15,7 @@ use crate::{
         spec_of_tag,
     },
     rows::{Tag, key},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{
         Answer, Batch, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write,
         after, get_each, key_of, marks, versioned,

@@ -4,6 +4,8 @@
 
 mod date;
 mod decimal;
+mod field;
+mod fields;
 mod id;
 mod money;
 mod plate;
@@ -15,6 +17,9 @@ mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
+pub use field::{FieldValue, FromField};
+pub use fields::{FromFields, Next};
+pub(crate) use fields::{fields, read};
 pub use id::id;
 pub use money::{Currency, Money};
 pub use plate::{Plate, same_tag, tag_digits, tag_serial};

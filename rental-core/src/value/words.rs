@@ -1,6 +1,7 @@
 //! Fields that hold one word of a list: an enum each, whose words are written down once.
 
-/// Declares an enum with the word of each variant in JSON: `WORDS` for descriptions, `as_str`, `Display` and serde.
+/// Declares an enum with the word of each variant in JSON: `WORDS` for descriptions, `parse`,
+/// `as_str`, `Display` and serde.
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -18,6 +19,24 @@ macro_rules! words {
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
+                }
+            }
+
+            /// The variant with this word.
+            #[must_use]
+            pub fn parse(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl $crate::value::FromField for $name {
+            fn from_field(value: &$crate::value::FieldValue) -> Option<Self> {
+                match value {
+                    $crate::value::FieldValue::Word(word) => Self::parse(word),
+                    _ => None,
                 }
             }
         }
@@ -52,9 +71,11 @@ mod tests {
         for (answer, word) in [(Answer::Yes, "YES"), (Answer::NotNow, "not_now")] {
             assert_eq!((answer.as_str(), answer.to_string().as_str()), (word, word));
             let json = format!("\"{word}\"");
+            assert_eq!(Answer::parse(word), Some(answer));
             assert_eq!(serde_json::to_string(&answer).unwrap(), json);
             assert_eq!(serde_json::from_str::<Answer>(&json).unwrap(), answer);
         }
         assert!(serde_json::from_str::<Answer>("\"yes\"").is_err());
+        assert_eq!(Answer::parse("yes"), None);
     }
 }

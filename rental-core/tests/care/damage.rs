@@ -3,8 +3,8 @@
 use crate::fleet::{CACHE, dump, dump_file, fleet, get, wait};
 use redb::{Database, ReadableTable, TableDefinition};
 use rental_core::{
-    idempotency::{self, Ticket},
-    integrity::{self, Report},
+    check::{self, Report},
+    operations::idempotency::{self, Ticket},
     resources::{
         rental,
         row_words::{damage_in_words, in_words},
@@ -23,7 +23,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 
 fn report(path: &Path) -> Result<Report, StoreError> {
-    Closed::open(path, CACHE).map(|closed| integrity::of_file(&closed, &mut |_| {}))
+    Closed::open(path, CACHE).map(|closed| check::of_file(&closed, &mut |_| {}))
 }
 
 /// Changes a row behind the engine's back.
@@ -133,7 +133,7 @@ fn a_sweep_goes_on_behind_damaged_idempotency_records() {
     for name in &names {
         let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
         let mut batch = Batch::default();
-        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then).unwrap();
+        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then);
         assert_eq!(wait(store.commit(batch)), Ok(Commit::Applied));
     }
     store.close().unwrap();
@@ -444,7 +444,7 @@ fn flipped_bits_in_the_file_are_found_or_change_nothing() {
             closed_off += 1;
             continue;
         };
-        let report = integrity::of_file(&closed, &mut |_| {});
+        let report = check::of_file(&closed, &mut |_| {});
         let mut left = Vec::new();
         closed.walk(&mut |step| {
             if let Found::Row(record) = step {

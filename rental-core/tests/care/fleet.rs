@@ -2,7 +2,7 @@
 
 use rental_core::{
     error::Error,
-    operation::{self, Create, Edge, Intent, Update},
+    operations::{self, Create, Edge, Intent, Update, idempotency::Ticket},
     resources::{API, Collection, invoice::Invoice, of, organization::Organization},
     store::{Key, Record, Store, redb::Redb},
     value::Timestamp,
@@ -49,14 +49,14 @@ impl Edge for Still {
 pub(crate) fn write(store: &Redb, edge: &Still, organization: &Organization, intent: &dyn Intent) -> String {
     let ticket = operation_ticket(edge);
     let render = |error: &Error| panic!("{error:?}");
-    let written = wait(operation::write(store, edge, organization.id, Some(&ticket), intent, (200, &render)));
+    let written = wait(operations::write(store, edge, organization.id, Some(&ticket), intent, (200, &render)));
     let object: serde_json::Value = serde_json::from_slice(&written.expect("it is made").body).expect("JSON");
     object["id"].as_str().expect("an id").to_owned()
 }
 
-fn operation_ticket(edge: &Still) -> rental_core::idempotency::Ticket {
+fn operation_ticket(edge: &Still) -> Ticket {
     let name = edge.new_id().to_string();
-    rental_core::idempotency::Ticket::new(name.as_bytes(), "POST", "/", b"").expect("a key")
+    Ticket::new(name.as_bytes(), "POST", "/", b"").expect("a key")
 }
 
 pub(crate) fn create(store: &Redb, edge: &Still, organization: &Organization, row: &Collection, body: &str) -> String {

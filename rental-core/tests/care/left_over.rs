@@ -2,8 +2,8 @@
 
 use crate::fleet::{CACHE, Still, fleet, wait};
 use rental_core::{
-    integrity::{self, Report},
-    operation::Edge,
+    check::{self, Report},
+    operations::Edge,
     resources::row_words::in_words,
     rows::{Row, key},
     store::{
@@ -11,7 +11,7 @@ use rental_core::{
         redb::{Closed, Redb},
     },
     tasks::{self, Step, Task},
-    webhook::{deletion, fan_out},
+    webhooks::{deletion, fan_out},
 };
 use std::path::Path;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 const ENDPOINT: Uuid = Uuid::from_u128(77);
 
 fn report(path: &Path) -> Report {
-    integrity::of_file(&Closed::open(path, CACHE).unwrap(), &mut |_| {})
+    check::of_file(&Closed::open(path, CACHE).unwrap(), &mut |_| {})
 }
 
 fn on_file<T>(path: &Path, act: impl FnOnce(&Redb) -> T) -> T {

@@ -2,9 +2,9 @@
 
 use super::super::{Clock, fleet, runtime, vehicle};
 use rental_core::{
-    Platform, access,
-    edge::Edge,
+    Platform,
     error::{Error, KeyProblem},
+    operations::{access, edge::Edge},
     platform::Access,
     resources::{api_key::Scope, organization::Plan},
     store::memory::Memory,

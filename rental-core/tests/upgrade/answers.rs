@@ -2,13 +2,13 @@
 
 use crate::stores::{V2, fixture, memory, rows_of, upgrade, wait};
 use rental_core::{
-    access, operation,
-    page::ListQuery,
+    operations::{self, access},
+    request::page::ListQuery,
     resources::{self, organization::SYSTEM},
     rows::key,
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Store, memory::Memory},
-    webhook::secret::{MasterKey, Sealed},
+    webhooks::secret::{MasterKey, Sealed},
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ fn ids(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, query
         let query = format!("{query}{}limit=100{after}", if query.is_empty() { "" } else { "&" });
         let query = ListQuery::parse(&query, spec).unwrap();
         let page: Value =
-            serde_json::from_slice(&wait(operation::list(store, organization, spec, &query)).unwrap()).unwrap();
+            serde_json::from_slice(&wait(operations::list(store, organization, spec, &query)).unwrap()).unwrap();
         found.extend(page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
         match page["next_cursor"].as_str().filter(|_| page["has_more"] == true) {
             Some(cursor) => after = format!("&starting_after={cursor}"),
@@ -96,11 +96,11 @@ fn every_object_answers_as_before() {
         assert!(objects.len() > 200, "{directory}: {}", objects.len());
         for (organization, spec, id, answer) in objects {
             let owner = if matches!(spec.object, "event" | "delivery") {
-                wait(operation::owner_of(&store, spec, &id)).unwrap().id
+                wait(operations::owner_of(&store, spec, &id)).unwrap().id
             } else {
                 organization
             };
-            let record = wait(operation::get(&store, owner, spec, &id)).unwrap();
+            let record = wait(operations::get(&store, owner, spec, &id)).unwrap();
             let before: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
             let now: Value = serde_json::from_slice(&record.value).unwrap();
             let revision: u64 = answer["etag"].as_str().unwrap().trim_matches('"').parse().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::stores::{CACHE, Rows, V2, everything, file, memory, rows_of, same, upgrade, wait};
 use rental_core::{
-    integrity::Audit,
+    check::Audit,
     resources::{self, row_words::in_words},
     store::{Key, Record, SCHEMA_VERSION, Versioned, redb::Redb},
 };
@@ -25,7 +25,7 @@ fn derived(rows: &Rows) -> BTreeSet<Key> {
         let bytes = key.as_bytes();
         let organization = uuid::Uuid::from_slice(&bytes[1..17]).unwrap();
         let spec = resources::specs().find(|spec| spec.tag == bytes[17]).unwrap();
-        let all = rental_core::integrity::expected_keys(organization, spec, key.id().unwrap(), value).unwrap();
+        let all = rental_core::check::expected_keys(organization, spec, key.id().unwrap(), value).unwrap();
         keys.extend(all.into_iter().filter(|key| matches!(key.as_bytes()[0], b'i' | b'h')));
     }
     keys

@@ -2,8 +2,8 @@
 
 use crate::stores::{CACHE, everything, fixture, upgrade, wait};
 use rental_core::{
-    edge::Edge,
     imports::organization::{self, Importer, Lines},
+    operations::edge::Edge,
     resources::organization::Organization,
     store::{
         SCHEMA_VERSION, Store, StoreError, Versioned,

@@ -7,9 +7,9 @@
 
 use crate::{access::limiter::Bucket, damaged_rows::DamagedRows};
 use rental_core::{
-    access::{self, Principal},
     error::{Error, KeyProblem},
-    page,
+    operations::access::{self, Principal},
+    request::page,
     resources::{
         Resource,
         api_key::{self, ApiKey},

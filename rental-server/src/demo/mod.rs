@@ -13,10 +13,10 @@ use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHIC
 use futures_util::future::join_all;
 use rental_core::{
     error::Error,
-    operation::{self, Create, Edge, Intent, Update},
-    page,
+    operations::{self, Create, Edge, Intent, Update},
+    request::page,
     resources::{Collection, api_key, invoice::Settlement, organization::Organization},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     value::{Date, Timestamp},
 };
 use serde_json::{Value, json};
@@ -207,7 +207,7 @@ async fn perform_at(
     edge: &dyn Edge,
 ) -> Result<Value, Error> {
     let render = |_: &Error| (500, bytes::Bytes::new());
-    let written = operation::write(app.store(), edge, organization.id, None, intent, (200, &render)).await?;
+    let written = operations::write(app.store(), edge, organization.id, None, intent, (200, &render)).await?;
     serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
 }
 

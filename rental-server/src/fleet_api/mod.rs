@@ -18,7 +18,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::Error,
-    operation::Edge,
+    operations::Edge,
     resources::{Collection, organization::Organization, registry},
     store::Store,
 };

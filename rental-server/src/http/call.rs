@@ -1,8 +1,8 @@
-//! One call: the head of a request, and its body when somebody asks for it.
+//! One request: its head, and its body when the handler reads it.
 
 use crate::{
     edge::{Moment, RequestId},
-    http::{reply::Problem, traffic::InFlight},
+    http::{problem::Problem, traffic::InFlight},
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
@@ -17,7 +17,7 @@ use std::{
 };
 use warp::http::{HeaderMap, Method, Request, Uri, header};
 
-/// Everything a handler may ask of a request but its body.
+/// A request without its body.
 ///
 /// Shared by the connection, the handler and a streamed response: the request counts as in flight until the last of
 /// them has dropped it.
@@ -31,12 +31,12 @@ pub(crate) struct Call {
     has_body: bool,
     pub(crate) request_id: RequestId,
     pub(crate) moment: Moment,
-    /// Whether the body is being read: who is late then is the client.
+    /// Whether the handler waits for the body. A time-out is the client's fault then.
     reading: AtomicBool,
     /// Whether the body was read to its end.
     read: AtomicBool,
-    /// The operator's operation, for the audit log.
-    pub(crate) acting: Acting,
+    /// The operation of an operator, for the audit log. Set after the check of the token; empty for API keys.
+    pub(crate) operation: OnceLock<&'static str>,
     in_flight: InFlight,
 }
 
@@ -53,7 +53,7 @@ impl Call {
             moment: Moment::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
-            acting: Acting::default(),
+            operation: OnceLock::new(),
             in_flight,
         }
     }
@@ -68,7 +68,8 @@ impl Call {
         self.uri.path()
     }
 
-    /// Whether a body is still on the way: the connection ends with the response then, and says so (RFC 9112, 9.6).
+    /// Whether the client may still send a part of the body. The connection is closed after the response then, and the
+    /// response says so (RFC 9112, 9.6).
     pub(crate) fn has_unread_body(&self) -> bool {
         self.has_body && !self.read.load(Ordering::Relaxed)
     }
@@ -84,8 +85,8 @@ impl Call {
         self.read.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that the response is made: what the client sends from now on belongs to its next request, unless a part of
-    /// this one's body is still on the way.
+    /// Notes that the response is made. Bytes that arrive from now on belong to the next request, unless a part of this
+    /// body is unread.
     pub(super) fn response_is_made(&self) {
         if !self.has_unread_body() {
             self.in_flight.traffic().all_was_read();
@@ -108,26 +109,10 @@ impl Call {
     }
 }
 
-/// Which operation of the operator a call is; empty for calls with an API key.
-#[derive(Debug, Default)]
-pub(crate) struct Acting(OnceLock<String>);
-
-impl Acting {
-    /// Notes that this is the operator's operation of this name.
-    pub(crate) fn set(&self, operation: String) {
-        // Set once for each call, by the handler that checks the admin token.
-        let _ = self.0.set(operation);
-    }
-
-    pub(crate) fn operation(&self) -> Option<&str> {
-        self.0.get().map(String::as_str)
-    }
-}
-
-/// A request's body, in the parts in which it arrives. Erased once, in `serve.rs`, so that no handler is generic over it.
+/// A request's body in parts. A trait object, so that no handler is generic over the type of the stream.
 pub(crate) type Body<'r> = Pin<&'r mut (dyn Stream<Item = Result<Bytes, Problem>> + Send + 'r)>;
 
-/// Reads a JSON body of at most `limit` bytes, whatever its framing.
+/// Reads a JSON body of at most `limit` bytes.
 pub(crate) async fn read_body(call: &Call, body: &mut Body<'_>, limit: usize) -> Result<Bytes, Problem> {
     let too_large = Problem::TooLarge { limit };
     let announced =
@@ -135,11 +120,7 @@ pub(crate) async fn read_body(call: &Call, body: &mut Body<'_>, limit: usize) ->
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large);
     }
-    if call
-        .headers()
-        .get(header::CONTENT_ENCODING)
-        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
-    {
+    if is_encoded(call) {
         return Err(Problem::UnsupportedMediaType(
             "Compressed bodies are not taken. Send the JSON without `Content-Encoding`.",
         ));
@@ -162,8 +143,8 @@ pub(crate) async fn read_body(call: &Call, body: &mut Body<'_>, limit: usize) ->
     Ok(bytes.freeze())
 }
 
-/// Copies a body of any type and of at most `limit` bytes into a file. Each part of it must arrive within `patience`; the
-/// whole may take as long as it needs.
+/// Copies a body of any type and of at most `limit` bytes into a file. Each part must arrive within `patience`; the
+/// whole has no time limit.
 pub(crate) async fn copy_body(
     call: &Call,
     body: &mut Body<'_>,
@@ -171,7 +152,7 @@ pub(crate) async fn copy_body(
     patience: Duration,
     file: &mut impl std::io::Write,
 ) -> Result<(), Problem> {
-    if call.headers().get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+    if is_encoded(call) {
         return Err(Problem::UnsupportedMediaType("Compressed files are not taken. Send the file as it is."));
     }
     let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
@@ -188,7 +169,13 @@ pub(crate) async fn copy_body(
     Ok(())
 }
 
-/// `application/json` or `application/SOMETHING+json`, in UTF-8. A body without any type is taken for JSON.
+/// Whether the body is compressed, or encoded in another way.
+fn is_encoded(call: &Call) -> bool {
+    let encoding = call.headers().get(header::CONTENT_ENCODING);
+    encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// Whether the type is `application/json` or `application/SOMETHING+json`, in UTF-8. Without a type, JSON is assumed.
 fn is_json(call: &Call) -> bool {
     let Ok(Some(value)) = call.single(&header::CONTENT_TYPE) else {
         return !call.headers().contains_key(header::CONTENT_TYPE);

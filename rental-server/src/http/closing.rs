@@ -1,9 +1,9 @@
 //! The end of a connection whose client may still be sending.
 //!
-//! A response such as 401 or 413 goes out before the body was read. Closing the socket then makes the kernel answer the
-//! rest of the body with a reset, and a reset can destroy the response before the client has read it: proxies turn that
-//! into a 502. So the connection is closed as RFC 9112, 9.6 says: the sending half first, then what still arrives is
-//! read and dropped, for a bounded time and a bounded number of bytes.
+//! The server sends a response such as 401 or 413 before it has read the body. If it closed the socket then, the
+//! kernel would answer the rest of the body with a reset. A reset can destroy the response before the client has read
+//! it, and proxies make a 502 of that. So the connection is closed as RFC 9112, 9.6 says: first the sending half; then
+//! the server reads and drops what arrives, for a limited time and number of bytes.
 
 use crate::http::traffic::Traffic;
 use std::{
@@ -22,18 +22,18 @@ use tokio::{
     time::Sleep,
 };
 
-/// The longest that a client is read from after the last response.
+/// How long the server reads after the last response, at most.
 const LONGEST: Duration = Duration::from_secs(2);
-/// Most bytes that are read from it meanwhile.
+/// How many bytes it reads and drops, at most.
 const MOST_BYTES: usize = 32 << 20;
-/// Bytes that are read in one go.
+/// Bytes of one read.
 const PART: usize = 16 << 10;
 
-/// A stream that is closed without a reset while its client is still sending.
+/// A stream that is closed without a reset while its client still sends.
 pub(super) struct ClosesGently {
     stream: TcpStream,
     traffic: Arc<Traffic>,
-    /// Limits how many streams are closed gently at the same time.
+    /// Limits how many streams wait for their clients at the same time.
     places: Arc<Semaphore>,
     /// Whether the client has closed its half.
     ended: bool,
@@ -52,7 +52,7 @@ impl ClosesGently {
         Self { stream, traffic, places, ended: false, closing: None }
     }
 
-    /// What is needed to wait for the client; `None` when it has nothing more to say, or when too many others wait.
+    /// Begins to wait for the client; `None` when the client sends nothing more, or when too many streams wait.
     fn begin(&self) -> Option<Closing> {
         if self.ended || !self.traffic.is_unread() {
             return None;
@@ -115,7 +115,7 @@ impl AsyncWrite for ClosesGently {
                 Ok(()) if !part.filled().is_empty() => {
                     closing.bytes_left = closing.bytes_left.saturating_sub(part.filled().len());
                 }
-                // The client has closed its half, or has gone.
+                // The client has closed its half, or the connection is broken.
                 Ok(()) | Err(_) => break,
             }
         }

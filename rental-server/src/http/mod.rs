@@ -1,8 +1,9 @@
-//! HTTP: the accept loop, and one call from bytes to bytes. warp, hyper and status codes appear in this folder only.
+//! HTTP: the accept loop and the handling of one request. warp, hyper and status codes appear in this folder only.
 
 pub(crate) mod call;
 mod closing;
 pub(crate) mod paths;
+pub(crate) mod problem;
 mod problem_log;
 pub(crate) mod progress;
 pub(crate) mod reply;
@@ -13,5 +14,5 @@ pub(crate) mod streamed;
 mod traffic;
 pub(crate) mod upgrading;
 
-/// The words of HTTP that handlers use.
+/// Names of HTTP that handlers use.
 pub(crate) use warp::http::{HeaderName, Method, header};

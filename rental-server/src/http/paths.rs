@@ -1,98 +1,69 @@
 //! How a method and a path find their endpoint.
 
-use crate::http::reply::Problem;
-use std::{collections::HashMap, ops::Range};
+use crate::http::problem::Problem;
+use std::{collections::BTreeMap, ops::Range};
 use warp::http::Method;
 
-/// The endpoints that share one path, by number.
+/// A path of the table: where its id begins, and the endpoints that share the path.
 #[derive(Default)]
-struct Node(Vec<usize>);
-
-/// The methods and paths of all endpoints: a path is tried whole, then as `PARENT/{id}`, then as `PARENT/{id}/WORD` and
-/// `PARENT/{id}/WORD/WORD`.
-#[derive(Default)]
-pub(crate) struct Paths {
-    methods: Vec<Method>,
-    whole: HashMap<String, Node>,
-    object: HashMap<String, Node>,
-    under_object: HashMap<String, Vec<(String, Node)>>,
+struct Node {
+    id_from: usize,
+    endpoints: Vec<(Method, usize)>,
 }
 
-/// Where a path leads: an endpoint, and where in the path the id stands.
+/// The methods and paths of all endpoints.
+pub(crate) struct Paths(matchit::Router<Node>);
+
+/// The endpoint of a request, and the range of its path that is the id.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The endpoint's number in the order that was given.
+    /// Index of the endpoint in the table.
     pub(crate) row: usize,
     id: Range<usize>,
 }
 
 impl Place {
-    /// The id in the path that led here, or nothing.
+    /// The id in the request's path; empty for paths without one.
     pub(crate) fn id<'p>(&self, path: &'p str) -> &'p str {
         path.get(self.id.clone()).unwrap_or("")
     }
 }
 
 impl Paths {
-    /// The paths of these endpoints, each with `{...}` in the place of an id.
+    /// The paths of these endpoints. A path has at most one id, written as `{...}`.
+    ///
+    /// # Panics
+    /// When two paths cannot be told apart.
     pub(crate) fn new<'e>(endpoints: impl Iterator<Item = (&'e Method, &'e str)>) -> Self {
-        let mut paths = Self::default();
+        let mut nodes = BTreeMap::<&str, Node>::new();
         for (row, (method, path)) in endpoints.enumerate() {
-            let node = match path.split_once("/{") {
-                None => paths.whole.entry(path.to_owned()).or_default(),
-                Some((parent, rest)) => match rest.split_once("}/") {
-                    None => paths.object.entry(parent.to_owned()).or_default(),
-                    Some((_, word)) => {
-                        let words = paths.under_object.entry(parent.to_owned()).or_default();
-                        let at = words.iter().position(|(known, _)| known == word).unwrap_or_else(|| {
-                            words.push((word.to_owned(), Node::default()));
-                            words.len() - 1
-                        });
-                        &mut words[at].1
-                    }
-                },
-            };
-            node.0.push(row);
-            paths.methods.push(method.clone());
+            let node = nodes.entry(path).or_default();
+            node.id_from = path.find('{').unwrap_or(path.len());
+            node.endpoints.push((method.clone(), row));
         }
-        paths
+        let mut router = matchit::Router::new();
+        for (path, node) in nodes {
+            router.insert(path, node).unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+        Self(router)
     }
 
-    /// Finds the endpoint of a request: an unknown path is a 404, a known one with another method a 405 with `Allow`.
+    /// Finds the endpoint of a request. An unknown path is a 404, a known path with another method a 405 with `Allow`.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Result<Place, Problem> {
-        let Some((node, id)) = self.node(path) else { return Err(unknown(method, path)) };
+        let Ok(matchit::Match { value: node, params }) = self.0.at(path) else { return Err(unknown(method, path)) };
         // HEAD is GET without the body (RFC 9110, 9.3.2); hyper leaves the body out.
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
-        let row = node.0.iter().find(|row| self.methods[**row] == *wanted);
-        row.map(|row| Place { row: *row, id }).ok_or_else(|| Problem::MethodNotAllowed { allow: self.allowed(node) })
+        let Some((_, row)) = node.endpoints.iter().find(|(known, _)| known == wanted) else {
+            return Err(Problem::MethodNotAllowed { allow: node.allowed() });
+        };
+        let id_len = params.iter().next().map_or(0, |(_, id)| id.len());
+        Ok(Place { row: *row, id: node.id_from..node.id_from + id_len })
     }
+}
 
-    fn node(&self, path: &str) -> Option<(&Node, Range<usize>)> {
-        if let Some(node) = self.whole.get(path) {
-            return Some((node, 0..0));
-        }
-        let (parent, last) = path.rsplit_once('/')?;
-        if last.is_empty() {
-            return None;
-        }
-        if let Some(node) = self.object.get(parent) {
-            return Some((node, path.len() - last.len()..path.len()));
-        }
-        let (mut parent, mut id) = parent.rsplit_once('/')?;
-        for _ in 0..2 {
-            let words = self.under_object.get(parent).filter(|_| !id.is_empty());
-            let end = parent.len() + 1 + id.len();
-            let rest = path.get(end + 1..)?;
-            if let Some((_, node)) = words.and_then(|words| words.iter().find(|(word, _)| word == rest)) {
-                return Some((node, parent.len() + 1..end));
-            }
-            (parent, id) = parent.rsplit_once('/')?;
-        }
-        None
-    }
-
-    fn allowed(&self, node: &Node) -> String {
-        let mut methods: Vec<&str> = node.0.iter().map(|row| self.methods[*row].as_str()).collect();
+impl Node {
+    fn allowed(&self) -> String {
+        let mut methods: Vec<&str> = self.endpoints.iter().map(|(method, _)| method.as_str()).collect();
         if methods.contains(&"GET") {
             methods.push("HEAD");
         }

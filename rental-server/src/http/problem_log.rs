@@ -1,6 +1,6 @@
 //! The line that the log gets for a request that was not served.
 
-use crate::http::{call::Call, reply::Problem};
+use crate::http::{call::Call, problem::Problem};
 use rental_core::{error::Error, resources::row_words::damage_in_words};
 
 /// Logs why a request failed or was refused; the request id leads from the response to this line.

@@ -1,11 +1,12 @@
-//! How far a long request is, for a client that asks: lines of JSON, the result as the last one.
+//! The progress of a long request, for a client that asks for it: lines of JSON, with the result as the last line.
 //!
-//! The status goes out with the first line. So it is written only when nothing can be refused any more; what fails after
-//! that is told in the last line, as the error object of any other answer.
+//! The server sends the status with the first line. So the first line is sent only after all checks that can refuse the
+//! request. A later failure is the last line: the same error object as in any other response.
 
 use crate::http::{
     call::Call,
-    reply::{Problem, Reply, Streamed, render},
+    problem::{Problem, render},
+    reply::Reply,
     streamed::hand_over,
 };
 use bytes::Bytes;
@@ -26,11 +27,11 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Lines that wait for the client.
 const AHEAD: usize = 4;
 
-/// The end at which work is done.
+/// The sending end, for the thread that does the work.
 pub(crate) struct Progress {
     listener: Option<Listener>,
     of: u64,
-    told: Instant,
+    reported: Instant,
 }
 
 struct Listener {
@@ -39,15 +40,15 @@ struct Listener {
     request_id: String,
 }
 
-/// The end at which the client listens.
+/// The receiving end, for the response.
 pub(crate) struct Listening {
     lines: Receiver<io::Result<Bytes>>,
     begun: oneshot::Receiver<()>,
 }
 
-/// Both ends, the second one when the client asked for it.
+/// Both ends. There is a receiving end only if the client asks for progress.
 pub(crate) fn of(call: &Call) -> (Progress, Option<Listening>) {
-    let quiet = Progress { listener: None, of: 0, told: Instant::now() };
+    let quiet = Progress { listener: None, of: 0, reported: Instant::now() };
     if !accepts_lines(call) {
         return (quiet, None);
     }
@@ -57,7 +58,7 @@ pub(crate) fn of(call: &Call) -> (Progress, Option<Listening>) {
     (Progress { listener, ..quiet }, Some(Listening { lines: received, begun }))
 }
 
-/// Whether `Accept` names lines; anything else gets one object at the end.
+/// Whether `Accept` names lines. Other clients get one object at the end.
 fn accepts_lines(call: &Call) -> bool {
     let values = call.headers().get_all(header::ACCEPT);
     let names = values.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
@@ -65,50 +66,50 @@ fn accepts_lines(call: &Call) -> bool {
 }
 
 impl Progress {
-    /// Nothing is refused any more; `of` rows are to be done.
+    /// Sends the first line. The request cannot be refused any more; it has `of` rows.
     pub(crate) fn begin(&mut self, of: u64) {
         self.of = of;
         if let Some(begun) = self.listener.as_mut().and_then(|listener| listener.begun.take()) {
-            // A client that has gone is noticed with the next line.
+            // If the client has disconnected, the next line notices it.
             let _ = begun.send(());
         }
-        self.tell(0);
+        self.send(0);
     }
 
-    /// So many rows are done.
+    /// Sends a line, if the last one is old enough: this number of rows is done.
     pub(crate) fn at(&mut self, rows: u64) {
-        if self.told.elapsed() >= PAUSE {
-            self.tell(rows);
+        if self.reported.elapsed() >= PAUSE {
+            self.send(rows);
         }
     }
 
-    fn tell(&mut self, rows: u64) {
+    fn send(&mut self, rows: u64) {
         let Some(listener) = &self.listener else { return };
-        self.told = Instant::now();
+        self.reported = Instant::now();
         let line = format!("{{\"object\":\"import_progress\",\"rows\":{rows},\"of\":{}}}\n", self.of);
-        // The work goes on for a client that has gone, and does not wait for one that is slow.
+        // The work neither stops for a client that has disconnected nor waits for a slow one.
         let _ = listener.lines.try_send(Ok(line.into()));
     }
 
-    /// The last line, if the first one has gone out.
+    /// Sends the last line, if the first one was sent.
     pub(crate) fn finish(self, outcome: &Result<Bytes, Problem>) {
         let Some(Listener { lines, begun: None, request_id }) = self.listener else { return };
         let last = match outcome {
-            Ok(answer) => answer.clone(),
+            Ok(result) => result.clone(),
             Err(problem) => {
                 tracing::error!(request_id, ?problem, "an import failed after its first rows");
                 render(problem, &request_id).1
             }
         };
-        // Who has gone asks again, or imports again, which repeats nothing.
+        // A client that has disconnected can import again, which repeats nothing.
         let _ = hand_over(&lines, [&last[..], b"\n"].concat().into());
     }
 }
 
 impl Listening {
-    /// The answer, once the work has begun; `None` when it ended before that.
+    /// Waits for the first line and returns the response; `None` when the work ended before it.
     pub(crate) async fn begun(self) -> Option<Reply> {
         self.begun.await.ok()?;
-        Some(Reply::stream(Streamed::new(self.lines)).with(header::CONTENT_TYPE, LINES))
+        Some(Reply::stream(self.lines).with(header::CONTENT_TYPE, LINES))
     }
 }

@@ -1,6 +1,6 @@
-//! The accept loop: bounded connections, time-outs for heads, and a drain that drops no accepted request.
+//! The accept loop: limited connections, time-outs, and a graceful shutdown that drops no accepted request.
 //!
-//! warp is the filter layer under it; its own server has no header time-out, no connection limit and no drain deadline.
+//! It calls a warp filter. warp's own server has no time-out for heads, no connection limit and no shutdown deadline.
 
 use crate::http::{
     call::Call,
@@ -23,17 +23,17 @@ use tokio::{
 };
 use tower_service::Service as _;
 
-/// Time for a request's head, counted from the end of the request before: also the longest that a connection idles.
+/// Time for a request's head, from the end of the previous request. So a connection is idle for at most this time.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most header fields of a request.
 const MAX_HEADERS: usize = 64;
 /// Most bytes of a request's head.
 const MAX_HEAD: usize = 32 * 1024;
-/// While draining, how long connections in use are told to close before idle ones are closed.
+/// During a shutdown, the time from the first `Connection: close` until idle connections are closed.
 const GRACE: Duration = Duration::from_millis(250);
-/// This part of the connections may be closed gently at the same time; more are closed at once.
+/// One of this many connections may wait for its client while it is closed; the others are closed at once.
 const CLOSING_PART: usize = 4;
-/// The longest a drain lasts.
+/// The longest shutdown.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What all connections share.
@@ -41,9 +41,9 @@ struct Shared<S> {
     service: Arc<S>,
     /// One permit for each open connection.
     places: Arc<Semaphore>,
-    /// One permit for each connection that is closed gently.
+    /// One permit for each connection that waits for its client while it is closed.
     closing: Arc<Semaphore>,
-    /// Becomes true when idle connections are to be closed.
+    /// Becomes true when idle connections must close.
     drained: watch::Receiver<bool>,
 }
 
@@ -58,7 +58,7 @@ impl<S> Clone for Shared<S> {
     }
 }
 
-/// Serves until `stop` resolves, then drains.
+/// Serves until `stop` resolves, then shuts down gracefully.
 pub(crate) async fn serve<S: Service>(
     listener: TcpListener,
     service: Arc<S>,
@@ -69,14 +69,14 @@ pub(crate) async fn serve<S: Service>(
     let (places, closing) = [max_connections, (max_connections / CLOSING_PART).max(1)].map(Semaphore::new).into();
     let shared = Shared { service, places: Arc::new(places), closing: Arc::new(closing), drained };
     let mut stop = pin!(stop);
-    // At the limit nobody is accepted: the kernel keeps newcomers waiting in its backlog.
+    // At the limit the server does not accept: new connections wait in the kernel's backlog.
     while let Some(Ok(permit)) = until(stop.as_mut(), Arc::clone(&shared.places).acquire_owned()).await {
         let Some(accepted) = until(stop.as_mut(), listener.accept()).await else { break };
         match accepted {
             Ok((stream, _)) => {
                 tokio::spawn(connection(stream, shared.clone(), permit));
             }
-            // Out of file descriptors, or a connection that is gone already: neither is worth a busy loop.
+            // No file descriptors are left, or the connection is already closed: pause, to avoid a busy loop.
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -94,8 +94,8 @@ async fn until<T>(stop: std::pin::Pin<&mut impl Future<Output = ()>>, other: imp
     }
 }
 
-/// First every answer says `Connection: close`, so that clients in the middle of a series go elsewhere by themselves;
-/// whoever is already in the backlog is still served. Only then are idle connections closed.
+/// First every response says `Connection: close`, so that clients stop using their connections, and connections in the
+/// backlog are still served. Then idle connections are closed.
 async fn drain_all<S: Service>(
     listener: TcpListener,
     shared: Shared<S>,
@@ -110,7 +110,7 @@ async fn drain_all<S: Service>(
         }
     };
     let _ = tokio::time::timeout(GRACE, accept_rest).await;
-    // Whoever the kernel has accepted meanwhile is taken along: closing the listener would reset them.
+    // Closing the listener would reset connections that the kernel accepted in the last moment: serve them too.
     if let Ok(listener) = listener.into_std() {
         while let Ok((stream, _)) = listener.accept() {
             let Ok(permit) = Arc::clone(&shared.places).try_acquire_owned() else { break };
@@ -135,31 +135,31 @@ async fn connection<S: Service>(
     let traffic = Arc::new(Traffic::new(permit));
     let (seen, served) = (Arc::clone(&traffic), Arc::clone(&service));
     let answers = service_fn(move |mut request: Request<Incoming>| {
-        // warp's filters would copy the headers, and reject a request without a query: they get the head by capture.
+        // The filter captures the head: warp's own filters copy the headers, and reject a request without a query.
         let call = Arc::new(Call::new(&mut request, seen.begin()));
         let answer = warp::service(serve::filter(Arc::clone(&served), Arc::clone(&call))).call(request);
         async move {
             let answer = answer.await;
-            // A streamed response is on its way for as long as its body lives.
+            // The request is in flight until its streamed body is dropped.
             if let Some(held) = answer.as_ref().ok().and_then(|answer| answer.extensions().get::<Held>()) {
-                // Nobody else sets it.
+                // Set only here.
                 let _ = held.0.set(call);
             }
             answer
         }
     });
     let mut builder = http1::Builder::new();
-    // Not hyper's time-out for heads: it sets a timer anew for each request, which every request would pay for.
+    // hyper's time-out for heads resets a timer for each request, a cost for every request; `Traffic` does without.
     builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
     let stream = ClosesGently::new(stream, Arc::clone(&traffic), closing);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
     let outcome = tokio::select! {
         outcome = serving.as_mut() => outcome,
-        () = traffic.ceased(HEAD_TIMEOUT) => {
+        () = traffic.idle_for(HEAD_TIMEOUT) => {
             tracing::debug!("a connection sent no request in time");
             Ok(())
         }
-        // A connection that was just accepted has its request still on the way: it gets the same grace.
+        // The request of a connection that was just accepted may not have arrived: wait for it.
         () = async { drop(drained.wait_for(|drained| *drained).await); tokio::time::sleep(GRACE).await } => {
             serving.as_mut().graceful_shutdown();
             serving.await

@@ -1,9 +1,9 @@
-//! Long responses that a thread writes while the server goes on serving.
+//! Long responses, each written by a thread of its own.
 //!
-//! The thread works a part of the time only, so that requests keep the processor. It stops when the client has gone or
-//! takes nothing for a minute; while the server drains it hurries.
+//! The thread works only a part of the time, so that it does not slow other requests down. It stops when the client has
+//! disconnected or reads nothing for a minute. During a shutdown it works all the time.
 
-use crate::http::reply::{Problem, Reply, Streamed};
+use crate::http::{problem::Problem, reply::Reply};
 use bytes::Bytes;
 use rental_core::error::Error;
 use std::{
@@ -18,19 +18,21 @@ use std::{
 };
 use tokio::sync::mpsc::{Sender, channel, error::TrySendError};
 
-/// Rests so many times as long as it works: a tenth of one core.
+/// The thread rests this many times as long as it works: it uses a tenth of one core.
 const REST: u32 = 9;
 /// The longest rest.
 const MOST_REST: Duration = Duration::from_secs(1);
-/// Frames that wait for the client.
+/// Parts that wait for the client.
 const AHEAD: usize = 4;
-/// How long a client may take nothing.
+/// How long a client may read nothing.
 const STALL: Duration = Duration::from_secs(60);
-/// How often it is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(5);
+/// Pause before an error ends a response.
+const BEFORE_ERROR: Duration = Duration::from_millis(100);
+/// How often a slow client is checked.
+const CHECK: Duration = Duration::from_millis(5);
 
-/// A response that `make` writes on a thread of its own; `what` names it in the log. `running` is set while it is made, so
-/// that one is made at a time; it hurries once `draining` is set.
+/// A response that `make` writes on a thread of its own. `what` names it in the log. `running` is set until the end, so
+/// that only one runs at a time. With `full`, or once `draining` is set, the thread does not rest.
 pub(crate) fn streamed(
     what: &'static str,
     (running, draining): (&Arc<AtomicBool>, &Arc<AtomicBool>),
@@ -52,17 +54,19 @@ pub(crate) fn streamed(
             }
             Err(error) => {
                 tracing::error!(%error, "a {what} failed");
-                // So that the client sees a broken answer, not a short one.
+                // hyper drops what it has not sent when a body fails: the head and the parts before the error go first.
+                thread::sleep(BEFORE_ERROR);
+                // The client must not take the response for complete.
                 let _ = sender.blocking_send(Err(error));
             }
         }
     };
     let started = thread::Builder::new().name(what.into()).spawn(work);
     started.map_err(|error| Error::Unavailable(format!("cannot start a thread for a {what}: {error}")))?;
-    Ok(Reply::stream(Streamed::new(receiver)))
+    Ok(Reply::stream(receiver))
 }
 
-/// The one backup that runs.
+/// The only backup or export that runs.
 struct Running(Arc<AtomicBool>);
 
 impl Running {
@@ -77,18 +81,18 @@ impl Drop for Running {
     }
 }
 
-/// Where frames go: to the client, at the pace of both.
+/// Sends to the client. Limits the share of time that the thread works.
 pub(crate) struct Outlet {
     sender: Sender<io::Result<Bytes>>,
     full: bool,
     hurry: Arc<AtomicBool>,
-    /// When the work on this frame began.
+    /// When the work on the next write began.
     began: Instant,
 }
 
 impl Write for Outlet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The rest comes first: when the client has the last frame, nothing runs any more and the next one may begin.
+        // Rest before the write: once the client has the last part, the thread has ended and the next backup can begin.
         if !self.full && !self.hurry.load(Ordering::Relaxed) {
             thread::sleep((self.began.elapsed() * REST).min(MOST_REST));
         }
@@ -102,20 +106,20 @@ impl Write for Outlet {
     }
 }
 
-/// Waits for a client that is slow, but not for ever.
+/// Sends to a client. Waits for a slow one, for at most a minute.
 pub(crate) fn hand_over(sender: &Sender<io::Result<Bytes>>, bytes: Bytes) -> io::Result<()> {
     let (mut item, since) = (Ok(bytes), Instant::now());
     loop {
         item = match sender.try_send(item) {
             Ok(()) => return Ok(()),
             Err(TrySendError::Closed(_)) => {
-                return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has gone"));
+                return Err(io::Error::new(ErrorKind::BrokenPipe, "the client has disconnected"));
             }
             Err(TrySendError::Full(item)) => item,
         };
         if since.elapsed() > STALL {
-            return Err(io::Error::new(ErrorKind::TimedOut, "the client took nothing for a minute"));
+            return Err(io::Error::new(ErrorKind::TimedOut, "the client read nothing for a minute"));
         }
-        thread::sleep(LOOK);
+        thread::sleep(CHECK);
     }
 }

@@ -1,4 +1,4 @@
-//! The requests of one connection, counted so that silence is noticed without a clock for each request.
+//! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
 
 use std::{
     sync::{
@@ -9,15 +9,15 @@ use std::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How often a connection is checked for silence.
+/// How often a connection is checked.
 const TICK: Duration = Duration::from_secs(10);
 
-/// The traffic of one connection. Holds the connection's place until the connection is closed and each of its requests
-/// has ended, so that a shutdown waits for requests whose client has gone.
+/// The traffic of one connection. Keeps the connection's permit until the connection is closed and all its requests
+/// have ended. So a shutdown also waits for requests whose client has disconnected.
 pub(super) struct Traffic {
     begun: AtomicU64,
     ended: AtomicU64,
-    /// Whether bytes were received that belong to no request that was read to its end.
+    /// Whether bytes were received after the last request that was read to its end.
     unread: AtomicBool,
     _place: OwnedSemaphorePermit,
 }
@@ -40,18 +40,18 @@ impl Traffic {
         self.unread.store(true, Ordering::Relaxed);
     }
 
-    /// The request that the last bytes belong to was read to its end.
+    /// The last request was read to its end.
     pub(super) fn all_was_read(&self) {
         self.unread.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the client may still be sending a request that nobody reads.
+    /// Whether the client may still send a request that the server does not read.
     pub(super) fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
 
-    /// Resolves when nothing was in flight and nothing began for the whole of `limit`, give or take a tick.
-    pub(super) async fn ceased(&self, limit: Duration) {
+    /// Resolves when no request was in flight or began during `limit`, give or take a tick.
+    pub(super) async fn idle_for(&self, limit: Duration) {
         let (mut seen, mut quiet) = (u64::MAX, 0);
         while quiet < limit.as_secs() / TICK.as_secs() {
             tokio::time::sleep(TICK).await;

@@ -1,12 +1,15 @@
-//! What the address answers while the store is upgraded: the process is alive, and not ready.
+//! The responses while the store is upgraded: the process is alive and not ready.
 
 use crate::{
     edge,
-    http::reply::{Problem, Reply, finish, render},
+    http::{
+        problem::{Problem, render},
+        reply::{Reply, finish},
+    },
 };
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use rental_core::operation::Edge;
+use rental_core::operations::Edge;
 use serde::Serialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
@@ -17,15 +20,15 @@ use warp::http::{StatusCode, header};
 
 /// Most connections at once.
 const CONNECTIONS: usize = 256;
-/// The longest that a connection lasts. Each has one request.
+/// The longest that a connection lasts. It serves one request.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Answers until it is dropped. `/readyz` shows `told`.
-pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, told: watch::Receiver<P>) {
+/// Serves until it is dropped. `/readyz` shows the last value of `progress`.
+pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, progress: watch::Receiver<P>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(connection(stream, told.clone(), permit))),
+            Ok((stream, _)) => drop(tokio::spawn(connection(stream, progress.clone(), permit))),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -36,22 +39,22 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpLi
 
 async fn connection<P: Serialize + Send + Sync + 'static>(
     stream: TcpStream,
-    told: watch::Receiver<P>,
+    progress: watch::Receiver<P>,
     permit: OwnedSemaphorePermit,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = answer(request.uri().path(), &*told.borrow());
-        async move { Ok::<_, Infallible>(answer) }
+        let response = respond(request.uri().path(), &*progress.borrow());
+        async move { Ok::<_, Infallible>(response) }
     });
     let mut builder = http1::Builder::new();
-    // After the upgrade the next connection leads to the server itself.
+    // Clients must connect again after the upgrade, when the server itself accepts.
     builder.keep_alive(false).header_read_timeout(None);
-    // Whoever is slow, or silent, is cut off: nothing is lost by that.
+    // A slow or idle connection is closed: nothing is lost.
     let _ = tokio::time::timeout(LONGEST, builder.serve_connection(TokioIo::new(stream), service)).await;
     drop(permit);
 }
 
-fn answer(path: &str, progress: &impl Serialize) -> warp::reply::Response {
+fn respond(path: &str, progress: &impl Serialize) -> warp::reply::Response {
     let request_id = edge::Clock.new_id().to_string();
     let reply = match path {
         "/healthz" => Reply::json("{\"status\":\"ok\"}".into()),

@@ -12,10 +12,10 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    operation::{self, Create, Update},
-    page::{self, ListQuery},
+    operations::{self, Create, Update},
+    request::page::{self, ListQuery},
     resources::{Collection, organization::Organization},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Record, Revision, Store},
 };
 use uuid::Uuid;
@@ -28,7 +28,7 @@ pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
 /// A page of a list.
 pub(crate) async fn list(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, call: &Call) -> Handled {
     let query = ListQuery::parse(call.query(), spec)?;
-    Ok(Reply::json(operation::list(store, organization, spec, &query).await?))
+    Ok(Reply::json(operations::list(store, organization, spec, &query).await?))
 }
 
 /// One object, or 304 when the client has its revision.
@@ -40,7 +40,7 @@ pub(crate) async fn get(
     call: &Call,
 ) -> Handled {
     page::no_parameters(call.query())?;
-    let Record { revision, value, .. } = operation::get(store, organization, spec, id).await?;
+    let Record { revision, value, .. } = operations::get(store, organization, spec, id).await?;
     if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
         return Ok(Reply::unchanged(revision));
     }

@@ -6,14 +6,14 @@ use crate::{
         HeaderName,
         call::Call,
         header,
-        reply::{Problem, Reply, etag, render},
+        problem::{Problem, render},
+        reply::{Reply, etag},
     },
     state::App,
 };
 use rental_core::{
     error::Error,
-    idempotency::Ticket,
-    operation::{self, Intent, Written},
+    operations::{self, Intent, Written, idempotency::Ticket},
     resources::organization::Organization,
     store::Store,
 };
@@ -45,9 +45,9 @@ pub(crate) async fn write_to(
         (status.as_u16(), body)
     };
     let audited = Audited { intent, organization: organization.id, call, body };
-    let intent: &dyn Intent = if call.acting.operation().is_some() { &audited } else { intent };
+    let intent: &dyn Intent = if call.operation.get().is_some() { &audited } else { intent };
     let outcome =
-        operation::write(store, &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+        operations::write(store, &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
     drop(running);
     let Written { status, body, revision, replayed, committed } = outcome?;
     if committed {

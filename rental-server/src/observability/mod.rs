@@ -61,7 +61,7 @@ async fn page(request: Request<'_, Open>) -> Handled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::reply::render;
+    use crate::http::problem::render;
 
     #[test]
     fn a_task_that_keeps_dying_is_named_in_the_503() {

@@ -10,9 +10,8 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    access,
     error::{Error, FieldCode},
-    operation::{self, Create, Edge, Intent, Prepared, Preparing},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, access},
     resources::{
         Collection, Resource,
         api_key::{self, ApiKey},
@@ -22,7 +21,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Prior, Store},
-    value::Timestamp,
+    value::{FieldValue, Timestamp},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -118,7 +117,7 @@ pub(crate) async fn issue_at(
     let body = json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
     let intent = Issue { fresh: &fresh, body: body.as_bytes() };
     let render = |_: &Error| (500, bytes::Bytes::new());
-    operation::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
+    operations::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
     Ok(fresh.text)
 }
 
@@ -175,7 +174,7 @@ struct Issue<'a> {
 impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let given = [("hint", format!("\"{}\"", self.fresh.hint()))];
+            let given = [("hint", FieldValue::Text(self.fresh.hint()))];
             let (system, body) = (Organization::system(), self.body);
             let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
@@ -196,7 +195,7 @@ impl Intent for Revoke<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let system = Organization::system();
-            let before = operation::get(store, system.id, &api_key::SPEC, self.id).await?;
+            let before = operations::get(store, system.id, &api_key::SPEC, self.id).await?;
             let now = edge.now();
             let rule = |key: &mut ApiKey| {
                 if key.revoked_at.is_none() {
@@ -205,7 +204,7 @@ impl Intent for Revoke<'_> {
                 }
                 Ok(Vec::new())
             };
-            operation::edit(store, edge, &system, before, rule).await
+            operations::edit(store, edge, &system, before, rule).await
         })
     }
 }
@@ -243,7 +242,7 @@ impl Intent for Rotate<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let system = Organization::system();
-            let before = operation::get(store, system.id, &api_key::SPEC, self.id).await?;
+            let before = operations::get(store, system.id, &api_key::SPEC, self.id).await?;
             let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
             let bytes = |key: &ApiKey| serde_json::to_vec(key).map_err(|error| Error::Internal(error.to_string()));
             let body: bytes::Bytes = bytes(&new)?.into();

@@ -13,8 +13,8 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    operation::Edge,
-    page,
+    operations::Edge,
+    request::page,
     resources::row_words::error_in_words,
     rows::key,
     store::{

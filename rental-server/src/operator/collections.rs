@@ -6,9 +6,9 @@ use crate::{
     objects,
 };
 use rental_core::{
-    operation,
+    operations,
     resources::{Collection, organization::SYSTEM, registry},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
 };
 
 /// What the registry offers operators of a resource. Evaluated at compile time: a resource that is not offered to
@@ -53,7 +53,7 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
 pub(super) fn retrieve_of_any(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).operator(move |request| {
         Box::pin(async move {
-            let organization = operation::owner_of(request.app.store(), spec, request.id).await?;
+            let organization = operations::owner_of(request.app.store(), spec, request.id).await?;
             objects::get(request.app.store(), organization.id, spec, request.id, request.call).await
         })
     })

@@ -10,12 +10,11 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    event,
-    operation::{self, Edge, Intent, Prepared, Preparing},
-    page,
-    resources::organization::Organization,
+    operations::{self, Edge, Intent, Prepared, Preparing},
+    request::page,
+    resources::{event, organization::Organization},
     store::{Batch, Record, Store},
-    webhook::fan_out,
+    webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -50,7 +49,7 @@ async fn resend(mut request: Request<'_, Operator>) -> Handled {
     let body = &request.read().await?[..];
     let Request { app, call, id, .. } = request;
     let asked: ResendBody = read(body, "`endpoint_id`")?;
-    let organization = operation::owner_of(app.store(), &event::SPEC, id).await?;
+    let organization = operations::owner_of(app.store(), &event::SPEC, id).await?;
     let intent = Resend { hooks: &app.hooks, organization: &organization, id, endpoint: asked.endpoint_id.as_deref() };
     let reply = write(app, &organization, call, body, &intent).await?;
     let endpoints = relay::endpoints_of(&app.hooks, organization.id).await?;
@@ -68,7 +67,7 @@ struct Resend<'a> {
 impl Intent for Resend<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let record = operation::get(store, self.organization.id, &event::SPEC, self.id).await?;
+            let record = operations::get(store, self.organization.id, &event::SPEC, self.id).await?;
             let (event_id, kind) = event_of(&record)?;
             let all = relay::endpoints_of(self.hooks, self.organization.id).await?;
             let targets: Vec<_> = match self.endpoint.map(page::id) {

@@ -24,7 +24,7 @@ use rental_core::{
         recording::{CHUNK, Importable, Options, Recorder},
         statements::{DEFAULT_ISSUER, Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
     },
-    page,
+    request::page,
     resources::{organization::Organization, toll::Toll, violation::Violation},
     store::{Store, redb::Redb},
     value::Zone,

@@ -7,13 +7,11 @@ use crate::{
     operator::invoice_page,
 };
 use rental_core::{
-    operation::{self, Edge, Intent, Preparing},
-    page,
+    operations::{self, Edge, Intent, Preparing},
+    request::page,
     resources::{
-        customer,
-        customer::Customer,
-        invoice,
-        invoice::{Invoice, Settlement},
+        customer::{self, Customer},
+        invoice::{self, Invoice, Settlement},
         organization::Organization,
         parse,
     },
@@ -41,7 +39,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn settle(mut request: Request<'_, Operator>, how: Settlement) -> Handled {
     let body = &request.read().await?[..];
     let Request { app, call, id, .. } = request;
-    let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
+    let organization = operations::owner_of(app.store(), &invoice::SPEC, id).await?;
     write(app, &organization, call, body, &Settle { organization: &organization, id, how }).await
 }
 
@@ -49,11 +47,11 @@ async fn settle(mut request: Request<'_, Operator>, how: Settlement) -> Handled 
 async fn print(request: Request<'_, Operator>) -> Handled {
     let Request { app, call, id, .. } = request;
     page::no_parameters(call.query())?;
-    let organization = operation::owner_of(app.store(), &invoice::SPEC, id).await?;
-    let record = operation::get(app.store(), organization.id, &invoice::SPEC, id).await?;
+    let organization = operations::owner_of(app.store(), &invoice::SPEC, id).await?;
+    let record = operations::get(app.store(), organization.id, &invoice::SPEC, id).await?;
     let invoice: Invoice = parse(&record.key, &record.value)?;
     let billed = invoice.customer_id.to_string();
-    let record = operation::get(app.store(), organization.id, &customer::SPEC, &billed).await?;
+    let record = operations::get(app.store(), organization.id, &customer::SPEC, &billed).await?;
     let customer: Customer = parse(&record.key, &record.value)?;
     Ok(Reply::page(invoice_page::page(&organization, &customer, &invoice).into(), invoice_page::POLICY))
 }
@@ -68,9 +66,9 @@ pub(crate) struct Settle<'a> {
 impl Intent for Settle<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let before = operation::get(store, self.organization.id, &invoice::SPEC, self.id).await?;
+            let before = operations::get(store, self.organization.id, &invoice::SPEC, self.id).await?;
             let decide = |invoice: &mut Invoice| invoice.settle(self.how, edge.now()).map(|event| vec![event]);
-            operation::edit(store, edge, self.organization, before, decide).await
+            operations::edit(store, edge, self.organization, before, decide).await
         })
     }
 }

@@ -7,12 +7,14 @@ use crate::{
     edge,
     endpoint::{Endpoint, get},
     http::reply::Reply,
-    reference::{numbers, parts},
+    reference::{
+        parts,
+        shapes::{self, described, object, text},
+    },
     state::App,
 };
-use rental_core::{API_VERSION, error::Error, page};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use rental_core::{API_VERSION, request::page};
+use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
 /// The endpoint of this file.
@@ -20,80 +22,55 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let status = get("/admin/v1/status").documented(document()).defines("Status", schema()).operator(|request| {
         Box::pin(async move {
             page::no_parameters(request.call.query())?;
-            Ok(Reply::json(body(request.app).await?.into()))
+            Ok(Reply::json(body(request.app).await.to_string().into()))
         })
     });
     vec![status]
 }
 
-/// The members of the answer, and their JSON types: the schema of the document is made of them.
-const MEMBERS: [(&str, &[&str], &str); 11] = [
-    ("object", &["string"], "Always `status`."),
-    ("version", &["string"], "Version of the program."),
-    ("api_version", &["string"], "Date of the API's description."),
-    ("time", &["string"], "The server's clock: ids and signatures are made by it."),
-    ("uptime_seconds", &["integer"], "Seconds since the start."),
-    ("ready", &["boolean"], "Whether the server is ready, as `/readyz` says."),
-    ("engine", &["string"], "What keeps the data."),
-    ("data_bytes", &["integer", "null"], "Size of the data file, if it is one."),
-    ("disk_free_bytes", &["integer", "null"], "Room on its disk that the server can still use."),
-    ("disk_total_bytes", &["integer", "null"], "Size of that disk."),
-    ("webhook_brand", &["string"], "Prefix of the headers of webhooks."),
-];
-
-#[derive(Serialize)]
-struct Status<'a> {
-    object: &'static str,
-    version: &'static str,
-    api_version: &'static str,
-    time: String,
-    uptime_seconds: u64,
-    ready: bool,
-    engine: &'static str,
-    data_bytes: Option<u64>,
-    disk_free_bytes: Option<u64>,
-    disk_total_bytes: Option<u64>,
-    webhook_brand: &'a str,
-}
-
-/// The answer, as JSON.
-async fn body(app: &App) -> Result<Vec<u8>, Error> {
+/// The response: the members that the schema describes.
+async fn body(app: &App) -> Value {
     let path = app.store_path.clone();
-    // A disk that hangs must not hold a thread that serves others.
+    // On another thread: a disk that hangs must not block the threads that serve requests.
     let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
         .await
         .unwrap_or_default();
     let ready = !app.draining.load(Ordering::Relaxed)
         && app.store().ready().await.is_ok()
         && app.supervisor.failing().is_none();
-    let status = Status {
-        object: "status",
-        version: env!("CARGO_PKG_VERSION"),
-        api_version: API_VERSION,
-        time: edge::now().to_string(),
-        uptime_seconds: app.started.elapsed().as_secs(),
-        ready,
-        engine: app.store.name(),
-        data_bytes: room.data,
-        disk_free_bytes: room.free,
-        disk_total_bytes: room.total,
-        webhook_brand: app.hooks.brand(),
-    };
-    serde_json::to_vec(&status).map_err(|error| Error::Internal(error.to_string()))
+    json!({
+        "object": "status",
+        "version": env!("CARGO_PKG_VERSION"),
+        "api_version": API_VERSION,
+        "time": edge::now().to_string(),
+        "uptime_seconds": app.started.elapsed().as_secs(),
+        "ready": ready,
+        "engine": app.store.name(),
+        "data_bytes": room.data,
+        "disk_free_bytes": room.free,
+        "disk_total_bytes": room.total,
+        "webhook_brand": app.hooks.brand(),
+    })
 }
 
 fn schema() -> Value {
-    let properties: Map<String, Value> = MEMBERS
-        .iter()
-        .map(|(name, kinds, doc)| {
-            let mut schema = if kinds.contains(&"integer") { numbers::at_least(0) } else { json!({}) };
-            schema["type"] = if let [kind] = kinds { json!(kind) } else { json!(kinds) };
-            schema["description"] = json!(doc);
-            ((*name).to_owned(), schema)
-        })
-        .collect();
-    let names: Vec<&str> = MEMBERS.iter().map(|member| member.0).collect();
-    json!({"type": "object", "required": names, "properties": properties})
+    let flag = json!({"type": "boolean"});
+    let mut bytes = shapes::at_least(0);
+    bytes["type"] = json!(["integer", "null"]);
+    let properties = json!({
+        "object": text("Always `status`."),
+        "version": text("Version of the program."),
+        "api_version": text("Date of the API's description."),
+        "time": text("The server's clock: ids and signatures are made by it."),
+        "uptime_seconds": described(shapes::at_least(0), "Seconds since the start."),
+        "ready": described(flag, "Whether writes can be served."),
+        "engine": text("What keeps the data."),
+        "data_bytes": described(bytes.clone(), "Size of the data file, if it is one."),
+        "disk_free_bytes": described(bytes.clone(), "Room on its disk that the server can still use."),
+        "disk_total_bytes": described(bytes, "Size of that disk."),
+        "webhook_brand": text("Prefix of the headers of webhooks."),
+    });
+    object("", properties)
 }
 
 fn document() -> Value {

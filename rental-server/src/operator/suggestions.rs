@@ -5,16 +5,19 @@ use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
     http::reply::{Handled, Reply},
     objects::write::write,
-    reference::parts,
+    reference::{
+        parts,
+        shapes::{object, optional_id, text},
+    },
 };
 use rental_core::{
-    attribution::{self, Attributable, Candidate, Verdict, When, Whose},
     error::{Error, FieldCode},
+    fleet::attribution::{self, Attributable, Candidate, Verdict, When, Whose},
     imports::statements::KINDS,
-    operation::{self, Edge, Intent, Prepared, Preparing},
-    page::{self, ListQuery},
+    operations::{self, Edge, Intent, Prepared, Preparing},
+    request::page::{self, ListQuery},
     resources::{organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
 };
 use serde::Deserialize;
@@ -171,7 +174,7 @@ async fn judge<T: Attributable>(
             object.attach(candidate.customer, candidate.rental);
             Ok(vec![T::ATTACHED])
         };
-        let prepared = operation::edit(store, edge, organization, record, rule).await?;
+        let prepared = operations::edit(store, edge, organization, record, rule).await?;
         batch.checks.extend(prepared.batch.checks);
         batch.writes.extend(prepared.batch.writes);
     }
@@ -231,39 +234,27 @@ fn body() -> Value {
 
 /// A page of suggestions.
 fn schema() -> Value {
-    let id = |description: &str| json!({"type": ["string", "null"], "format": "uuid", "description": description});
     let candidate = json!({
-        "type": "object",
-        "required": ["rental_id", "customer_id", "reason"],
-        "properties": {
-            "rental_id": id("The rental."), "customer_id": id("Its customer."),
-            "reason": {"type": "string", "description": "What speaks for and against it."},
-        },
+        "rental_id": optional_id("The rental."), "customer_id": optional_id("Its customer."),
+        "reason": text("What speaks for and against it."),
     });
     let suggestion = json!({
-        "type": "object",
-        "required": ["object", "resource", "id", "verdict", "reason", "vehicle_id", "rental_id", "customer_id", "attached", "candidates"],
-        "properties": {
-            "object": {"type": "string", "const": "suggestion"},
-            "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
-            "id": id("The toll or violation."),
-            "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
-            "reason": {"type": "string", "description": "Why."},
-            "vehicle_id": id("The vehicle that it is about, when it is known."),
-            "rental_id": id("The rental that answers for it, when that is clear."),
-            "customer_id": id("The customer of that rental."),
-            "attached": {"type": "boolean", "description": "Whether this request attached it."},
-            "candidates": {"type": "array", "items": candidate},
-        },
+        "object": {"type": "string", "const": "suggestion"},
+        "resource": {"type": "string", "enum": KINDS.map(|kind| kind.resource.object)},
+        "id": optional_id("The toll or violation."),
+        "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one rental answers for it, somebody has to decide, or none comes into question."},
+        "reason": text("Why."),
+        "vehicle_id": optional_id("The vehicle that it is about, when it is known."),
+        "rental_id": optional_id("The rental that answers for it, when that is clear."),
+        "customer_id": optional_id("The customer of that rental."),
+        "attached": {"type": "boolean", "description": "Whether this request attached it."},
+        "candidates": {"type": "array", "items": object("", candidate)},
     });
-    json!({
-        "type": "object",
-        "required": ["object", "has_more", "next_cursor", "data"],
-        "properties": {
-            "object": {"type": "string", "const": "list"},
-            "has_more": {"type": "boolean"},
-            "next_cursor": id("Pass it as `starting_after` for the next page."),
-            "data": {"type": "array", "items": suggestion},
-        },
-    })
+    let page = json!({
+        "object": {"type": "string", "const": "list"},
+        "has_more": {"type": "boolean"},
+        "next_cursor": optional_id("Pass it as `starting_after` for the next page."),
+        "data": {"type": "array", "items": object("", suggestion)},
+    });
+    object("", page)
 }

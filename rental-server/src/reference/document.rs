@@ -1,11 +1,11 @@
-//! The OpenAPI 3.1 document, made from the rows that the server runs on and the descriptions that it checks with.
+//! The OpenAPI 3.1 document, made from the table of endpoints and the specs of the resources.
 
 use crate::{
     endpoint::{BodySchema, Documentation, Endpoint, Example, Handler, Operation, Parameter, camel, capitalized},
     http::Method,
     reference::{parts, schema, webhooks},
 };
-use rental_core::spec::{Presence, ResourceSpec};
+use rental_core::schema::{Presence, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 /// The document about these endpoints.
@@ -29,7 +29,7 @@ pub(super) fn value(endpoints: &[Endpoint]) -> Value {
             "parameters": parts::parameters(),
             "headers": parts::headers(),
             "responses": parts::responses(),
-            "schemas": schema::all(endpoints),
+            "schemas": schema::all(endpoints, webhooks::schemas()),
         },
     })
 }

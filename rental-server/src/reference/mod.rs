@@ -1,10 +1,10 @@
-//! The OpenAPI document and the documentation page, made from the endpoints that the server runs on.
+//! The OpenAPI document and the documentation page, made from the table of endpoints.
 
 pub(crate) mod docs_page;
 pub(crate) mod document;
-pub(crate) mod numbers;
 pub(crate) mod parts;
 pub(crate) mod schema;
+pub(crate) mod shapes;
 mod webhooks;
 
 use crate::{

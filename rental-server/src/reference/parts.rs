@@ -1,10 +1,13 @@
-//! What operations of the document share: parameters, headers, answers to problems, and the introduction.
+//! Parts of the document that operations share: parameters, headers, responses to problems, and the introduction.
 
 use crate::{
-    http::reply::CATALOGUE,
-    reference::{numbers, schema},
+    http::problem::CATALOGUE,
+    reference::{
+        schema,
+        shapes::{self, described},
+    },
 };
-use rental_core::spec::{FilterSpec, ResourceSpec};
+use rental_core::schema::{FilterSpec, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 pub(super) const INTRODUCTION: &str = "\
@@ -34,8 +37,6 @@ pub(super) fn security_schemes() -> Value {
 }
 
 pub(super) fn parameters() -> Value {
-    let query = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema});
-    let header = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "required": false, "description": description, "schema": schema});
     let time = json!({"type": "string", "format": "date-time"});
     let etag = json!({"type": "string"});
     json!({
@@ -43,10 +44,19 @@ pub(super) fn parameters() -> Value {
         "StartingAfter": query("starting_after", "`next_cursor` of the page before.", json!({"type": "string"})),
         "CreatedGte": query("created[gte]", "Only objects created at this time or later.", time.clone()),
         "CreatedLt": query("created[lt]", "Only objects created before this time.", time),
-        "IdempotencyKey": header("Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
-        "IfMatch": header("If-Match", "Refuse with 412 unless the object still has this `ETag`.", etag.clone()),
-        "IfNoneMatch": header("If-None-Match", "Answer 304 without a body if the object still has this `ETag`.", etag),
+        "IdempotencyKey": optional("header", "Idempotency-Key", "Makes it safe to send the request again: 1 to 255 visible ASCII characters.", json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"})),
+        "IfMatch": optional("header", "If-Match", "Refuse with 412 unless the object still has this `ETag`.", etag.clone()),
+        "IfNoneMatch": optional("header", "If-None-Match", "Answer 304 without a body if the object still has this `ETag`.", etag),
     })
+}
+
+/// An optional parameter in the query.
+pub(crate) fn query(name: &str, description: &str, schema: Value) -> Value {
+    optional("query", name, description, schema)
+}
+
+fn optional(place: &str, name: &str, description: &str, schema: Value) -> Value {
+    json!({"name": name, "in": place, "required": false, "description": description, "schema": schema})
 }
 
 /// An id in the path.
@@ -59,11 +69,10 @@ pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
 pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     let field = spec.field(filter.field);
     let schema = match field.map(|field| field.kind) {
-        Some(kind @ rental_core::spec::Kind::Word(_)) => schema::of_kind(kind, spec),
+        Some(kind @ rental_core::schema::Kind::Word(_)) => schema::of_kind(kind, spec),
         _ => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
-    let description = format!("Only those whose `{}` is exactly this.", filter.field);
-    json!({"name": filter.param, "in": "query", "required": false, "description": description, "schema": schema})
+    query(filter.param, &format!("Only those whose `{}` is exactly this.", filter.field), schema)
 }
 
 /// The two bounds of a range that makes a list a sync list.
@@ -74,7 +83,7 @@ pub(super) fn range(range: &FilterSpec) -> [Value; 2] {
              takes no other filter.",
             range.field
         );
-        json!({"name": format!("{}[{bound}]", range.param), "in": "query", "required": false, "description": description, "schema": {"type": "string", "format": "date-time"}})
+        query(&format!("{}[{bound}]", range.param), &description, json!({"type": "string", "format": "date-time"}))
     })
 }
 
@@ -85,7 +94,7 @@ pub(super) fn headers() -> Value {
         "ServiceVersion": text("The date of the API's description."),
         "ETag": text("The object's revision, for `If-Match` and `If-None-Match`."),
         "IdempotentReplayed": {"description": "`true` when this is the answer to an earlier request with the same key.", "schema": {"type": "string", "const": "true"}},
-        "RetryAfter": {"description": "Seconds after which to try again.", "schema": numbers::at_least(1)},
+        "RetryAfter": {"description": "Seconds after which to try again.", "schema": shapes::at_least(1)},
         "RateLimit": text("Requests left and seconds until all are back, when a rate limit applies."),
         "RateLimitPolicy": text("The rate limit that applies."),
         "Allow": text("The methods that the path takes."),
@@ -119,7 +128,7 @@ pub(crate) fn success(schema: &str, tagged: bool, writes: bool, example: Value) 
     json!({"description": "Done.", "headers": headers, "content": {"application/json": content}})
 }
 
-/// One answer for each status, with an example for each code of the catalogue.
+/// One response for each status, with an example for each code of the catalogue.
 pub(super) fn responses() -> Value {
     let mut responses = Map::new();
     let unchanged =
@@ -157,9 +166,10 @@ fn example(row: &(u16, &str, &str, &str)) -> Value {
     json!({"error": {"type": kind, "code": code, "message": message, "request_id": "req_0190d0f27c3a7cc08000000000000000"}})
 }
 
-/// How much a long answer spares other requests.
+/// The parameter `pace`: whether a long response leaves the processor to other requests.
 pub(crate) fn pace() -> Value {
-    json!({"name": "pace", "in": "query", "required": false, "description": "`full` is done sooner, at the cost of requests meanwhile.", "schema": {"type": "string", "enum": ["gentle", "full"], "default": "gentle"}})
+    let schema = json!({"type": "string", "enum": ["gentle", "full"], "default": "gentle"});
+    query("pace", "`full` is done sooner, at the cost of requests meanwhile.", schema)
 }
 
 /// An operation that needs no key: its name, its summary, and the media type and schema of its reply.
@@ -195,7 +205,5 @@ pub(crate) fn action_body(properties: Value, required: &[&str], example: Value) 
 
 /// `overlap_seconds` of a rotation.
 pub(crate) fn overlap(max: i64, description: &str) -> Value {
-    let mut seconds = numbers::integer(0, max);
-    seconds["description"] = json!(description);
-    json!({"overlap_seconds": seconds})
+    json!({"overlap_seconds": described(shapes::integer(0, max), description)})
 }

@@ -2,11 +2,11 @@
 
 use crate::{
     endpoint::{Documentation, Endpoint, Example, camel},
-    reference::{numbers, webhooks},
+    reference::shapes::{self, described, object, optional_id, text},
 };
 use rental_core::{
-    event,
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    resources::event,
+    schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 use serde_json::{Map, Value, json};
 
@@ -17,12 +17,12 @@ const FILLED: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u
 /// Language, script and region; variants and extensions are taken too.
 const LANGUAGE: &str = "^[A-Za-z]{2,8}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?$";
 
-/// Every schema of the document: of the resources, and those that endpoints define.
-pub(super) fn all(endpoints: &[Endpoint]) -> Value {
+/// Every schema of the document: of the resources, of webhooks, and those that endpoints define.
+pub(super) fn all(endpoints: &[Endpoint], webhooks: impl Iterator<Item = (String, Value)>) -> Value {
     let mut schemas = Map::new();
     for spec in specs(endpoints) {
         let name = camel(spec.object);
-        schemas.insert(name.clone(), object(spec));
+        schemas.insert(name.clone(), resource(spec));
         for (suffix, create) in [("Create", true), ("Update", false)] {
             if spec.fields.iter().any(|field| presence(field, create) != Presence::Never) {
                 schemas.insert(format!("{name}{suffix}"), body(spec, create));
@@ -34,7 +34,7 @@ pub(super) fn all(endpoints: &[Endpoint]) -> Value {
     }
     schemas.insert("InvoiceLine".into(), line());
     schemas.insert("InvoiceLineCreate".into(), line_create());
-    schemas.extend(webhooks::schemas());
+    schemas.extend(webhooks);
     for (name, schema) in endpoints.iter().flat_map(|endpoint| &endpoint.schemas) {
         schemas.insert((*name).to_owned(), schema.clone());
     }
@@ -69,15 +69,15 @@ fn presence(field: &FieldSpec, create: bool) -> Presence {
     if create { field.create } else { field.update }
 }
 
-/// A whole object: every field is always there.
-fn object(spec: &ResourceSpec) -> Value {
-    let properties: Map<String, Value> =
-        spec.fields.iter().map(|field| (field.name.to_owned(), property(field, spec, field.nullable))).collect();
-    let names: Vec<&str> = spec.fields.iter().map(|field| field.name).collect();
-    json!({"type": "object", "description": spec.doc, "required": names, "properties": properties, "example": example_object(spec, false)})
+/// An object as the server returns it: every field is always there.
+fn resource(spec: &ResourceSpec) -> Value {
+    let properties = spec.fields.iter().map(|field| (field.name, property(field, spec, field.nullable))).collect();
+    let mut schema = object(spec.doc, properties);
+    schema["example"] = example_object(spec, false);
+    schema
 }
 
-/// What POST or PATCH takes.
+/// The body of POST or PATCH.
 fn body(spec: &ResourceSpec, create: bool) -> Value {
     let taken = spec.fields.iter().filter(|field| presence(field, create) != Presence::Never);
     let mut properties = Map::new();
@@ -95,12 +95,8 @@ fn body(spec: &ResourceSpec, create: bool) -> Value {
         }
         properties.insert(field.name.into(), schema);
     }
-    let required: Vec<&str> = spec
-        .fields
-        .iter()
-        .filter(|field| presence(field, create) == Presence::Required)
-        .map(|field| field.name)
-        .collect();
+    let required = spec.fields.iter().filter(|field| presence(field, create) == Presence::Required);
+    let required: Vec<&str> = required.map(|field| field.name).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
@@ -109,26 +105,19 @@ fn body(spec: &ResourceSpec, create: bool) -> Value {
 }
 
 fn list(name: &str) -> Value {
-    json!({
-        "type": "object",
-        "description": "One page of a list.",
-        "required": ["object", "has_more", "next_cursor", "data"],
-        "properties": {
-            "object": {"type": "string", "const": "list"},
-            "has_more": {"type": "boolean", "description": "Whether more results follow."},
-            "next_cursor": {"type": ["string", "null"], "description": "Cursor for the next page; null when there is none."},
-            "data": {"type": "array", "maxItems": 100, "items": {"$ref": format!("#/components/schemas/{name}")}},
-        },
-    })
+    let properties = json!({
+        "object": {"type": "string", "const": "list"},
+        "has_more": {"type": "boolean", "description": "Whether more results follow."},
+        "next_cursor": {"type": ["string", "null"], "description": "Cursor for the next page; null when there is none."},
+        "data": {"type": "array", "maxItems": 100, "items": {"$ref": format!("#/components/schemas/{name}")}},
+    });
+    object("One page of a list.", properties)
 }
 
-/// The reply of an action, by member and type.
+/// The result of an action, by member and type.
 pub(crate) fn outcome(members: &[(&str, &str)]) -> Value {
-    let schema = |kind: &str| if kind == "integer" { numbers::at_least(0) } else { json!({"type": kind}) };
-    let properties: Map<String, Value> =
-        members.iter().map(|(name, kind)| ((*name).to_owned(), schema(kind))).collect();
-    let names: Vec<&str> = members.iter().map(|member| member.0).collect();
-    json!({"type": "object", "required": names, "properties": properties})
+    let schema = |kind: &str| if kind == "integer" { shapes::at_least(0) } else { json!({"type": kind}) };
+    object("", members.iter().map(|(name, kind)| (*name, schema(kind))).collect())
 }
 
 fn error() -> Value {
@@ -140,10 +129,9 @@ fn error() -> Value {
         "rate_limit_error",
         "api_error",
     ];
-    let text = |description: &str| json!({"type": "string", "description": description});
-    let item = json!({"type": "object", "required": ["param", "code", "message"], "properties": {
+    let item = json!({
         "param": text("The field or parameter."), "code": text("What is wrong with it."), "message": text("The same for people."),
-    }});
+    });
     let error = json!({
         "type": "object",
         "required": ["type", "code", "message", "request_id"],
@@ -152,12 +140,12 @@ fn error() -> Value {
             "code": text("The exact error, for programs."),
             "message": text("What is wrong and what to do next, for people."),
             "param": text("The first bad field or parameter."),
-            "errors": {"type": "array", "description": "Every bad field or parameter.", "items": item},
+            "errors": {"type": "array", "description": "Every bad field or parameter.", "items": object("", item)},
             "conflicting_rental_id": text("The rental that holds the vehicle."),
             "request_id": text("The same as the `Request-Id` header."),
         },
     });
-    json!({"type": "object", "required": ["error"], "properties": {"error": error}})
+    object("", json!({"error": error}))
 }
 
 pub(super) fn property(field: &FieldSpec, spec: &ResourceSpec, nullable: bool) -> Value {
@@ -183,8 +171,8 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Email => json!({"type": "string", "format": "email", "maxLength": 254}),
         Kind::Phone => json!({"type": "string", "pattern": r"^\+[1-9][0-9]{6,14}$"}),
         Kind::Language => json!({"type": "string", "pattern": LANGUAGE}),
-        Kind::Integer(from, to) => numbers::integer(from, to),
-        Kind::Money => numbers::amount(),
+        Kind::Integer(from, to) => shapes::integer(from, to),
+        Kind::Money => shapes::amount(),
         Kind::Currency => json!({"type": "string", "pattern": "^[A-Z]{3}$"}),
         Kind::Boolean => json!({"type": "boolean"}),
         Kind::Date => json!({"type": "string", "format": "date"}),
@@ -206,47 +194,36 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
 }
 
 fn attempt() -> Value {
-    let mut duration = numbers::at_least(0);
-    duration["description"] = json!("How long it took, in milliseconds.");
-    json!({
-        "type": "object",
-        "required": ["at", "duration_ms", "status", "error", "response"],
-        "properties": {
-            "at": {"type": "string", "format": "date-time", "description": "When it began."},
-            "duration_ms": duration,
-            "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999, "description": "Status of the answer."},
-            "error": {"type": ["string", "null"], "description": "Why there was no answer."},
-            "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
-        },
-    })
+    let properties = json!({
+        "at": {"type": "string", "format": "date-time", "description": "When it began."},
+        "duration_ms": described(shapes::at_least(0), "How long it took, in milliseconds."),
+        "status": {"type": ["integer", "null"], "minimum": 100, "maximum": 999, "description": "Status of the answer."},
+        "error": {"type": ["string", "null"], "description": "Why there was no answer."},
+        "response": {"type": ["string", "null"], "description": "The first kilobyte of the answer."},
+    });
+    object("", properties)
 }
 
 /// A line of an invoice, as the server returns it.
 fn line() -> Value {
-    let id = |doc: &str| json!({"type": ["string", "null"], "format": "uuid", "description": doc});
-    let mut amount = numbers::amount();
-    amount["description"] = json!("Amount of the line.");
     let properties = json!({
         "description": {"type": "string", "maxLength": 255, "description": "What is billed."},
-        "amount": amount,
-        "rental_id": id("Rental that the line bills."),
-        "toll_id": id("Toll that the line bills."),
-        "violation_id": id("Violation that the line bills."),
+        "amount": described(shapes::amount(), "Amount of the line."),
+        "rental_id": optional_id("Rental that the line bills."),
+        "toll_id": optional_id("Toll that the line bills."),
+        "violation_id": optional_id("Violation that the line bills."),
     });
-    let names: Vec<&String> = properties.as_object().into_iter().flatten().map(|(name, _)| name).collect();
-    json!({"type": "object", "description": "A line of an invoice.", "required": names, "properties": properties})
+    object("A line of an invoice.", properties)
 }
 
-/// What a line must have. In words, because generators drop the members of a schema with an `anyOf` of `required`.
+/// The required members of a line. In words: with an `anyOf` of `required`, client generators drop the properties.
 const LINE_RULE: &str = "A line has a `description` and an `amount`, or names what it bills in one of `rental_id`, \
     `toll_id` and `violation_id`. The server takes a missing description or amount from what the line bills.";
 
 /// A line of an invoice, as the operator sends it.
 fn line_create() -> Value {
-    let id = |doc: &str| json!({"type": ["string", "null"], "format": "uuid", "description": doc});
-    let mut amount = numbers::amount();
+    let mut amount = described(shapes::amount(), "Amount of the line. Default: the amount of what the line bills.");
     amount["type"] = json!(["number", "null"]);
-    amount["description"] = json!("Amount of the line. Default: the amount of what the line bills.");
     json!({
         "type": "object",
         "description": LINE_RULE,
@@ -257,9 +234,9 @@ fn line_create() -> Value {
                 "description": "What is billed. Default: a text made from what the line bills.",
             },
             "amount": amount,
-            "rental_id": id("A rental of the customer. Without an `amount`, the line has its price."),
-            "toll_id": id("A toll that is attached to the customer and that no other invoice bills."),
-            "violation_id": id("A violation that is attached to the customer and that no other invoice bills."),
+            "rental_id": optional_id("A rental of the customer. Without an `amount`, the line has its price."),
+            "toll_id": optional_id("A toll that is attached to the customer and that no other invoice bills."),
+            "violation_id": optional_id("A violation that is attached to the customer and that no other invoice bills."),
         },
     })
 }
@@ -278,7 +255,7 @@ pub(crate) fn example_object(spec: &ResourceSpec, with_key: bool) -> Value {
     Value::Object(object)
 }
 
-/// The answer of an operation, from the same examples.
+/// The response of an operation, from the same examples.
 pub(super) fn example_reply(spec: &ResourceSpec, list: bool, with_key: bool) -> Value {
     let object = example_object(spec, with_key);
     if list { json!({"object": "list", "has_more": false, "next_cursor": null, "data": [object]}) } else { object }

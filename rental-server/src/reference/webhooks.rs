@@ -1,7 +1,13 @@
 //! The webhooks of the document (spec, Delivery), as operations of the receiver.
 
-use crate::{endpoint::camel, reference::schema};
-use rental_core::event::EVENT_TYPES;
+use crate::{
+    endpoint::camel,
+    reference::{schema, shapes},
+};
+use rental_core::{
+    resources::event::{self, EVENT_TYPES},
+    schema::FieldSpec,
+};
 use serde_json::{Map, Value, json};
 
 /// The tag of every webhook. No path has it: generators make one class for each tag, and would overwrite the class of
@@ -44,20 +50,13 @@ pub(super) fn operations() -> Value {
 /// in most languages.
 pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
     EVENT_TYPES.iter().map(|(_, name, object, doc)| {
-        let properties = Map::from_iter(rental_core::event::SPEC.fields.iter().map(|field| {
-            let mut property = schema::property(field, &rental_core::event::SPEC, false);
-            match field.name {
-                "type" => {
-                    property = json!({"type": "string", "const": name, "description": "The event type."});
-                }
-                "data" => property = json!({"$ref": format!("#/components/schemas/{}", camel(object))}),
-                _ => {}
-            }
-            (field.name.to_owned(), property)
-        }));
-        let names: Vec<&String> = properties.keys().collect();
-        let schema = json!({"type": "object", "description": doc, "required": names, "properties": properties});
-        (schema_name(name), schema)
+        let property = |field: &FieldSpec| match field.name {
+            "type" => json!({"type": "string", "const": name, "description": "The event type."}),
+            "data" => json!({"$ref": format!("#/components/schemas/{}", camel(object))}),
+            _ => schema::property(field, &event::SPEC, false),
+        };
+        let properties = event::SPEC.fields.iter().map(|field| (field.name, property(field))).collect();
+        (schema_name(name), shapes::object(doc, properties))
     })
 }
 

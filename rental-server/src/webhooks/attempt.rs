@@ -14,7 +14,7 @@ use rental_core::{
     rows::key,
     store::{Batch, Check, Commit, Prior, Record, Revision},
     value::{Timestamp, url},
-    webhook::{
+    webhooks::{
         attempt::{Ending, Next, Verdict, after_attempt},
         deletion,
         fan_out::{RETRY, due},
@@ -91,7 +91,7 @@ pub(super) async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Erro
         Some(record) => serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?,
         None => Sealed::default(),
     };
-    let open = |secret: &rental_core::webhook::secret::SealedSecret| {
+    let open = |secret: &rental_core::webhooks::secret::SealedSecret| {
         hooks.master_key.open(id, &secret.sealed).map(|text| (text, secret.expires_at)).map_err(Error::Internal)
     };
     let secrets = sealed.0.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
@@ -148,7 +148,7 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
         return remove_row(hooks, target, row).await;
     };
     let pending: Delivery = parse(&record.key, &record.value)?;
-    let event_key = key::record(row.organization, &rental_core::event::SPEC, pending.event_id);
+    let event_key = key::record(row.organization, &rental_core::resources::event::SPEC, pending.event_id);
     let event = hooks.store().get(std::slice::from_ref(&event_key)).await?.pop().flatten();
     let (Some(event), DeliveryStatus::Pending) = (event, pending.status) else {
         return remove_row(hooks, target, row).await;

@@ -1,5 +1,5 @@
 //! Several servers on one store: the heartbeat of this server, the endpoints that it sends for, and the bells with which
-//! other servers signal it. `rental_core::webhook::cluster` decides which server sends for an endpoint.
+//! other servers signal it. `rental_core::webhooks::cluster` decides which server sends for an endpoint.
 
 use super::{hooks::Hooks, ownership::Ownership};
 use rental_core::{
@@ -7,7 +7,7 @@ use rental_core::{
     resources::{organization::SYSTEM, webhook_endpoint},
     rows::key,
     store::{self, Batch, Check, Commit, Prior, Record, Revision, Span, Write, key_of},
-    webhook::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
+    webhooks::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
     collections::{BTreeSet, HashMap},

@@ -9,10 +9,10 @@ use super::{
 use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, supervisor::Supervisor};
 use rental_core::{
     error::Error,
-    operation::Edge,
+    operations::Edge,
     rows::key,
     store::{Batch, Prior, Store},
-    webhook::secret::MasterKey,
+    webhooks::secret::MasterKey,
 };
 use std::{
     collections::HashMap,

@@ -13,7 +13,7 @@ use rental_core::{
     rows::key,
     store::key_of,
     value::Timestamp,
-    webhook::fan_out::{FRESH, RETRY},
+    webhooks::fan_out::{FRESH, RETRY},
 };
 use std::{
     collections::{HashSet, VecDeque},

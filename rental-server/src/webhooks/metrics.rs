@@ -4,7 +4,7 @@ use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
     registry::Registry,
 };
-use rental_core::webhook::attempt::Ending;
+use rental_core::webhooks::attempt::Ending;
 use std::sync::atomic::AtomicU64;
 
 /// What waits to be delivered.

@@ -7,7 +7,7 @@
 //! Everything that must survive is in the store before a task acts on it; memory has at most a window of due rows for each
 //! lane. A commit signals the relay, the relay signals the lanes, and a lane sleeps until its next delivery is due. Each of
 //! them also reads the store by itself after a few seconds, so a lost signal delays a delivery and never loses it.
-//! `rental_core::webhook::attempt` decides what follows an attempt, without any of this.
+//! `rental_core::webhooks::attempt` decides what follows an attempt, without any of this.
 
 mod attempt;
 pub(crate) mod backlog;

@@ -4,11 +4,14 @@ use super::hooks::Hooks;
 use crate::edge::Moment;
 use rental_core::{
     error::Error,
-    operation::Edge,
+    operations::Edge,
     resources::{organization::SYSTEM, parse, webhook_endpoint},
-    rows::key,
+    rows::{
+        key,
+        outbox::{self, OutboxEvent},
+    },
     store::{self, Commit, Scanned, Span, key_of},
-    webhook::fan_out::{self, Waiting},
+    webhooks::fan_out,
 };
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -63,7 +66,7 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
 }
 
 /// The oldest events in the outbox, up to a batch. Corrupted rows stay there and do not count, however many come first.
-async fn waiting_events(hooks: &Hooks) -> Result<Vec<Waiting>, Error> {
+async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     let mut span = key::outbox_rows();
     loop {
         let rows = hooks.store().scan(&span, MOST_EVENTS).await?;
@@ -71,7 +74,7 @@ async fn waiting_events(hooks: &Hooks) -> Result<Vec<Waiting>, Error> {
         span.from = store::after(key_of(last));
         let mut waiting = Vec::with_capacity(rows.len());
         for row in rows {
-            let event = row.map_err(Error::Damaged).and_then(|row| fan_out::waiting(&row));
+            let event = row.map_err(Error::Damaged).and_then(|row| outbox::read(&row));
             waiting.extend(hooks.damaged.skip(event)?);
         }
         if !waiting.is_empty() {

@@ -3,14 +3,14 @@
 use super::hooks::Hooks;
 use rental_core::{
     error::Error,
-    event,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
+        event,
         organization::{self, SYSTEM},
         parse,
     },
     rows::key,
-    spec::{IndexValue, ResourceSpec},
+    schema::{IndexValue, ResourceSpec},
     store::{self, Batch, Check, Order, Record, Span, key_of},
     value::Timestamp,
 };

@@ -6,7 +6,7 @@ use crate::edge;
 use bytes::Bytes;
 use rental_core::{
     resources::delivery::{Attempt, EXCERPT},
-    webhook::{
+    webhooks::{
         attempt::{Ending, Failure},
         target,
     },

@@ -1,6 +1,6 @@
 //! What the flags say about webhooks.
 
-use rental_core::webhook::attempt::Schedule;
+use rental_core::webhooks::attempt::Schedule;
 use std::time::Duration;
 
 /// What the flags say about webhooks.

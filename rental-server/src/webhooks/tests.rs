@@ -7,17 +7,16 @@ use crate::{
     supervisor::tests::{hasty, restarts},
 };
 use rental_core::{
-    event,
-    operation::Edge,
+    operations::Edge,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
-        effects,
+        effects, event,
         organization::SYSTEM,
         parse, webhook_endpoint,
     },
-    rows::key,
+    rows::{key, outbox},
     store::{Batch, Commit, Prior, Span, Store, redb::Redb},
-    webhook::{fan_out, secret::MasterKey},
+    webhooks::secret::MasterKey,
 };
 use serde_json::json;
 use std::{
@@ -72,7 +71,7 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Uuid) {
     let store = Engine::File(Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap());
     let settings = Settings {
         allow_private: true,
-        schedule: rental_core::webhook::attempt::Schedule::default(),
+        schedule: rental_core::webhooks::attempt::Schedule::default(),
         timeout: Duration::from_secs(10),
         brand: "Service".into(),
     };
@@ -98,7 +97,7 @@ async fn add_event(hooks: &Hooks, organization: Uuid) {
     let id = moment.new_id();
     let mut batch = Batch::default();
     batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind.0, moment.now(), b"{}"));
-    batch.put(key::outbox(id), fan_out::outbox_value(organization, kind.1), Prior::New);
+    batch.put(key::outbox(id), outbox::value(organization, kind.1), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
     hooks.committed();
 }

@@ -3,7 +3,7 @@
 
 use crate::support::Server;
 use rental_core::{
-    event,
+    resources::event,
     rows::key,
     store::{Span, Store, all_sound, redb::Redb},
 };

@@ -5,7 +5,7 @@
 use crate::support::{Organization, Reply, Server, percent_encode};
 use rental_core::{
     resources::{API, spec_of},
-    spec::{FieldSpec, Kind, Presence, ResourceSpec},
+    schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;

@@ -136,7 +136,7 @@ fn many_events(organization: &Organization, count: usize) {
 /// The header that signs a request: what `secrets` make of its own `t` and its raw body.
 fn signed(seen: &Seen, secrets: &[&str]) -> String {
     let keys = secrets.iter().map(|secret| secret.as_bytes());
-    rental_core::webhook::signature::header(keys, signed_at(seen), &seen.body)
+    rental_core::webhooks::signature::header(keys, signed_at(seen), &seen.body)
 }
 
 /// The `t` of the signature.

@@ -9,7 +9,7 @@ use crate::{
     failure::Failure,
     text::printable,
 };
-use rental_core::webhook::{secret, signature};
+use rental_core::webhooks::{secret, signature};
 use reqwest::{
     Url,
     blocking::{Client, Response},

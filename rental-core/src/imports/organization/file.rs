@@ -2,14 +2,14 @@
 
 use super::{BEGIN, END};
 use crate::{
-    body::Verb,
     error::Error,
     imports::statements::{Failed, Refused},
-    page,
+    request::{body::Verb, page},
     resources::organization::{self, Organization},
-    spec::Fields,
+    schema::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
     upgrade::{self, Members},
+    value::{Currency, FromField},
 };
 use serde::Deserialize;
 use std::io::BufRead;
@@ -172,20 +172,19 @@ fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Membe
         Error::Malformed(_) => told("it is no JSON object"),
         _ => told("it cannot be read"),
     })?;
-    let text = |name: &str| -> String {
-        fields.get(name).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
-    };
-    if text("object") != organization::SPEC.object {
+    if fields.text("object") != Some(organization::SPEC.object) {
         return Err(told("its `object` is not `organization`"));
     }
-    let (theirs, ours) = (text("default_currency"), target.default_currency.to_string());
+    let theirs = fields.get("default_currency").and_then(Currency::from_field);
+    let theirs = theirs.ok_or_else(|| told("it has no currency"))?;
+    let ours = target.default_currency;
     if theirs != ours {
         return Err(Refused(format!(
             "its amounts are in {theirs}, but those of this organization are in {ours}; import it into an organization \
              whose `default_currency` is {theirs}"
         )));
     }
-    let id = page::id(&text("id")).ok_or_else(|| told("its id is none"))?;
+    let id = fields.text("id").and_then(page::id).ok_or_else(|| told("its id is none"))?;
     Ok((id, Members::parse(line).map_err(|why| told(&why))?))
 }
 

@@ -6,10 +6,9 @@ use super::{
     overlay::Overlay,
 };
 use crate::{
-    edge::Edge,
     error::Error,
     imports::{Counts, RowOutcome},
-    operation,
+    operations::{self, edge::Edge},
     resources::{
         Facts, invoice,
         organization::{self, Organization, SYSTEM},
@@ -75,7 +74,7 @@ impl<'a> Importer<'a> {
     ) -> Result<Self, Error> {
         let mut unused = Batch::default();
         let counter = invoice_counter();
-        let next = operation::next_number(store.as_ref(), organization.id, counter, &mut unused).await?;
+        let next = operations::next_number(store.as_ref(), organization.id, counter, &mut unused).await?;
         let store = match &trial {
             Some(trial) => Arc::new(Overlay { below: store, above: Arc::clone(trial) }),
             None => store,
@@ -206,17 +205,17 @@ impl<'a> Importer<'a> {
         }
         let prepared = async {
             let mut added = Batch::default();
-            let references = operation::references(draft, self.organization.id, fields, &mut added).await?;
+            let references = operations::references(draft, self.organization.id, fields, &mut added).await?;
             let number = match resource.counter {
-                Some(name) => operation::next_number(draft, self.organization.id, name, &mut added).await?,
+                Some(name) => operations::next_number(draft, self.organization.id, name, &mut added).await?,
                 None => 0,
             };
             let facts =
                 Facts { now: self.edge.now(), organization: self.organization, references: &references, number };
-            let outcome = (resource.accept)(object.clone(), &facts)?;
+            let outcome = (resource.accept)(fields, object.clone(), &facts)?;
             let place = key::record(self.organization.id, resource.spec, *id);
             added.insert(place.clone(), object.clone().into());
-            operation::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
+            operations::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
         };
         match prepared.await {
             Ok((added, _)) => {

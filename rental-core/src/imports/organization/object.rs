@@ -1,16 +1,19 @@
 //! Checks a line of an export: it becomes the bytes that a GET returns, or an error for the operator.
 
 use crate::{
-    body::{Verb, shorten},
     error::Error,
-    operation, page,
+    operations,
+    request::{
+        body::{Verb, shorten},
+        page,
+    },
     resources::{
         organization::Organization,
         registry::{PORTERS, Porter},
         row_words,
     },
-    spec::{Fields, ResourceSpec},
-    value::{Currency, Timestamp},
+    schema::{Fields, ResourceSpec},
+    value::{Currency, FromField, Timestamp},
 };
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -31,13 +34,11 @@ pub(super) struct ParsedLine {
 }
 
 /// The fields that several resources have.
-#[derive(Deserialize)]
-struct Common {
-    id: String,
-    object: String,
+struct Common<'a> {
+    id: &'a str,
+    object: &'a str,
     currency: Option<Currency>,
-    organization_id: Option<String>,
-    invoice_number: Option<String>,
+    organization_id: Option<&'a str>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -57,21 +58,30 @@ pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Times
         format!("`object` is {:?}, but must be one of {}.", shorten(&named.object), known.join(", "))
     })?;
     let fields = Fields::parse(line, resource.spec, Verb::Whole, target.default_currency.digits()).map_err(sentence)?;
-    let assembled = fields.object(|_| None);
-    let common: Common = serde_json::from_str(&assembled).map_err(|error| format!("It cannot be read: {error}."))?;
+    let common = Common::of(&fields).ok_or("It has no id, no `object`, or no times.")?;
     let id = common.check(resource.spec, source, target, now)?;
-    let object = (resource.shape)(&assembled, target.id).map_err(sentence)?;
-    let number = common.invoice_number.as_deref().and_then(|text| text.strip_prefix("INV-")?.parse().ok());
+    let object = (resource.shape)(&fields, target.id).map_err(sentence)?;
+    let number = fields.text("invoice_number").and_then(|text| text.strip_prefix("INV-")?.parse().ok());
     Ok(ParsedLine { resource, id, fields, object, number })
 }
 
-impl Common {
+impl<'a> Common<'a> {
+    fn of(fields: &'a Fields) -> Option<Self> {
+        Some(Self {
+            id: fields.text("id")?,
+            object: fields.text("object")?,
+            currency: fields.get("currency").and_then(Currency::from_field),
+            organization_id: fields.text("organization_id"),
+            created_at: fields.get("created_at").and_then(Timestamp::from_field)?,
+            updated_at: fields.get("updated_at").and_then(Timestamp::from_field)?,
+        })
+    }
+
     fn check(&self, spec: &ResourceSpec, source: Uuid, target: &Organization, now: Timestamp) -> Result<Uuid, String> {
-        let id =
-            page::id(&self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
+        let id = page::id(self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
         let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
         // A list by time is a range of ids.
-        if operation::created_at(id) != self.created_at {
+        if operations::created_at(id) != self.created_at {
             return Err("`created_at` must be the time in `id`.".into());
         }
         if self.updated_at < self.created_at {
@@ -86,7 +96,7 @@ impl Common {
         if self.currency.is_some_and(|currency| currency != target.default_currency) {
             return Err(format!("`currency` must be {}, that of the organization.", target.default_currency));
         }
-        if self.organization_id.as_ref().is_some_and(|whose| *whose != source.to_string()) {
+        if self.organization_id.is_some_and(|whose| whose != source.to_string()) {
             return Err("`organization_id` must be the id in the first line of the file.".into());
         }
         Ok(id)

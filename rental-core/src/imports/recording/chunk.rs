@@ -7,7 +7,7 @@ use super::{
 use crate::{
     error::Error,
     imports::RowOutcome,
-    operation,
+    operations,
     store::{Batch, Commit, Key},
 };
 use std::collections::HashMap;
@@ -83,7 +83,7 @@ impl<T: Importable> Recorder<'_, T> {
                     chunk.look_ups.extend(self.credit_look_up(&object));
                     let batch = std::mem::take(&mut chunk.batch);
                     chunk.batch =
-                        operation::insert(self.store, self.edge, self.organization, id, &object, batch).await?;
+                        operations::insert(self.store, self.edge, self.organization, id, &object, batch).await?;
                     RowOutcome::Created
                 }
             },

@@ -1,10 +1,10 @@
 //! What a resource says about its import. `toll` and `violation` have the rules of each.
 
 use crate::{
-    attribution::Attributable,
+    fleet::attribution::Attributable,
     imports::{RowOutcome, statements::StatementRow},
     resources::organization::Organization,
-    spec::IndexPrefix,
+    schema::IndexPrefix,
     value::{Money, Timestamp},
 };
 use uuid::Uuid;

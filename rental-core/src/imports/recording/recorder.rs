@@ -2,11 +2,10 @@
 
 use super::importable::{Importable, NewObject};
 use crate::{
-    attribution::{self, Whose},
-    edge::Edge,
     error::Error,
+    fleet::attribution::{self, Whose},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
-    operation,
+    operations::{self, edge::Edge},
     resources::organization::Organization,
     rows::{claim, key},
     store::{Batch, Commit, Key, Record, Store},
@@ -114,7 +113,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// A new object of a row, with its id.
     pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
         let id = self.edge.new_id();
-        let (created_at, issuer) = (operation::created_at(id), self.options.issuer);
+        let (created_at, issuer) = (operations::created_at(id), self.options.issuer);
         (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
     }
 
@@ -191,7 +190,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             }
             Ok(Vec::new())
         };
-        let prepared = match operation::edit(self.store, self.edge, self.organization, before, rule).await {
+        let prepared = match operations::edit(self.store, self.edge, self.organization, before, rule).await {
             Ok(prepared) => prepared,
             Err(Error::Conflict(why)) => {
                 return Ok(RowOutcome::Invalid(format!("{why} Then import the file again.")));

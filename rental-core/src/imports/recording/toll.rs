@@ -4,7 +4,7 @@ use super::importable::{Importable, NewObject};
 use crate::{
     imports::{RowOutcome, statements::TollRow},
     resources::toll::{self, Toll},
-    spec::IndexPrefix,
+    schema::IndexPrefix,
     value::Money,
 };
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! The values of a row: blank ones, identifiers that a spreadsheet has rounded, and texts within their limits.
 
-use crate::{body::shorten, value};
+use crate::{request::body::shorten, value};
 
 /// Most characters of a text field (decisions, Identity and values).
 const MAX_TEXT: usize = 255;

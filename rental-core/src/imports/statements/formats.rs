@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     resources::{toll, violation},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
     value::Zone,
 };
 

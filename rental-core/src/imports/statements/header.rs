@@ -4,7 +4,7 @@ use super::{
     csv::Record,
     failure::{Failed, Refused},
 };
-use crate::body::{did_you_mean, shorten};
+use crate::request::body::{did_you_mean, shorten};
 
 /// The names of a file's columns.
 pub(super) struct Header {

@@ -6,7 +6,7 @@ use super::{
     time::Order,
 };
 use crate::{
-    body::{Members, did_you_mean, shorten},
+    request::body::{Members, did_you_mean, shorten},
     value::Zone,
 };
 use serde_json::value::RawValue;

@@ -8,7 +8,7 @@ use super::{
     json::Json,
     table::Fields,
 };
-use crate::body::Members;
+use crate::request::body::Members;
 use serde_json::value::RawValue;
 use std::io::Read;
 

@@ -11,7 +11,7 @@ use super::{
     row::{Plan, Row, Settings, StatementRow, Values},
     table::{Fields, Table},
 };
-use crate::body::{did_you_mean, shorten};
+use crate::request::body::{did_you_mean, shorten};
 use std::{io::Read, marker::PhantomData};
 
 /// The rows of one file. A CSV row is numbered by the line where it begins, a JSON object by its position, from 1. After

@@ -10,7 +10,7 @@ use super::{
     time::{self, Order},
 };
 use crate::{
-    body::shorten,
+    request::body::shorten,
     value::{Date, Money, Plate, Timestamp, tag_digits},
 };
 

@@ -3,7 +3,11 @@
 use crate::{
     endpoint::{BodySchema, Documented, Parameter, camel, post},
     http::progress::LINES,
-    reference::{numbers, schema::example_object},
+    reference::{
+        parts::query,
+        schema::example_object,
+        shapes::{self, described},
+    },
 };
 use rental_core::{
     imports::{
@@ -11,7 +15,7 @@ use rental_core::{
         statements::{self, DEFAULT_ISSUER, Kind},
     },
     resources::{customer, organization},
-    spec::ResourceSpec,
+    schema::ResourceSpec,
 };
 use serde_json::{Value, json};
 
@@ -104,10 +108,6 @@ fn text(description: &str, example: String) -> Value {
     json!({"schema": {"type": "string", "description": description}, "example": example})
 }
 
-fn query(name: &str, description: &str, schema: Value) -> Value {
-    json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema})
-}
-
 fn dry_run() -> Value {
     let schema = json!({"type": "string", "enum": ["true", "false"], "default": "false"});
     query("dry_run", "With `true`, everything is checked and counted and nothing recorded.", schema)
@@ -133,13 +133,8 @@ fn lines_example() -> String {
 /// The row of a kind's example as a JSON object.
 fn object_example(kind: &Kind) -> Value {
     let mut lines = kind.example.lines().map(|line| line.split(','));
-    let (names, values) = (lines.next(), lines.next());
-    names
-        .into_iter()
-        .flatten()
-        .zip(values.into_iter().flatten())
-        .map(|(name, value)| (name.to_owned(), json!(value)))
-        .collect()
+    let (names, values) = (lines.next().into_iter().flatten(), lines.next().into_iter().flatten());
+    names.zip(values).collect()
 }
 
 /// What comes of an import.
@@ -160,22 +155,12 @@ fn schema() -> Value {
         "dry_run": {"type": "boolean", "description": "Whether nothing was recorded."},
     });
     for (name, description) in counts {
-        properties[name] = numbers::at_least(0);
-        properties[name]["description"] = json!(description);
+        properties[name] = described(shapes::at_least(0), description);
     }
-    let mut row = numbers::at_least(1);
-    row["description"] = json!("The line of the file where the row begins.");
-    properties["errors"] = json!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["row", "message"],
-            "properties": {
-                "row": row,
-                "message": {"type": "string", "description": "Why it cannot be used."},
-            },
-        },
+    let error = json!({
+        "row": described(shapes::at_least(1), "The line of the file where the row begins."),
+        "message": shapes::text("Why it cannot be used."),
     });
-    let names: Vec<String> = properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
-    json!({"type": "object", "description": "What came of the rows of a file.", "required": names, "properties": properties})
+    properties["errors"] = json!({"type": "array", "items": shapes::object("", error)});
+    shapes::object("What came of the rows of a file.", properties)
 }

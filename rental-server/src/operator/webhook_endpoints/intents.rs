@@ -8,7 +8,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldCode},
-    operation::{self, Create, Edge, Intent, Prepared, Preparing, Update},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     resources::{
         effects,
         organization::{Organization, SYSTEM},
@@ -18,7 +18,7 @@ use rental_core::{
     store::{Batch, Check, Revision, Store},
     tasks::Task,
     value,
-    webhook::{
+    webhooks::{
         secret::{PREFIX, Sealed},
         target,
     },
@@ -75,7 +75,7 @@ impl Intent for Make<'_> {
             let mut sealed = Sealed::default();
             sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
-            // From now on the organization's events go through the outbox; see `operation::is_subscribed`. That the mark
+            // From now on the organization's events go through the outbox; see `operations::is_subscribed`. That the mark
             // is as it was read makes two that race for the last place come one after the other.
             match mark {
                 Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
@@ -134,7 +134,7 @@ impl Intent for Switch<'_> {
                 }
                 Ok(Vec::new())
             };
-            operation::edit(store, edge, &Organization::system(), before, rule).await
+            operations::edit(store, edge, &Organization::system(), before, rule).await
         })
     }
 }

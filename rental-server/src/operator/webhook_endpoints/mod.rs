@@ -16,7 +16,8 @@ use bytes::Bytes;
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
 use rental_core::{
     error::{Error, FieldCode},
-    operation, page,
+    operations,
+    request::page,
     resources::{
         Collection,
         organization::{Organization, SYSTEM},
@@ -176,7 +177,7 @@ pub(super) fn read<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields: &st
 
 /// Loads an endpoint as the operator names it.
 async fn endpoint(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {
-    let record = operation::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
+    let record = operations::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
     let endpoint = parse(&record.key, &record.value)?;
     Ok((record, endpoint))
 }

@@ -10,11 +10,11 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    event,
-    operation::{Edge, Intent, Prepared, Preparing},
-    page,
+    operations::{Edge, Intent, Prepared, Preparing},
+    request::page,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
+        event,
         organization::Organization,
         parse,
         webhook_endpoint::{self, WebhookEndpoint},
@@ -22,7 +22,7 @@ use rental_core::{
     rows::key,
     store::{self, Batch, Order, Span, Store, all_sound},
     value::Timestamp,
-    webhook::fan_out,
+    webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -10,12 +10,14 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    event::{self, EVENT_TYPES},
-    operation::Edge,
-    resources::{spec_of, webhook_endpoint},
+    operations::Edge,
+    resources::{
+        event::{self, EVENT_TYPES},
+        spec_of, webhook_endpoint,
+    },
     rows::key,
     value::{Timestamp, url},
-    webhook::{secret::Sealed, signature},
+    webhooks::{secret::Sealed, signature},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -5,7 +5,7 @@ use crate::support::{
     Organization, Server, database,
     receiver::{Act, Receiver},
 };
-use rental_core::{integrity, store::redb::Closed};
+use rental_core::{check, store::redb::Closed};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -76,7 +76,7 @@ fn a_store_grows_up_and_comes_back_with_keys_order_cursors_secrets_and_what_is_d
         for one in &seen {
             let header = one.header("Service-Signature");
             let at = header.strip_prefix("t=").and_then(|rest| rest.split(',').next()).unwrap().parse().unwrap();
-            assert_eq!(header, rental_core::webhook::signature::header([secret.as_bytes()], at, &one.body));
+            assert_eq!(header, rental_core::webhooks::signature::header([secret.as_bytes()], at, &one.body));
         }
         let line = json!([{"description": "Days", "amount": 10}]);
         let customer = there.customer(json!({}));
@@ -91,7 +91,7 @@ fn a_store_grows_up_and_comes_back_with_keys_order_cursors_secrets_and_what_is_d
     let back = format!("redb:{}", home.path().join("store.redb").display());
     copy(&cli, &url, &back);
     let closed = Closed::open(&home.path().join("store.redb"), 16 << 20).unwrap();
-    let report = integrity::of_file(&closed, &mut |_| {});
+    let report = check::of_file(&closed, &mut |_| {});
     assert_eq!(report.problems, 0, "{:?}", report.listed);
     drop(closed);
     let server = on_file(home.path());

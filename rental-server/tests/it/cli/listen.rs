@@ -5,7 +5,7 @@ use crate::support::{
     Organization, Server,
     receiver::{Act, PATIENCE, Receiver},
 };
-use rental_core::webhook::signature;
+use rental_core::webhooks::signature;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,

@@ -2,7 +2,7 @@
 
 use super::{Cli, ran, url};
 use crate::support::{Organization, Server};
-use rental_core::{event::EVENT_TYPES, value::Timestamp};
+use rental_core::{resources::event::EVENT_TYPES, value::Timestamp};
 use serde_json::{Value, json};
 
 /// The events of an organization, newest first.

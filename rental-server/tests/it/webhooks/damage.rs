@@ -6,8 +6,8 @@ use crate::{
     support::{Organization, Server, receiver::Receiver},
 };
 use rental_core::{
-    event,
-    idempotency::{self, Ticket},
+    operations::idempotency::{self, Ticket},
+    resources::event,
     rows::key,
     store::{Batch, Commit, Key, Prior, Store, Write, redb::Redb},
     value::Timestamp,
@@ -149,7 +149,7 @@ fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
     let mut answers = Batch::default();
     for name in &names {
         let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"").expect("a key");
-        idempotency::remember(&mut answers, id, &ticket, None, (201, None, &"{}".into()), then).expect("JSON");
+        idempotency::remember(&mut answers, id, &ticket, None, (201, None, &"{}".into()), then);
     }
     assert_eq!(on_file(directory.path(), async |store| store.commit(answers).await), Ok(Commit::Applied));
     // The first, and one that is read with the second step, when the first is committed.

@@ -9,15 +9,15 @@ use crate::{
     },
 };
 use rental_core::{
-    integrity::{self, Report},
-    operation::Edge,
+    check::{self, Report},
+    operations::Edge,
     rows::key,
     store::{
         Batch, Commit, Store,
         redb::{Closed, Redb},
     },
     value::Timestamp,
-    webhook::fan_out,
+    webhooks::fan_out,
 };
 use serde_json::{Value, json};
 use std::{
@@ -77,7 +77,7 @@ async fn add_deliveries(store: &Redb, organization: Uuid, endpoint: Uuid, count:
 /// What a check of the store finds, and how many due rows and tasks it has.
 fn look(directory: &Path, endpoint: Uuid) -> (Report, usize, usize) {
     let closed = Closed::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
-    let report = integrity::of_file(&closed, &mut |_| {});
+    let report = check::of_file(&closed, &mut |_| {});
     drop(closed);
     let count = async |store: &Redb, span| store.scan(&span, usize::MAX).await.expect("the store answers").len();
     let (due, tasks) = on_file(directory, async |store| {

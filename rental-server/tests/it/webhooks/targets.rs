@@ -180,7 +180,7 @@ fn an_address_that_is_allowed_no_more_is_not_dialled() {
 fn own_name() -> Option<(String, SocketAddr)> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?.trim().to_owned();
     let found = (name.as_str(), 0).to_socket_addrs().ok()?.next()?;
-    (name != "localhost" && !rental_core::webhook::target::is_public(found.ip())).then_some((name, found))
+    (name != "localhost" && !rental_core::webhooks::target::is_public(found.ip())).then_some((name, found))
 }
 
 #[test]

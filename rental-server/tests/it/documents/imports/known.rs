@@ -16,10 +16,11 @@ pub(super) struct Known {
 pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
-        order: "",
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < tasks < check < upgrade < imports \
+                < platform",
         rooms: &[],
         files: &[
-            &["body", "body::lines"],
+            &["request::body", "request::body::lines"],
             &[
                 "resources",
                 "resources::api_key",
@@ -38,7 +39,7 @@ pub(super) const CRATES: &[Known] = &[
                 "resources::webhook_endpoint",
             ],
             &["rows", "rows::key"],
-            &["spec", "spec::index"],
+            &["schema", "schema::index"],
             &[
                 "store::postgres",
                 "store::postgres::dump",
@@ -54,17 +55,13 @@ pub(super) const CRATES: &[Known] = &[
         name: "rental-server",
         order: "",
         rooms: &[],
-        files: &[
-            &["http::call", "http::reply"],
-            &[
-                "operator::events",
-                "operator::webhook_endpoints",
-                "operator::webhook_endpoints::intents",
-                "operator::webhook_endpoints::recovery",
-                "operator::webhook_endpoints::test",
-            ],
-            &["reference::schema", "reference::webhooks"],
-        ],
+        files: &[&[
+            "operator::events",
+            "operator::webhook_endpoints",
+            "operator::webhook_endpoints::intents",
+            "operator::webhook_endpoints::recovery",
+            "operator::webhook_endpoints::test",
+        ]],
     },
     Known {
         name: "rental-cli",

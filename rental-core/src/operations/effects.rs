@@ -3,11 +3,13 @@
 
 use crate::{
     error::Error,
-    holds,
+    operations::holds,
     resources::organization::Organization,
-    rows::claim::{claim_value, identity_key, read_claim},
-    rows::key,
-    spec::{Effects, IndexPrefix, ResourceSpec},
+    rows::{
+        claim::{claim_value, identity_key, read_claim},
+        key,
+    },
+    schema::{Effects, IndexPrefix, ResourceSpec},
     store::{Batch, Check, Key, Prior, Store},
 };
 use bytes::Bytes;

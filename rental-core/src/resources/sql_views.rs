@@ -7,7 +7,7 @@
 use crate::{
     resources,
     rows::Tag,
-    spec::{FieldSpec, Kind, ResourceSpec},
+    schema::{FieldSpec, Kind, ResourceSpec},
 };
 
 /// One view.

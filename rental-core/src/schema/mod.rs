@@ -17,6 +17,10 @@ pub use hold::Hold;
 pub use index::{IndexPrefix, IndexSpec, IndexValue, LookUpSpec, index, look_up, ordered_index};
 pub use sent::Fields;
 
+/// The version of the API that this program speaks (spec, Versioning): the `Service-Version` of responses, and the
+/// `api_version` of events and webhook endpoints made by it.
+pub const API_VERSION: &str = "2026-05-05";
+
 /// One resource: its names, fields in the order of a response, and the filters of its list.
 #[derive(Debug)]
 pub struct ResourceSpec {

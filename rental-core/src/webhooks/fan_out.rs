@@ -1,12 +1,12 @@
 //! From the outbox to deliveries: which endpoint gets which event.
 
 use crate::{
-    edge::Edge,
     error::Error,
+    operations::edge::Edge,
     resources::{Resource, delivery::Delivery, effects, webhook_endpoint::WebhookEndpoint},
-    rows::key,
-    store::{Batch, Check, Prior, Record, Write},
-    webhook::deletion,
+    rows::{key, outbox::OutboxEvent},
+    store::{Batch, Check, Prior, Write},
+    webhooks::deletion,
 };
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
@@ -17,36 +17,6 @@ pub const FRESH: u8 = 0;
 /// See [`FRESH`].
 pub const RETRY: u8 = 1;
 
-/// An event that waits in the outbox.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Waiting {
-    /// Its id.
-    pub event: Uuid,
-    /// Whose it is.
-    pub organization: Uuid,
-    /// Its type.
-    pub kind: String,
-}
-
-/// What an outbox row holds beside the event's id in its key: the organization, then the type.
-#[must_use]
-pub fn outbox_value(organization: Uuid, kind: &str) -> Bytes {
-    [organization.as_bytes().as_slice(), kind.as_bytes()].concat().into()
-}
-
-/// Reads an outbox row.
-///
-/// # Errors
-/// The row is not one that [`outbox_value`] made.
-pub fn waiting(row: &Record) -> Result<Waiting, Error> {
-    let damaged = || Error::damaged_row(&row.key, "it names no organization and type");
-    let event = row.key.id().ok_or_else(damaged)?;
-    let (organization, kind) = row.value.split_at_checked(16).ok_or_else(damaged)?;
-    let organization = Uuid::from_slice(organization).map_err(|_| damaged())?;
-    let kind = String::from_utf8(kind.to_vec()).map_err(|_| damaged())?;
-    Ok(Waiting { event, organization, kind })
-}
-
 /// Turns outbox rows into deliveries, in one batch; gives the endpoints that have something new.
 ///
 /// A disabled endpoint gets its deliveries too: they wait until it is enabled. The batch is stale when one of the endpoints
@@ -55,7 +25,7 @@ pub fn waiting(row: &Record) -> Result<Waiting, Error> {
 /// # Errors
 /// Never for objects that this program made.
 pub fn plan(
-    rows: &[Waiting],
+    rows: &[OutboxEvent],
     endpoints: &HashMap<Uuid, Vec<WebhookEndpoint>>,
     edge: &dyn Edge,
 ) -> Result<(Batch, HashSet<Uuid>), Error> {

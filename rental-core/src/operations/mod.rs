@@ -3,27 +3,33 @@
 //! A write reads, decides and prepares one [`Batch`]: the object, its index entries, its events with their outbox rows,
 //! its holds and the idempotency record. It is committed whole or prepared again when something it read has changed.
 
-pub use crate::edge::Edge;
+pub mod access;
+pub mod edge;
+pub mod effects;
+pub mod holds;
+pub mod idempotency;
+
+pub use crate::operations::edge::Edge;
 
 use crate::{
-    body::Verb,
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::{self, EventType},
-    idempotency::{self, Known, Memo, Ticket},
-    page::{self, ListQuery},
+    operations::idempotency::{Known, Memo, Ticket},
+    request::{
+        body::Verb,
+        page::{self, ListQuery},
+    },
     resources::{
         self, Collection, Facts, Outcome, Resource,
+        event::{self, EventType},
         organization::{self, Organization, SYSTEM},
         parse, spec_of,
     },
-    rows::key,
-    spec::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    rows::{key, outbox},
+    schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
     store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key_of},
-    value::Timestamp,
-    webhook::fan_out,
+    value::{FieldValue, Timestamp},
 };
 use bytes::Bytes;
-use serde_json::value::RawValue;
 use std::{collections::HashMap, future::Future, pin::Pin};
 use uuid::Uuid;
 
@@ -103,7 +109,7 @@ pub async fn write(
         };
         if let Some(ticket) = ticket {
             let answer = (written.status, written.revision, &written.body);
-            idempotency::remember(&mut batch, organization, ticket, outdated, answer, edge.now())?;
+            idempotency::remember(&mut batch, organization, ticket, outdated, answer, edge.now());
         }
         if batch.is_empty() {
             return Ok(written);
@@ -190,8 +196,8 @@ pub struct Create<'a> {
     pub organization: &'a Organization,
     /// The request's body.
     pub body: &'a [u8],
-    /// Values as JSON text that the edge gives for fields that only the server sets.
-    pub given: &'a [(&'static str, String)],
+    /// Values that the edge gives for fields that only the server sets.
+    pub given: &'a [(&'static str, FieldValue)],
 }
 
 impl Intent for Create<'_> {
@@ -210,10 +216,10 @@ impl Intent for Create<'_> {
             let id = edge.new_id();
             let created = created_at(id);
             let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
-            let assembled =
-                sent.object(|field| given(field.name).or_else(|| server_value(field, spec, organization, id, created)));
+            let otherwise =
+                |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
             let facts = Facts { now: created, organization, references: &references, number };
-            let outcome = rule(&assembled, &facts)?;
+            let outcome = rule(&sent, &otherwise, &facts)?;
             let place = key::record(organization.id, spec, id);
             batch.insert(place.clone(), outcome.object.clone().into());
             finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {
@@ -252,11 +258,8 @@ impl Intent for Update<'_> {
             }
             let mut batch = Batch::default();
             let references = references(store, organization.id, &sent, &mut batch).await?;
-            let stored: HashMap<&str, &RawValue> =
-                serde_json::from_slice(&before.value).map_err(|error| Error::damaged(&before.key, &error))?;
-            let assembled = sent.object(|field| stored.get(field.name).map(|raw| raw.get().to_owned()));
             let facts = Facts { now: edge.now(), organization, references: &references, number: 0 };
-            let outcome = change(&assembled, &before, &sent, &facts)?;
+            let outcome = change(&before, &sent, &facts)?;
             replace(store, edge, organization, spec, before, outcome, batch).await
         })
     }
@@ -348,8 +351,7 @@ pub(crate) async fn finish(
 ) -> Result<(Batch, Bytes), Error> {
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let object = Bytes::from(outcome.object);
-    crate::effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch)
-        .await?;
+    effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
     if !outcome.events.is_empty() {
         let subscribed = is_subscribed(store, organization.id, &mut batch).await?;
         for kind in outcome.events {
@@ -377,7 +379,7 @@ fn emit(batch: &mut Batch, organization: Uuid, edge: &dyn Edge, kind: EventType,
     batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
     event::index_keys(organization, id, kind.as_str()).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     if subscribed {
-        batch.put(key::outbox(id), fan_out::outbox_value(organization, kind.as_str()), Prior::New);
+        batch.put(key::outbox(id), outbox::value(organization, kind.as_str()), Prior::New);
     }
 }
 
@@ -392,7 +394,7 @@ pub(crate) async fn references(
     let mut errors = FieldErrors::default();
     for (field, object, id) in sent.references() {
         let spec = spec_of(object).ok_or_else(|| Error::Internal(format!("no resource is called {object}")))?;
-        match page::id(&id) {
+        match page::id(id) {
             Some(id) => named.push((field, object, key::record(organization, spec, id))),
             None => errors.add(|| missing(&field, object)),
         }
@@ -447,17 +449,16 @@ fn server_value(
     organization: &Organization,
     id: Uuid,
     created: Timestamp,
-) -> Option<String> {
-    let quoted = |text: &dyn std::fmt::Display| Some(format!("\"{text}\""));
-    match (field.name, field.kind) {
-        ("id", _) => quoted(&id.hyphenated()),
-        ("object", _) => quoted(&spec.object),
-        ("currency", Kind::Currency) => quoted(&organization.default_currency),
-        ("api_version", _) => quoted(&crate::API_VERSION),
+) -> Option<FieldValue> {
+    Some(match (field.name, field.kind) {
+        ("id", _) => FieldValue::Id(id),
+        ("object", _) => FieldValue::Text(spec.object.to_owned()),
+        ("currency", Kind::Currency) => FieldValue::Currency(organization.default_currency),
+        ("api_version", _) => FieldValue::Text(schema::API_VERSION.to_owned()),
         // A rental keeps the zone in which it was made; an organization chooses its own.
-        ("time_zone", Kind::TimeZone) if field.create == Presence::Never => quoted(&organization.time_zone),
-        ("organization_id", Kind::Id) => quoted(&organization.id.hyphenated()),
-        ("created_at" | "updated_at", _) => quoted(&created),
-        _ => None,
-    }
+        ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
+        ("organization_id", Kind::Id) => FieldValue::Id(organization.id),
+        ("created_at" | "updated_at", _) => FieldValue::Time(created),
+        _ => return None,
+    })
 }

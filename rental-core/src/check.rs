@@ -4,13 +4,12 @@
 #[cfg(feature = "redb")]
 use crate::store::redb::{Closed, Found};
 use crate::{
-    access,
     error::Error,
-    event,
-    idempotency::Memo,
+    operations::{access, idempotency::Memo},
     resources::{
         self, Resource, api_key,
         delivery::{self, Delivery},
+        event,
         invoice::{self, Invoice},
         organization::{self, SYSTEM},
         parse, registry,
@@ -19,11 +18,11 @@ use crate::{
         vehicle,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    rows::{Marker, Row, claim, key},
-    spec::{Effects, ResourceSpec},
+    rows::{Marker, Row, claim, key, outbox},
+    schema::{Effects, ResourceSpec},
     store::{DamagedRow, Key, Record, StoreError},
     tasks::Task,
-    webhook::{fan_out, secret::Sealed},
+    webhooks::secret::Sealed,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -360,7 +359,7 @@ impl<'g> Audit<'g> {
     }
 
     fn outbox(&self, row: &Record) -> Verdict {
-        let waiting = fan_out::waiting(row).map_err(detail)?;
+        let waiting = outbox::read(row).map_err(detail)?;
         self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event))
     }
 

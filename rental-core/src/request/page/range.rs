@@ -6,7 +6,7 @@
 use crate::{
     error::Error,
     rows::key,
-    spec::{FilterSpec, IndexPrefix, IndexSpec, ResourceSpec},
+    schema::{FilterSpec, IndexPrefix, IndexSpec, ResourceSpec},
     store::{self, Key, Order, Record, Span},
     value::Timestamp,
 };

@@ -1,7 +1,7 @@
 //! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
 
 use super::{Members, did_you_mean, members, one_value, shorten};
-use crate::spec::Kind;
+use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
 /// Most lines of an invoice.
@@ -10,18 +10,21 @@ const MOST: usize = 200;
 /// What a line can bill: the member that names it, and its resource.
 const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];
 
-/// The canonical text of a list of lines, or where in it which rule is broken.
-pub(super) fn check(raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
+/// The members of one line, in the order of its struct.
+type Line = Vec<(&'static str, FieldValue)>;
+
+/// A list of lines, or where in it which rule is broken.
+pub(super) fn check(raw: &RawValue, digits: u32) -> Result<FieldValue, (String, String)> {
     let whole = |rule: &str| (String::new(), rule.to_owned());
     let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
     if given.is_empty() || given.len() > MOST {
         return Err(whole(&format!("must hold 1 to {MOST} lines")));
     }
-    let written: Result<Vec<String>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
-    Ok(format!("[{}]", written?.join(",")))
+    let lines: Result<Vec<Line>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
+    lines.map(FieldValue::Objects)
 }
 
-fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, String)> {
+fn line(at: usize, raw: &RawValue, digits: u32) -> Result<Line, (String, String)> {
     let here = |rule: &str| (format!("[{at}]"), rule.to_owned());
     let sent = members(raw.get().as_bytes()).map_err(|_| here("must be an object, such as {\"toll_id\": \"...\"}"))?;
     check_names(&sent).map_err(|rule| here(&rule))?;
@@ -29,9 +32,10 @@ fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, Strin
         let found = sent.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
         found.filter(|text| *text != "null")
     };
-    let value = |name: &str, kind: Kind| -> Result<String, (String, String)> {
-        let Some(text) = find(name) else { return Ok("null".to_owned()) };
-        one_value(kind, text, digits).map_err(|rule| (format!("[{at}].{name}"), rule))
+    let value = |name: &'static str, kind: Kind| -> Result<_, (String, String)> {
+        let Some(text) = find(name) else { return Ok((name, FieldValue::Null)) };
+        let value = one_value(kind, text, digits).map_err(|rule| (format!("[{at}].{name}"), rule))?;
+        Ok((name, value))
     };
     let sources = SOURCES.iter().filter(|(name, _)| find(name).is_some()).count();
     if sources > 1 {
@@ -40,16 +44,11 @@ fn line(at: usize, raw: &RawValue, digits: u32) -> Result<String, (String, Strin
     if sources == 0 && (find("description").is_none() || find("amount").is_none()) {
         return Err(here("must have `description` and `amount`, or name a rental, toll or violation to bill"));
     }
-    let mut written = format!(
-        "{{\"description\":{},\"amount\":{}",
-        value("description", Kind::Name(255))?,
-        value("amount", Kind::Money)?
-    );
+    let mut line = vec![value("description", Kind::Name(255))?, value("amount", Kind::Money)?];
     for (name, object) in SOURCES {
-        written.push_str(&format!(",\"{name}\":{}", value(name, Kind::Reference(object))?));
+        line.push(value(name, Kind::Reference(object))?);
     }
-    written.push('}');
-    Ok(written)
+    Ok(line)
 }
 
 fn check_names(sent: &Members<'_>) -> Result<(), String> {
@@ -65,14 +64,14 @@ fn check_names(sent: &Members<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// What the lines of a canonical text bill: where (`lines[0].toll_id`), resource and id as sent.
-pub(super) fn references(field: &str, text: &str) -> Vec<(String, &'static str, String)> {
-    let lines: Vec<serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
-    let named = |(at, line): (usize, &serde_json::Value)| {
-        let of = |(name, object): &(&str, &'static str)| {
-            Some((format!("{field}[{at}].{name}"), *object, line[name].as_str()?.to_owned()))
-        };
-        SOURCES.iter().filter_map(of).collect::<Vec<_>>()
-    };
-    lines.iter().enumerate().flat_map(named).collect()
+/// What lines bill: where (`lines[0].toll_id`), resource and id as sent.
+pub(super) fn references<'a>(field: &str, lines: &'a [Line]) -> Vec<(String, &'static str, &'a str)> {
+    let mut named = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        for (name, object) in SOURCES {
+            let id = line.iter().find(|(member, _)| *member == name).and_then(|(_, value)| value.text());
+            named.extend(id.map(|id| (format!("{field}[{at}].{name}"), object, id)));
+        }
+    }
+    named
 }

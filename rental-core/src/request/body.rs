@@ -8,9 +8,9 @@ mod lines;
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    event::EVENT_TYPES,
-    spec::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
-    value::{self, Currency, Date, Decimal, Money, Timestamp, url},
+    resources::event::EVENT_TYPES,
+    schema::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    value::{self, Currency, Date, Decimal, FieldValue, FromFields, Money, Timestamp, url},
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -74,36 +74,48 @@ impl Fields {
 
     /// The objects that the body names: where (`customer_id`, `lines[0].toll_id`), resource and id as sent.
     #[must_use]
-    pub fn references(&self) -> Vec<(String, &'static str, String)> {
+    pub fn references(&self) -> Vec<(String, &'static str, &str)> {
         let mut named = Vec::new();
         for (field, value) in self.spec.fields.iter().zip(&self.values) {
             match (field.kind, value) {
-                (Kind::Reference(object), Some(text)) => {
-                    named.extend(serde_json::from_str(text).ok().map(|id| (field.name.to_owned(), object, id)));
+                (Kind::Reference(object), Some(FieldValue::Text(id))) => {
+                    named.push((field.name.to_owned(), object, id.as_str()));
                 }
-                (Kind::Lines, Some(text)) => named.extend(lines::references(field.name, text)),
+                (Kind::Lines, Some(FieldValue::Objects(lines))) => named.extend(lines::references(field.name, lines)),
                 _ => {}
             }
         }
         named
     }
 
-    /// A whole object as JSON: what was sent, else what `otherwise` gives, else the default of the field, else `null`.
-    pub fn object(&self, mut otherwise: impl FnMut(&FieldSpec) -> Option<String>) -> String {
-        let mut text = String::from("{");
-        for (field, value) in self.spec.fields.iter().zip(&self.values) {
-            if text.len() > 1 {
-                text.push(',');
-            }
-            text.push_str(&format!("\"{}\":", field.name));
-            match value {
-                Some(value) => text.push_str(value),
-                None => text.push_str(&otherwise(field).unwrap_or_else(|| field.default.unwrap_or("null").to_owned())),
-            }
-        }
-        text.push('}');
-        text
+    /// A whole object: of each field what was sent, else what `otherwise` gives, else its default, else nothing.
+    ///
+    /// # Errors
+    /// The name of the first field whose value does not fit the struct.
+    pub fn object<T: FromFields>(
+        &self,
+        otherwise: &dyn Fn(&FieldSpec) -> Option<FieldValue>,
+    ) -> Result<T, &'static str> {
+        let mut fields = self.spec.fields.iter().zip(&self.values).map(|(field, sent)| {
+            let other = || otherwise(field).or_else(|| default_of(field)).unwrap_or(FieldValue::Null);
+            (field.name, sent.as_ref().map_or_else(|| Cow::Owned(other()), Cow::Borrowed))
+        });
+        T::from_fields(&mut || fields.next())
     }
+
+    /// Sets each field of `object` that was sent.
+    ///
+    /// # Errors
+    /// The name of the first field whose value does not fit the struct.
+    pub fn apply<T: FromFields>(&self, object: &mut T) -> Result<(), &'static str> {
+        let mut sent = self.spec.fields.iter().zip(&self.values);
+        sent.try_for_each(|(field, value)| value.as_ref().map_or(Ok(()), |value| object.set(field.name, value)))
+    }
+}
+
+/// The value of a field that a POST leaves out, if it has one. No default is an amount.
+fn default_of(field: &FieldSpec) -> Option<FieldValue> {
+    one_value(field.kind, field.default?, 0).ok()
 }
 
 fn presence(field: &FieldSpec, verb: Verb) -> Presence {
@@ -152,12 +164,12 @@ pub(crate) fn shorten(text: &str) -> String {
     if text.chars().nth(64).is_none() { text.to_owned() } else { text.chars().take(64).chain("…".chars()).collect() }
 }
 
-fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<Option<String>, Vec<FieldError>> {
+fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<Option<FieldValue>, Vec<FieldError>> {
     if raw.get() == "null" {
         return match verb {
             // A client that writes its unset fields as null means the same as one that leaves them out.
             Verb::Create => Ok(None),
-            Verb::Update | Verb::Whole if field.nullable => Ok(Some("null".to_owned())),
+            Verb::Update | Verb::Whole if field.nullable => Ok(Some(FieldValue::Null)),
             Verb::Update | Verb::Whole => Err(vec![FieldError::new(field.name, FieldCode::Invalid, "cannot be null")]),
         };
     }
@@ -177,48 +189,55 @@ fn check(field: &FieldSpec, verb: Verb, raw: &RawValue, digits: u32) -> Result<O
     value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])
 }
 
-/// The canonical JSON text of one value, or the rule that it breaks.
-fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<String, String> {
+/// One value of its JSON text, or the rule that it breaks.
+fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue, String> {
     match kind {
-        Kind::Money => Money::parse(raw, digits).map(|money| money.to_string()),
+        Kind::Money => Money::parse(raw, digits).map(FieldValue::Money),
         Kind::Integer(from, to) => integer(raw, from, to),
-        Kind::Boolean if raw == "true" || raw == "false" => Ok(raw.to_owned()),
-        Kind::Boolean => Err("must be true or false".into()),
+        Kind::Boolean => match raw {
+            "true" => Ok(FieldValue::Boolean(true)),
+            "false" => Ok(FieldValue::Boolean(false)),
+            _ => Err("must be true or false".into()),
+        },
         Kind::Json(_) | Kind::Lines | Kind::EventTypes | Kind::AttemptLog => Err("is not a plain value".into()),
         _ => {
             let text: String = serde_json::from_str(raw).map_err(|_| "must be a string".to_owned())?;
-            quote(&one_text(kind, &text)?)
+            one_text(kind, text)
         }
     }
 }
 
-fn one_text<'a>(kind: Kind, text: &'a str) -> Result<Cow<'a, str>, String> {
-    let same = Cow::Borrowed(text);
+fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
     match kind {
-        Kind::Text(max) => value::text(text, max, false).map(|()| same),
-        Kind::Name(max) => value::text(text, max, true).map(|()| same),
-        Kind::Email => value::email(text).map(|()| same),
-        Kind::Phone => value::phone(text).map(|()| same),
-        Kind::Language => value::language(text).map(Cow::Owned),
-        Kind::Date => Date::parse(text).map(|_| same).ok_or_else(|| "must be a calendar date, YYYY-MM-DD".into()),
+        Kind::Text(max) => value::text(&text, max, false).map(|()| FieldValue::Text(text)),
+        Kind::Name(max) => value::text(&text, max, true).map(|()| FieldValue::Text(text)),
+        Kind::Email => value::email(&text).map(|()| FieldValue::Text(text)),
+        Kind::Phone => value::phone(&text).map(|()| FieldValue::Text(text)),
+        Kind::Language => value::language(&text).map(FieldValue::Text),
+        Kind::Date => {
+            let date = Date::parse(&text).map(FieldValue::Date);
+            date.ok_or_else(|| "must be a calendar date, YYYY-MM-DD".into())
+        }
         Kind::Time => {
-            let time = Timestamp::parse(text).map(|time| Cow::Owned(time.to_string()));
+            let time = Timestamp::parse(&text).map(FieldValue::Time);
             time.ok_or_else(|| "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z".into())
         }
         Kind::Currency => {
-            Currency::parse(text).map(|_| same).ok_or_else(|| "must be an ISO 4217 currency, such as USD".into())
+            let currency = Currency::parse(&text).map(FieldValue::Currency);
+            currency.ok_or_else(|| "must be an ISO 4217 currency, such as USD".into())
         }
         Kind::TimeZone => {
-            let zone = value::Zone::parse(text).map(|zone| Cow::Owned(zone.to_string()));
+            let zone = value::Zone::parse(&text).map(FieldValue::Zone);
             zone.ok_or_else(|| "must be a name of the IANA time zone database, such as America/New_York".into())
         }
-        Kind::Word(words) if words.contains(&text) => Ok(same),
         Kind::Word(words) => {
-            Err(format!("must be one of {}{}", words.join(", "), did_you_mean(text, words.iter().copied())))
+            words.iter().find(|word| **word == text).map(|word| FieldValue::Word(word)).ok_or_else(|| {
+                format!("must be one of {}{}", words.join(", "), did_you_mean(&text, words.iter().copied()))
+            })
         }
         // Whether it exists is asked of the store; a malformed id does not exist, like an unknown one.
-        Kind::Reference(_) | Kind::Id | Kind::Object => value::text(text, 255, false).map(|()| same),
-        Kind::Url => url::parse(text).map(|url| Cow::Owned(url.into())),
+        Kind::Reference(_) | Kind::Id | Kind::Object => value::text(&text, 255, false).map(|()| FieldValue::Text(text)),
+        Kind::Url => url::parse(&text).map(|url| FieldValue::Text(url.into())),
         Kind::Integer(..)
         | Kind::Money
         | Kind::Boolean
@@ -229,17 +248,13 @@ fn one_text<'a>(kind: Kind, text: &'a str) -> Result<Cow<'a, str>, String> {
     }
 }
 
-fn quote(text: &str) -> Result<String, String> {
-    serde_json::to_string(text).map_err(|error| error.to_string())
-}
-
-fn integer(raw: &str, from: i64, to: i64) -> Result<String, String> {
+fn integer(raw: &str, from: i64, to: i64) -> Result<FieldValue, String> {
     let number = Decimal::parse(raw).ok().and_then(Decimal::to_integer).filter(|number| (from..=to).contains(number));
-    number.map(|number| number.to_string()).ok_or_else(|| format!("must be a whole number from {from} to {to}"))
+    number.map(FieldValue::Integer).ok_or_else(|| format!("must be a whole number from {from} to {to}"))
 }
 
 /// A list of event types, each once.
-fn event_types(raw: &RawValue) -> Result<String, String> {
+fn event_types(raw: &RawValue) -> Result<FieldValue, String> {
     let given: Vec<String> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of event types".to_owned())?;
     if given.is_empty() || given.len() > EVENT_TYPES.len() {
         return Err(format!("must hold 1 to {} event types; leave it out or send null for all", EVENT_TYPES.len()));
@@ -253,7 +268,7 @@ fn event_types(raw: &RawValue) -> Result<String, String> {
             return Err(format!("names `{name}` twice"));
         }
     }
-    serde_json::to_string(&given).map_err(|error| error.to_string())
+    Ok(FieldValue::Texts(given))
 }
 
 /// The members of a JSON object in order, duplicates included.
@@ -284,7 +299,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<FieldError>> {
+fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<FieldValue, Vec<FieldError>> {
     let text = raw.get();
     let refuse = |rule: &str| Err(vec![FieldError::new(name, FieldCode::Invalid, rule)]);
     if !text.starts_with('{') {
@@ -295,7 +310,7 @@ fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<Fiel
     }
     match duplicates::find(name, text) {
         Err(rule) => refuse(&rule),
-        Ok(paths) if paths.is_empty() => Ok(text.to_owned()),
+        Ok(paths) if paths.is_empty() => Ok(FieldValue::Json(raw.to_owned())),
         Ok(paths) => Err(paths.iter().map(|path| duplicate(path)).collect()),
     }
 }
@@ -303,7 +318,7 @@ fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<String, Vec<Fiel
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::{customer, lead, rental, vehicle};
+    use crate::resources::{customer, lead, rental, specs, vehicle};
 
     fn errors(body: &str, spec: &'static ResourceSpec, verb: Verb) -> Vec<(String, &'static str)> {
         match Fields::parse(body.as_bytes(), spec, verb, 2) {
@@ -312,6 +327,10 @@ mod tests {
             }
             other => panic!("expected bad fields, got {other:?}"),
         }
+    }
+
+    fn json(fields: &Fields, name: &str) -> String {
+        serde_json::to_string(fields.get(name).unwrap()).unwrap()
     }
 
     #[test]
@@ -327,6 +346,14 @@ mod tests {
             ("year", "parameter_duplicate"),
         ];
         assert_eq!(found, expected.map(|(param, code)| (param.to_owned(), code)));
+    }
+
+    #[test]
+    fn the_default_of_every_field_passes_its_own_check() {
+        for field in specs().flat_map(|spec| spec.fields) {
+            let value = default_of(field).map(|value| serde_json::to_string(&value).unwrap());
+            assert_eq!(value.as_deref(), field.default, "{}", field.name);
+        }
     }
 
     #[test]
@@ -349,7 +376,7 @@ mod tests {
         );
         assert!(!created.unwrap().has("email"));
         let updated = Fields::parse(br#"{"email":null}"#, &customer::SPEC, Verb::Update, 2).unwrap();
-        assert_eq!(updated.get("email"), Some("null"));
+        assert!(matches!(updated.get("email"), Some(FieldValue::Null)));
         assert_eq!(
             errors(r#"{"full_name":null}"#, &customer::SPEC, Verb::Update),
             [("full_name".to_owned(), "parameter_invalid")]
@@ -384,7 +411,7 @@ mod tests {
         let raw = "{ \"b\" : 1.50,\t\"a\":[1e2, \"\\u00e9\"] }";
         let fields =
             Fields::parse(format!("{{\"raw_data\": {raw} }}").as_bytes(), &lead::SPEC, Verb::Create, 2).unwrap();
-        assert_eq!(fields.get("raw_data"), Some(raw));
+        assert_eq!(json(&fields, "raw_data"), raw);
     }
 
     #[test]
@@ -414,7 +441,7 @@ mod tests {
     fn values_are_stored_in_their_canonical_form() {
         let body = br#"{"customer_id":"c","vehicle_id":"v","final_price":89.50,"status":"NEW"}"#;
         let fields = Fields::parse(body, &rental::SPEC, Verb::Create, 2).unwrap();
-        assert_eq!(fields.get("final_price"), Some("89.5"));
+        assert_eq!(json(&fields, "final_price"), "89.5");
         assert_eq!(
             fields.references().into_iter().map(|(field, ..)| field).collect::<Vec<_>>(),
             ["customer_id", "vehicle_id"]

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     resources::organization::BookingPolicy,
     rows::key,
-    spec::Hold,
+    schema::Hold,
     store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound},
     value::Date,
 };

@@ -1,8 +1,7 @@
 //! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
 
 use crate::{
-    API_VERSION,
-    spec::{IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    schema::{API_VERSION, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     store::Key,
     value::Timestamp,
 };

@@ -2,9 +2,8 @@
 
 use super::Occasion;
 use crate::{
-    event::EventType,
-    resources::{Resource, toll::Toll, violation::Violation},
-    spec::Attribution,
+    resources::{Resource, event::EventType, toll::Toll, violation::Violation},
+    schema::Attribution,
     value::{Date, Timestamp},
 };
 use uuid::Uuid;

@@ -15,7 +15,7 @@ use crate::{
         vehicle::{self, Vehicle},
     },
     rows::key,
-    spec::IndexPrefix,
+    schema::IndexPrefix,
     store::{Follow, Order, Span, Store, all_sound},
     value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
 };

@@ -8,7 +8,7 @@ use crate::{
     value::Timestamp,
 };
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -49,7 +49,8 @@ impl Ticket {
 }
 
 /// The first answer to a request, as it is kept.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 pub struct Memo {
     fingerprint: String,
     /// The edge's number for how it ended.
@@ -92,8 +93,7 @@ pub async fn look_up(store: &dyn Store, organization: Uuid, ticket: &Ticket, now
 
 /// Adds to `batch` the record of this answer. The batch fails if another request kept one for the same key meanwhile.
 ///
-/// # Errors
-/// The answer is not JSON, which would be a bug.
+/// The bytes of the answer are JSON: those of an object that the batch writes, or of an error.
 pub fn remember(
     batch: &mut Batch,
     organization: Uuid,
@@ -101,13 +101,8 @@ pub fn remember(
     outdated: Option<Record>,
     answer: (u16, Option<Revision>, &Bytes),
     now: Timestamp,
-) -> Result<(), Error> {
-    let not_json = |error: &dyn std::fmt::Display| Error::Internal(format!("an answer is not JSON: {error}"));
-    let (status, revision, body) = answer;
-    let text = String::from_utf8(body.to_vec()).map_err(|error| not_json(&error))?;
-    let body = RawValue::from_string(text).map_err(|error| not_json(&error))?;
-    let memo = Memo { fingerprint: ticket.fingerprint.clone(), status, revision, kept_at: now, body };
-    let value = serde_json::to_vec(&memo).map_err(|error| not_json(&error))?.into();
+) {
+    let value = memo(ticket, answer, now);
     let place = key::memo(organization, &ticket.name);
     let prior = if outdated.is_some() { Prior::Any } else { Prior::New };
     match outdated {
@@ -115,7 +110,21 @@ pub fn remember(
         None => batch.insert(place, value),
     }
     batch.mark(key::memo_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &ticket.name), prior);
-    Ok(())
+}
+
+/// A [`Memo`] as JSON, with the bytes of the answer as they are: they are not parsed again.
+fn memo(ticket: &Ticket, (status, revision, body): (u16, Option<Revision>, &Bytes), now: Timestamp) -> Bytes {
+    let revision = revision.map_or_else(|| "null".to_owned(), |revision| revision.to_string());
+    let head = format!(
+        "{{\"fingerprint\":\"{}\",\"status\":{status},\"revision\":{revision},\"kept_at\":\"{now}\",\"body\":",
+        ticket.fingerprint
+    );
+    let mut value = Vec::with_capacity(head.len() + body.len() + 1);
+    value.extend_from_slice(head.as_bytes());
+    value.extend_from_slice(body);
+    value.push(b'}');
+    debug_assert!(serde_json::from_slice::<Memo>(&value).is_ok(), "an answer is JSON");
+    value.into()
 }
 
 /// One step of a sweep.
@@ -184,6 +193,18 @@ mod tests {
 
     fn ticket(header: &str, body: &str) -> Result<Ticket, &'static str> {
         Ticket::new(header.as_bytes(), "POST", "/v1/leads", body.as_bytes())
+    }
+
+    #[test]
+    fn a_memo_has_the_members_and_the_order_of_its_struct() {
+        let ticket = ticket("abc", "{}").unwrap();
+        for (status, revision, body) in [(200, Some(7), "{\"a\": 1.50}"), (400, None, "{}")] {
+            let body = Bytes::from_static(body.as_bytes());
+            let written = memo(&ticket, (status, revision, &body), Timestamp::from_millis(1_999));
+            let read: Memo = serde_json::from_slice(&written).unwrap();
+            assert_eq!((read.status, read.revision, read.body.get().as_bytes()), (status, revision, &body[..]));
+            assert_eq!(serde_json::to_vec(&read).unwrap(), written);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     resources::{customer, rental},
-    spec::{filter, index},
+    schema::{filter, index},
 };
 use proptest::prelude::*;
 

@@ -9,10 +9,10 @@ mod range;
 pub use range::{Position, Range};
 
 use crate::{
-    body::{did_you_mean, shorten},
     error::{Error, FieldCode, FieldError, FieldErrors},
+    request::body::{did_you_mean, shorten},
     rows::key,
-    spec::{FilterSpec, IndexValue, Kind, ResourceSpec},
+    schema::{FilterSpec, IndexValue, Kind, ResourceSpec},
     store::{Record, Span},
     value::Timestamp,
 };

@@ -1,0 +1,3 @@
+//! Rules over the rentals of a fleet: who had a vehicle at a time.
+
+pub mod attribution;

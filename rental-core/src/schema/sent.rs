@@ -1,0 +1,38 @@
+//! The fields that a request sent, as resources see them. [`crate::request::body`] makes them.
+
+use super::ResourceSpec;
+use crate::value::FieldValue;
+
+/// The checked fields of one body: a typed value for each field that was sent.
+#[derive(Debug)]
+pub struct Fields {
+    pub(crate) spec: &'static ResourceSpec,
+    pub(crate) values: Vec<Option<FieldValue>>,
+}
+
+impl Fields {
+    /// The value of a field that was sent.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&FieldValue> {
+        let at = self.spec.fields.iter().position(|field| field.name == name)?;
+        self.values[at].as_ref()
+    }
+
+    /// The text of a field that was sent and is text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.text()
+    }
+
+    /// Whether a field was sent.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Whether nothing was sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.iter().all(Option::is_none)
+    }
+}

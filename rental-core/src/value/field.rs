@@ -1,0 +1,167 @@
+//! The checked value of a field whose kind is known at run time only, and how a struct's field is made of it.
+
+use crate::value::{Currency, Date, Money, Timestamp, Zone};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+/// A value that passed the check of its field's kind. Serializes to the canonical JSON of the field.
+#[derive(Clone, Debug)]
+pub enum FieldValue {
+    /// Empty: `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// An amount.
+    Money(Money),
+    /// Text of any rule, and ids as they were sent.
+    Text(String),
+    /// One word of a list.
+    Word(&'static str),
+    /// A calendar date.
+    Date(Date),
+    /// A point in time.
+    Time(Timestamp),
+    /// An ISO 4217 currency.
+    Currency(Currency),
+    /// A time zone.
+    Zone(Zone),
+    /// An id that the server chose.
+    Id(Uuid),
+    /// A JSON object, kept byte for byte.
+    Json(Box<RawValue>),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// A list of objects. All have the same members.
+    Objects(Vec<Vec<(&'static str, FieldValue)>>),
+}
+
+impl FieldValue {
+    /// The text, of a value that is text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for FieldValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Boolean(value) => value.serialize(serializer),
+            Self::Integer(number) => number.serialize(serializer),
+            Self::Money(amount) => amount.serialize(serializer),
+            Self::Text(text) => text.serialize(serializer),
+            Self::Word(word) => word.serialize(serializer),
+            Self::Date(date) => date.serialize(serializer),
+            Self::Time(time) => time.serialize(serializer),
+            Self::Currency(currency) => currency.serialize(serializer),
+            Self::Zone(zone) => zone.serialize(serializer),
+            Self::Id(id) => id.serialize(serializer),
+            Self::Json(json) => json.serialize(serializer),
+            Self::Texts(texts) => texts.serialize(serializer),
+            Self::Objects(objects) => serializer.collect_seq(objects.iter().map(|members| Object(members))),
+        }
+    }
+}
+
+struct Object<'a>(&'a [(&'static str, FieldValue)]);
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// A type of struct fields that is made of checked values.
+pub trait FromField: Sized {
+    /// The value as this type; `None` when it is of another kind.
+    fn from_field(value: &FieldValue) -> Option<Self>;
+}
+
+/// Implements [`FromField`] for types that one variant holds.
+macro_rules! from_variant {
+    ($($type:ty: $variant:ident,)+) => {
+        $(impl FromField for $type {
+            fn from_field(value: &FieldValue) -> Option<Self> {
+                match value {
+                    FieldValue::$variant(value) => Some(value.clone()),
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+
+from_variant! {
+    bool: Boolean,
+    i64: Integer,
+    Money: Money,
+    String: Text,
+    Date: Date,
+    Timestamp: Time,
+    Currency: Currency,
+    Zone: Zone,
+    Box<RawValue>: Json,
+    Vec<String>: Texts,
+}
+
+impl FromField for u32 {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        i64::from_field(value)?.try_into().ok()
+    }
+}
+
+impl FromField for Uuid {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Id(id) => Some(*id),
+            FieldValue::Text(text) => Self::try_parse(text).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl<T: FromField> FromField for Option<T> {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Null => Some(None),
+            value => T::from_field(value).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &FieldValue, json: &str) {
+        assert_eq!(serde_json::to_string(value).unwrap(), json);
+    }
+
+    #[test]
+    fn a_value_is_written_as_the_json_of_its_field() {
+        check(&FieldValue::Null, "null");
+        check(&FieldValue::Money(Money::parse("89.50", 2).unwrap()), "89.5");
+        check(&FieldValue::Text("a\"b".into()), r#""a\"b""#);
+        check(&FieldValue::Id(Uuid::nil()), "\"00000000-0000-0000-0000-000000000000\"");
+        check(&FieldValue::Json(RawValue::from_string("{ \"a\": 1.50 }".into()).unwrap()), "{ \"a\": 1.50 }");
+        let line = vec![("amount", FieldValue::Integer(1)), ("toll_id", FieldValue::Null)];
+        check(&FieldValue::Objects(vec![line]), r#"[{"amount":1,"toll_id":null}]"#);
+    }
+
+    #[test]
+    fn a_value_of_another_kind_makes_no_field() {
+        assert_eq!(String::from_field(&FieldValue::Boolean(true)), None);
+        assert_eq!(u32::from_field(&FieldValue::Integer(-1)), None);
+        assert_eq!(String::from_field(&FieldValue::Null), None);
+        assert_eq!(Option::<String>::from_field(&FieldValue::Null), Some(None));
+        assert_eq!(Uuid::from_field(&FieldValue::Text("no id".into())), None);
+    }
+}

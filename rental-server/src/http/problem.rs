@@ -1,0 +1,276 @@
+//! Why a request is refused: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`,
+//! "Errors").
+
+use bytes::Bytes;
+use rental_core::error::{Error, FieldError, FieldErrors, KeyProblem};
+use serde_json::{Value, json};
+use warp::http::StatusCode;
+
+/// Why a request is refused: an error of the core, or one of HTTP alone.
+#[derive(Clone, Debug)]
+pub(crate) enum Problem {
+    Core(Error),
+    /// The admin token is wrong.
+    NotAdmin,
+    RouteUnknown {
+        hint: String,
+    },
+    MethodNotAllowed {
+        allow: String,
+    },
+    TooLarge {
+        limit: usize,
+    },
+    UnsupportedMediaType(&'static str),
+    BadHeader {
+        name: &'static str,
+        rule: &'static str,
+    },
+    TooManyRequests {
+        retry_after: u64,
+    },
+    BodyTimeout,
+    BodyBroken,
+    /// The server upgrades its store and serves no requests yet.
+    StoreUpgrading,
+    /// This background task dies again and again.
+    TaskFailing(&'static str),
+    /// An uploaded file does not match its format.
+    FileRefused(String),
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+/// Status, `type` and `code` of a problem.
+type Class = (StatusCode, &'static str, &'static str);
+
+// The values of `type`.
+const AUTHENTICATION: &str = "authentication_error";
+const PERMISSION: &str = "permission_error";
+const REQUEST: &str = "invalid_request_error";
+const IDEMPOTENCY: &str = "idempotency_error";
+const RATE: &str = "rate_limit_error";
+const API: &str = "api_error";
+
+/// Every way in which a request can be refused: status, `type`, `code`, meaning. The documentation shows it.
+pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
+    (400, REQUEST, "body_invalid_json", "The body is not one JSON object. The message says the line and column."),
+    (400, REQUEST, "file_refused", "The file is not what its format says. Nothing of it was recorded."),
+    (400, REQUEST, "parameter_invalid", "A field or parameter has a value that it does not take."),
+    (400, REQUEST, "parameter_missing", "A required field is missing."),
+    (400, REQUEST, "parameter_unknown", "There is no such field or parameter, or only the server sets it."),
+    (400, REQUEST, "parameter_duplicate", "A field or parameter is sent more than once."),
+    (400, REQUEST, "resource_missing", "The body names an object that does not exist."),
+    (401, AUTHENTICATION, "api_key_missing", "There is no `Authorization: Bearer` header, or it is garbled."),
+    (401, AUTHENTICATION, "api_key_invalid", "There is no such API key."),
+    (401, AUTHENTICATION, "api_key_revoked", "The API key was revoked."),
+    (401, AUTHENTICATION, "api_key_expired", "The API key has expired."),
+    (403, PERMISSION, "plan_required", "API access requires the Pro plan."),
+    (403, PERMISSION, "insufficient_scope", "The API key may read, but not write."),
+    (404, REQUEST, "resource_missing", "There is no such object."),
+    (404, REQUEST, "route_unknown", "There is no such path."),
+    (405, REQUEST, "method_not_allowed", "The path exists, but not with this method. `Allow` lists those it has."),
+    (408, REQUEST, "request_timeout", "The body did not arrive in time."),
+    (
+        409,
+        REQUEST,
+        "vehicle_unavailable",
+        "Another rental holds the vehicle on one of these nights; `conflicting_rental_id` names it.",
+    ),
+    (409, REQUEST, "state_conflict", "What the object is now does not allow this change."),
+    (
+        409,
+        IDEMPOTENCY,
+        "idempotency_key_in_use",
+        "The first request with this idempotency key still runs. Retry after `Retry-After` seconds.",
+    ),
+    (412, REQUEST, "precondition_failed", "`If-Match` names another revision than the present one."),
+    (413, REQUEST, "request_too_large", "The body is larger than the server takes."),
+    (415, REQUEST, "unsupported_media_type", "The body is not `application/json`, or it has a `Content-Encoding`."),
+    (422, IDEMPOTENCY, "idempotency_key_reused", "The idempotency key was used for another request."),
+    (429, RATE, "rate_limited", "Too many requests with this key. Retry after `Retry-After` seconds."),
+    (500, API, "internal_error", "A fault of the server. The request id helps to find it."),
+    (
+        503,
+        API,
+        "service_unavailable",
+        "The server cannot serve now. Retry after `Retry-After` seconds, with the same idempotency key.",
+    ),
+    (
+        503,
+        API,
+        "store_upgrading",
+        "The server upgrades its store. Retry after `Retry-After` seconds; `/readyz` tells how far the upgrade is.",
+    ),
+];
+
+fn class(problem: &Problem) -> Class {
+    match problem {
+        Problem::Core(error) => core_class(error),
+        Problem::NotAdmin => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid)),
+        Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
+        Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
+        Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
+        Problem::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, REQUEST, "unsupported_media_type"),
+        Problem::BadHeader { .. } => (StatusCode::BAD_REQUEST, REQUEST, "parameter_invalid"),
+        Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
+        Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
+        Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
+        Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
+    }
+}
+
+fn core_class(error: &Error) -> Class {
+    match error {
+        Error::Unauthenticated(problem) => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(*problem)), // spec, Errors
+        Error::PlanRequired => (StatusCode::FORBIDDEN, PERMISSION, "plan_required"), // spec, Errors
+        Error::ScopeRequired => (StatusCode::FORBIDDEN, PERMISSION, "insufficient_scope"), // spec, Errors
+        Error::NotFound { .. } => (StatusCode::NOT_FOUND, REQUEST, "resource_missing"),
+        Error::Malformed(_) => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
+        Error::Invalid(errors) => (
+            StatusCode::BAD_REQUEST,
+            REQUEST,
+            errors.listed().first().map_or("parameter_invalid", |first| first.code.as_str()),
+        ),
+        Error::VehicleUnavailable { .. } => (StatusCode::CONFLICT, REQUEST, "vehicle_unavailable"),
+        Error::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, REQUEST, "precondition_failed"),
+        Error::Conflict(_) => (StatusCode::CONFLICT, REQUEST, "state_conflict"),
+        Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
+        Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
+        Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+    }
+}
+
+fn key_code(problem: KeyProblem) -> &'static str {
+    match problem {
+        KeyProblem::Missing => "api_key_missing",
+        KeyProblem::Invalid => "api_key_invalid",
+        KeyProblem::Revoked => "api_key_revoked",
+        KeyProblem::Expired => "api_key_expired",
+    }
+}
+
+fn message(problem: &Problem) -> String {
+    match problem {
+        Problem::Core(error) => core_message(error),
+        Problem::NotAdmin => {
+            "This is not the admin token. The server printed the path of its file when it started.".into()
+        }
+        Problem::RouteUnknown { hint } => hint.clone(),
+        Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),
+        Problem::TooLarge { limit } => format!("The body is larger than {limit} bytes."),
+        Problem::UnsupportedMediaType(rule) => (*rule).to_owned(),
+        Problem::BadHeader { name, rule } => format!("The header `{name}` {rule}."),
+        Problem::TooManyRequests { retry_after } => {
+            format!("Too many requests with this key. Try again in {retry_after} s.")
+        }
+        Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::TaskFailing(task) => format!(
+            "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \
+             server if that does not end it."
+        ),
+        Problem::StoreUpgrading => {
+            "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
+             tells how far the upgrade is."
+                .into()
+        }
+        Problem::FileRefused(why) => format!("This file was refused, and nothing of it recorded: {why}."),
+        Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
+    }
+}
+
+fn core_message(error: &Error) -> String {
+    match error {
+        Error::Unauthenticated(KeyProblem::Missing) => {
+            "No API key. Send it as `Authorization: Bearer <API_KEY>`.".into()
+        }
+        Error::Unauthenticated(KeyProblem::Invalid) => {
+            "This API key does not exist. Check that it was copied whole.".into()
+        }
+        Error::Unauthenticated(KeyProblem::Revoked) => "This API key was revoked. Use another one.".into(),
+        Error::Unauthenticated(KeyProblem::Expired) => "This API key has expired. Use another one.".into(),
+        Error::PlanRequired => "API access requires the Pro plan.".into(),
+        Error::ScopeRequired => "This API key has the scope `read`; writing needs one with `read_write`.".into(),
+        Error::NotFound { object } => format!("There is no such {}.", object.replace('_', " ")),
+        Error::Malformed(message) | Error::Conflict(message) | Error::VehicleUnavailable { message, .. } => {
+            message.clone()
+        }
+        Error::Invalid(errors) => invalid_message(errors),
+        Error::PreconditionFailed => {
+            "The object has changed since the revision in `If-Match`. GET it again, then repeat the change if you still want it.".into()
+        }
+        Error::IdempotencyReused => {
+            "This idempotency key was used for another request. Use a new key for a new request.".into()
+        }
+        Error::IdempotencyInUse => {
+            "The first request with this idempotency key still runs. Try again in a second.".into()
+        }
+        Error::Unavailable(_) => {
+            "The service cannot take this request now. Try again, with the same idempotency key.".into()
+        }
+        Error::Damaged(_) | Error::Internal(_) => {
+            "Something went wrong on our side. The request id helps us to find it.".into()
+        }
+    }
+}
+
+fn invalid_message(errors: &FieldErrors) -> String {
+    let first = errors.listed().first().map_or("", |error| &error.message);
+    match (errors.listed().len(), errors.unlisted()) {
+        (0 | 1, _) => first.to_owned(),
+        (listed, 0) => format!("{first} ({} more in `errors`.)", listed - 1),
+        (listed, unlisted) => format!("{first} ({} more in `errors`, {unlisted} more not listed.)", listed - 1),
+    }
+}
+
+/// Status and body of the response to a problem.
+pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes) {
+    let (status, kind, code) = class(problem);
+    let mut error = json!({"type": kind, "code": code, "message": message(problem)});
+    match problem {
+        Problem::Core(Error::Invalid(errors)) => {
+            let item = |FieldError { param, code, message }: &FieldError| json!({"param": param, "code": code.as_str(), "message": message});
+            let items: Vec<Value> = errors.listed().iter().map(item).collect();
+            error["param"] = items.first().map(|first| first["param"].clone()).unwrap_or_default();
+            error["errors"] = items.into();
+        }
+        Problem::Core(Error::VehicleUnavailable { rental, .. }) => {
+            error["param"] = json!("vehicle_id");
+            error["conflicting_rental_id"] = json!(rental);
+        }
+        Problem::BadHeader { name, .. } => error["param"] = json!(name),
+        _ => {}
+    }
+    error["request_id"] = json!(request_id);
+    (status, json!({"error": error}).to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rental_core::error::FieldCode;
+
+    #[test]
+    fn the_catalogue_has_every_class_of_field_and_key_error() {
+        let known = |code: &str| CATALOGUE.iter().any(|row| row.2 == code);
+        for problem in [KeyProblem::Missing, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired] {
+            assert!(known(key_code(problem)));
+        }
+        for code in [
+            FieldCode::Invalid,
+            FieldCode::Missing,
+            FieldCode::Unknown,
+            FieldCode::Duplicate,
+            FieldCode::ResourceMissing,
+        ] {
+            assert!(known(code.as_str()));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! JSON Schemas that many parts of the document use.
+//!
+//! Numbers have a `format`. Without it, client generators choose 32 bits: `float` for amounts, which loses cents, and
+//! `int32` for sizes and times.
+
+use rental_core::value::Money;
+use serde_json::{Map, Value, json};
+
+/// An amount of money, 0 to [`Money::MAX`]. A `double` holds each of them without loss: they have at most 15 digits.
+pub(crate) fn amount() -> Value {
+    let max: Value = serde_json::from_str(&Money::MAX.to_string()).unwrap_or(Value::Null);
+    json!({"type": "number", "format": "double", "minimum": 0, "maximum": max})
+}
+
+/// A whole number from..=to; `int64` unless 32 bits hold both bounds.
+pub(crate) fn integer(from: i64, to: i64) -> Value {
+    let mut schema = json!({"type": "integer", "minimum": from, "maximum": to});
+    if i32::try_from(from).is_err() || i32::try_from(to).is_err() {
+        schema["format"] = json!("int64");
+    }
+    schema
+}
+
+/// A whole number of `min` or more, without an upper bound.
+pub(crate) fn at_least(min: i64) -> Value {
+    json!({"type": "integer", "format": "int64", "minimum": min})
+}
+
+/// The schema with a description.
+pub(crate) fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = json!(description);
+    schema
+}
+
+/// A text with a description.
+pub(crate) fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// An id or null.
+pub(crate) fn optional_id(description: &str) -> Value {
+    json!({"type": ["string", "null"], "format": "uuid", "description": description})
+}
+
+/// An object that has all of these properties. An empty description is left out.
+pub(crate) fn object(description: &str, properties: Value) -> Value {
+    let names: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
+    let mut schema = json!({"type": "object"});
+    if !description.is_empty() {
+        schema["description"] = json!(description);
+    }
+    schema["required"] = json!(names);
+    schema["properties"] = properties;
+    schema
+}
