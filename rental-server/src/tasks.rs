@@ -35,7 +35,7 @@ async fn run(app: Arc<App>) {
     loop {
         let pause = match round(&app).await {
             Ok(Round::More) => continue,
-            Ok(Round::OthersAtWork) => PAUSE,
+            Ok(Round::Later) => PAUSE,
             Ok(Round::Idle) => LOOK,
             Err(error) => {
                 tracing::warn!(?error, "cannot read the long tasks; trying again");
@@ -51,8 +51,8 @@ async fn run(app: Arc<App>) {
 enum Round {
     /// There is no task that this program can do.
     Idle,
-    /// Another server does the steps of every task.
-    OthersAtWork,
+    /// Another server does the steps, or they failed.
+    Later,
     /// A task has more steps.
     More,
 }
@@ -65,24 +65,29 @@ async fn round(app: &App) -> Result<Round, Error> {
         let Some(last) = page.last() else { return Ok(outcome) };
         span.from = store::after(key_of(last));
         for record in app.hooks.damaged.all_sound(page) {
-            outcome = outcome.max(one_step(app, &record).await?);
+            outcome = outcome.max(one_step(app, &record).await);
             tokio::task::yield_now().await;
         }
     }
 }
 
-async fn one_step(app: &App, record: &Record) -> Result<Round, Error> {
-    let mut damaged = Vec::new();
-    let step = app.hooks.damaged.skip(tasks::step(app.store(), record, edge::now(), &mut damaged).await);
+async fn one_step(app: &App, record: &Record) -> Round {
+    let (task, mut damaged) = (record.key.id().unwrap_or_default(), Vec::new());
+    let step = tasks::step(app.store(), record, edge::now(), &mut damaged).await;
     damaged.iter().for_each(|row| app.hooks.damaged.note(row));
-    Ok(match step? {
-        Some(Step::Went) => Round::More,
-        Some(Step::Outrun) => Round::OthersAtWork,
-        Some(Step::Done) => {
-            tracing::info!(task = %record.key.id().unwrap_or_default(), "a long task is finished");
+    match app.hooks.damaged.skip(step) {
+        Ok(Some(Step::Went)) => Round::More,
+        Ok(Some(Step::Outrun)) => Round::Later,
+        Ok(Some(Step::Done)) => {
+            tracing::info!(%task, "a long task is finished");
             Round::Idle
         }
         // Corrupted, or of a kind that this program does not know.
-        None => Round::Idle,
-    })
+        Ok(None) => Round::Idle,
+        // The other tasks go on.
+        Err(error) => {
+            tracing::warn!(%task, ?error, "a step of a long task failed; trying again");
+            Round::Later
+        }
+    }
 }
