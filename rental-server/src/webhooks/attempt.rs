@@ -150,8 +150,10 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     let pending: Delivery = parse(&record.key, &record.value)?;
     let event_key = key::record(row.organization, &rental_core::resources::event::SPEC, pending.event_id);
     let event = hooks.store().get(std::slice::from_ref(&event_key)).await?.pop().flatten();
-    let (Some(event), DeliveryStatus::Pending) = (event, pending.status) else {
-        return remove_row(hooks, target, row).await;
+    let event = match (event, pending.status) {
+        (Some(event), DeliveryStatus::Pending) => event,
+        (None, DeliveryStatus::Pending) => return give_up(hooks, target, row, record).await,
+        _ => return remove_row(hooks, target, row).await,
     };
     let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
     hooks.metrics.record(&ending, log.duration_ms);
@@ -176,6 +178,18 @@ fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Messa
 async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Option<Report>, Error> {
     let mut batch = Batch::default();
     batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
+    hooks.store().commit(batch).await?;
+    Ok(None)
+}
+
+/// Ends a delivery whose event is gone: there is nothing to send.
+async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Result<Option<Report>, Error> {
+    let mut delivery: Delivery = parse(&record.key, &record.value)?;
+    delivery.give_up("event_removed", edge::now());
+    let mut batch = Batch::default();
+    batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
+    batch.replace(record.key, record.revision, json(&delivery)?);
+    // Stale: the delivery has changed, and the lane reads the row again.
     hooks.store().commit(batch).await?;
     Ok(None)
 }

@@ -13,6 +13,7 @@ mod events;
 mod isolation;
 mod limits;
 mod resending;
+mod retention;
 mod retries;
 mod sdk;
 mod secrets;
