@@ -43,7 +43,7 @@ fn bounded(toll: &TollRow) {
     assert!(!toll.amount.is_zero() && !toll.agency.trim().is_empty());
     assert!(toll.occurred_at.is_none() || toll.occurred_on.is_some(), "an instant lies on a day");
     let texts = [&toll.transaction_id, &toll.plaza, &toll.plate, &toll.plate_state, &toll.transponder_number];
-    for text in texts.into_iter().flatten().chain([&toll.agency]) {
+    for text in texts.into_iter().flatten().map(|text| &**text).chain([&*toll.agency]) {
         assert!(text.chars().count() <= 255 && !text.chars().any(char::is_control), "{text:?}");
     }
 }

@@ -29,7 +29,7 @@ fn bounded(violation: &ViolationRow) {
     assert!(violation.issued_at.is_none() || violation.issued_on.is_some(), "an instant lies on a day");
     let texts = [&violation.plate, &violation.state, &violation.issue_date, &violation.violation_time];
     let more = [&violation.violation, &violation.issuing_agency];
-    for text in texts.into_iter().chain(more).flatten().chain([&violation.summons_number]) {
+    for text in texts.into_iter().chain(more).flatten().map(|text| &**text).chain([&*violation.summons_number]) {
         assert!(text.chars().count() <= 255 && !text.chars().any(char::is_control), "{text:?}");
     }
 }

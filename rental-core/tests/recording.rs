@@ -18,7 +18,7 @@ use rental_core::{
     },
     rows::key,
     store::{Span, Store, all_sound, memory::Memory},
-    value::{Money, Timestamp},
+    value::{Money, Name, Text, Timestamp},
 };
 use std::{
     collections::BTreeMap,
@@ -55,16 +55,24 @@ fn money(units: u32) -> Money {
 /// A passage: its number, if it has one, its second, its amount, and whether it is money back.
 type Passage = (Option<u8>, u8, u32, bool);
 
+fn name(text: &str) -> Name {
+    Name::parse(text, 255).expect("a name")
+}
+
+fn text(text: &str) -> Text {
+    Text::parse(text, 255).expect("a text")
+}
+
 fn toll_row((number, second, amount, credit): &Passage) -> TollRow {
     TollRow {
         amount: money(*amount),
         credit: *credit,
-        agency: "MTAB&T".into(),
-        transaction_id: number.map(|number| format!("T{number}")),
+        agency: name("MTAB&T"),
+        transaction_id: number.map(|number| text(&format!("T{number}"))),
         occurred_on: None,
         occurred_at: Some(Timestamp::from_millis(1_780_000_000_000 + i64::from(*second) * 1000)),
-        plaza: Some("RKB".into()),
-        plate: Some("ABC1234".into()),
+        plaza: Some(text("RKB")),
+        plate: Some(text("ABC1234")),
         plate_state: None,
         transponder_number: None,
     }
@@ -91,7 +99,7 @@ fn tolls(store: &Memory) -> Vec<Toll> {
 
 fn shown(store: &Memory) -> BTreeMap<String, String> {
     let name = |toll: &Toll| {
-        let number = toll.transaction_id.clone().unwrap_or_default();
+        let number = toll.transaction_id.as_deref().unwrap_or_default();
         format!("{number} {}", toll.occurred_at.map(|time| time.to_string()).unwrap_or_default())
     };
     tolls(store).iter().map(|toll| (format!("{} {}", name(toll), toll.id), toll.amount.to_string())).collect()
@@ -177,9 +185,9 @@ proptest! {
     fn violations_end_as_the_last_row_says(rows in proptest::collection::vec((0u8..10, 0u32..4, any::<bool>()), 0..60)) {
         let (store, edge, organization) = (Memory::default(), Ids::default(), organization());
         let row = |(number, due, plate): &(u8, u32, bool)| ViolationRow {
-            summons_number: number.to_string(),
+            summons_number: name(&number.to_string()),
             amount_due: money(*due),
-            plate: plate.then(|| "GBJ3345".to_owned()),
+            plate: plate.then(|| text("GBJ3345")),
             state: None,
             issue_date: None,
             violation_time: None,
@@ -204,7 +212,7 @@ proptest! {
         let found = all_sound(now(store.scan(&Span::newest_first(&prefix), 1000)).unwrap()).unwrap();
         let found: BTreeMap<String, String> = found.iter().map(|row| {
             let one: Violation = parse(&row.key, &row.value).unwrap();
-            (one.summons_number, one.amount_due.to_string())
+            (one.summons_number.to_string(), one.amount_due.to_string())
         }).collect();
         let expected: BTreeMap<String, String> = rows.iter().map(|(number, due, _)| (number.to_string(), due.to_string())).collect();
         prop_assert_eq!(found, expected);

@@ -27,7 +27,7 @@ use crate::{
     rows::{key, outbox},
     schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
     store::{Batch, Check, Commit, Key, Prior, Record, Revision, Span, Store, all_sound, key_of},
-    value::{FieldValue, Timestamp},
+    value::{FieldValue, Text, Timestamp},
 };
 use bytes::Bytes;
 use std::{collections::HashMap, future::Future, pin::Pin};
@@ -452,9 +452,9 @@ fn server_value(
 ) -> Option<FieldValue> {
     Some(match (field.name, field.kind) {
         ("id", _) => FieldValue::Id(id),
-        ("object", _) => FieldValue::Text(spec.object.to_owned()),
+        ("object", _) => FieldValue::Plain(spec.object.to_owned()),
         ("currency", Kind::Currency) => FieldValue::Currency(organization.default_currency),
-        ("api_version", _) => FieldValue::Text(schema::API_VERSION.to_owned()),
+        ("api_version", _) => FieldValue::Text(Text::fit(schema::API_VERSION, 255)),
         // A rental keeps the zone in which it was made; an organization chooses its own.
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id),

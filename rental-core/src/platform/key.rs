@@ -17,7 +17,7 @@ use crate::{
     },
     rows::key,
     store::Store,
-    value::{FieldValue, Timestamp},
+    value::{FieldValue, Text, Timestamp},
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Intent for Issue<'_> {
         Box::pin(async move {
             let (collection, system) = (of::<ApiKey>().create().done(), Organization::system());
             let hint = format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..]);
-            let given = [("hint", FieldValue::Text(hint))];
+            let given = [("hint", FieldValue::Text(Text::fit(&hint, 255)))];
             let create = Create { collection: &collection, organization: &system, body: self.body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let record: ApiKey =

@@ -10,7 +10,10 @@ use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::event::EVENT_TYPES,
     schema::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
-    value::{self, Currency, Date, Decimal, FieldValue, FromFields, Money, Timestamp, url},
+    value::{
+        Currency, Date, Decimal, Email, FieldValue, FromFields, Language, Money, Name, Phone, Text, Timestamp, Zone,
+        url,
+    },
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -78,7 +81,7 @@ impl Fields {
         let mut named = Vec::new();
         for (field, value) in self.spec.fields.iter().zip(&self.values) {
             match (field.kind, value) {
-                (Kind::Reference(object), Some(FieldValue::Text(id))) => {
+                (Kind::Reference(object), Some(FieldValue::Plain(id))) => {
                     named.push((field.name.to_owned(), object, id.as_str()));
                 }
                 (Kind::Lines, Some(FieldValue::Objects(lines))) => named.extend(lines::references(field.name, lines)),
@@ -209,11 +212,11 @@ fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue, String> {
 
 fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
     match kind {
-        Kind::Text(max) => value::text(&text, max, false).map(|()| FieldValue::Text(text)),
-        Kind::Name(max) => value::text(&text, max, true).map(|()| FieldValue::Text(text)),
-        Kind::Email => value::email(&text).map(|()| FieldValue::Text(text)),
-        Kind::Phone => value::phone(&text).map(|()| FieldValue::Text(text)),
-        Kind::Language => value::language(&text).map(FieldValue::Text),
+        Kind::Text(max) => Text::parse(text, max).map(FieldValue::Text),
+        Kind::Name(max) => Name::parse(text, max).map(FieldValue::Name),
+        Kind::Email => Email::parse(text).map(FieldValue::Email),
+        Kind::Phone => Phone::parse(text).map(FieldValue::Phone),
+        Kind::Language => Language::parse(&text).map(FieldValue::Language),
         Kind::Date => {
             let date = Date::parse(&text).map(FieldValue::Date);
             date.ok_or_else(|| "must be a calendar date, YYYY-MM-DD".into())
@@ -227,7 +230,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
             currency.ok_or_else(|| "must be an ISO 4217 currency, such as USD".into())
         }
         Kind::TimeZone => {
-            let zone = value::Zone::parse(&text).map(FieldValue::Zone);
+            let zone = Zone::parse(&text).map(FieldValue::Zone);
             zone.ok_or_else(|| "must be a name of the IANA time zone database, such as America/New_York".into())
         }
         Kind::Word(words) => {
@@ -236,8 +239,10 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
             })
         }
         // Whether it exists is asked of the store; a malformed id does not exist, like an unknown one.
-        Kind::Reference(_) | Kind::Id | Kind::Object => value::text(&text, 255, false).map(|()| FieldValue::Text(text)),
-        Kind::Url => url::parse(&text).map(|url| FieldValue::Text(url.into())),
+        Kind::Reference(_) | Kind::Id | Kind::Object => {
+            Text::parse(text, 255).map(|text| FieldValue::Plain(text.into()))
+        }
+        Kind::Url => url::parse(&text).map(|url| FieldValue::Plain(url.into())),
         Kind::Integer(..)
         | Kind::Money
         | Kind::Boolean

@@ -4,7 +4,7 @@ use crate::{
     error::{Error, FieldCode},
     resources::{Create, Facts, Resource, event::EventType},
     schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
-    value::{Timestamp, fields, words},
+    value::{Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -68,9 +68,9 @@ fields! {
         pub id: Uuid,
         pub object: String,
         pub organization_id: Uuid,
-        pub name: Option<String>,
+        pub name: Option<Text>,
         pub scope: Scope,
-        pub hint: Option<String>,
+        pub hint: Option<Text>,
         pub expires_at: Option<Timestamp>,
         pub revoked_at: Option<Timestamp>,
         pub last_used_at: Option<Timestamp>,

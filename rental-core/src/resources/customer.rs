@@ -7,7 +7,7 @@ use crate::{
         BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
-    value::{Timestamp, fields},
+    value::{Email, Language, Name, Phone, Text, Timestamp, fields},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -44,12 +44,12 @@ fields! {
     pub struct Customer {
         pub id: Uuid,
         pub object: String,
-        pub full_name: String,
-        pub email: Option<String>,
-        pub phone: Option<String>,
-        pub preferred_language: String,
-        pub source_channel: Option<String>,
-        pub notes: Option<String>,
+        pub full_name: Name,
+        pub email: Option<Email>,
+        pub phone: Option<Phone>,
+        pub preferred_language: Language,
+        pub source_channel: Option<Text>,
+        pub notes: Option<Text>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }

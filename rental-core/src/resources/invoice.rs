@@ -10,7 +10,7 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object, ordered_index,
     },
-    value::{Currency, FieldValue, FromField, FromFields, Money, Timestamp, fields, words},
+    value::{Currency, FieldValue, FromField, FromFields, Money, Name, Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -98,7 +98,7 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "the names say it")]
     pub struct Line {
-        pub description: Option<String>,
+        pub description: Option<Name>,
         pub amount: Option<Money>,
         pub rental_id: Option<Uuid>,
         pub toll_id: Option<Uuid>,
@@ -113,7 +113,7 @@ fields! {
     pub struct Invoice {
         pub id: Uuid,
         pub object: String,
-        pub invoice_number: Option<String>,
+        pub invoice_number: Option<Text>,
         pub customer_id: Uuid,
         pub rental_id: Option<Uuid>,
         pub lines: Vec<Line>,
@@ -189,15 +189,15 @@ impl Create for Invoice {
 }
 
 /// The name of a number.
-fn numbered(number: u64) -> String {
-    format!("INV-{number:06}")
+fn numbered(number: u64) -> Text {
+    Text::fit(&format!("INV-{number:06}"), 255)
 }
 
 impl Portable for Invoice {
     /// Numbers have no gaps, and what an invoice bills cannot have changed since, unless it is void.
     fn arrive(&self, facts: &Facts<'_>) -> Result<(), Error> {
         let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(facts.number));
-        if number != next {
+        if next != number {
             let rule = format!(
                 "must be {next}, the next one of this organization: numbers have no gaps, and none is given twice; import \
                  the invoices before this one first"
@@ -261,7 +261,7 @@ impl Line {
                 return refuse("amount", "must be that of the toll; leave it out, and put a fee on a line of its own");
             }
             let when = toll.occurred_on.map(|date| date.to_string());
-            let parts = [Some(toll.agency), toll.plaza, when];
+            let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref()];
             self.settle(toll.amount, "Toll", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
         if let Some(violation) = facts.reference::<Violation>(&place("violation_id"))? {
@@ -271,7 +271,8 @@ impl Line {
             if self.amount.is_some_and(|amount| amount != violation.amount_due) {
                 return refuse("amount", "must be the amount due; leave it out, and put a fee on a line of its own");
             }
-            let parts = [Some(violation.summons_number), violation.violation, violation.issue_date];
+            let parts =
+                [Some(&*violation.summons_number), violation.violation.as_deref(), violation.issue_date.as_deref()];
             self.settle(violation.amount_due, "Violation", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
         if let Some(rental) = facts.reference::<Rental>(&place("rental_id"))? {
@@ -289,8 +290,9 @@ impl Line {
 
     fn settle(&mut self, amount: Money, what: &str, details: &str) {
         self.amount = Some(amount);
-        let text = || format!("{what} {details}").trim_end().chars().take(255).collect();
-        self.description.get_or_insert_with(text);
+        if self.description.is_none() {
+            self.description = Name::fit(format!("{what} {details}").trim_end(), 255);
+        }
     }
 }
 

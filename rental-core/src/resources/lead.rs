@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     resources::{Create, Facts, Portable, Resource, event::EventType},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Timestamp, fields, words},
+    value::{Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -62,7 +62,7 @@ fields! {
     pub struct Lead {
         pub id: Uuid,
         pub object: String,
-        pub source_channel: String,
+        pub source_channel: Text,
         pub customer_id: Option<Uuid>,
         pub raw_data: Option<Box<RawValue>>,
         pub status: Option<LeadStatus>,

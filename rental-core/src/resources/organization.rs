@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     resources::{Create, Facts, Resource, Update, event::EventType},
     schema::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Timestamp, Zone, fields, words},
+    value::{Currency, Name, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -77,7 +77,7 @@ fields! {
     pub struct Organization {
         pub id: Uuid,
         pub object: String,
-        pub name: String,
+        pub name: Name,
         pub plan: Plan,
         pub default_currency: Currency,
         pub booking_policy: BookingPolicy,
@@ -98,7 +98,7 @@ impl Organization {
         Self {
             id: SYSTEM,
             object: "organization".into(),
-            name: "system".into(),
+            name: Name::constant("system"),
             plan: Plan::Pro,
             default_currency,
             booking_policy: BookingPolicy::Exclusive,

@@ -7,7 +7,7 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
         ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, Date, Money, Timestamp, Zone, fields, words},
+    value::{Currency, Date, Money, Text, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -142,14 +142,14 @@ fields! {
     pub struct Rental {
         pub id: Uuid,
         pub object: String,
-        pub booking_id: Option<String>,
+        pub booking_id: Option<Text>,
         pub customer_id: Uuid,
         pub vehicle_id: Uuid,
         pub start_date: Option<Date>,
         pub end_date: Option<Date>,
         pub rental_days: Option<u32>,
         pub pickup_type: Option<PickupType>,
-        pub delivery_location: Option<String>,
+        pub delivery_location: Option<Text>,
         pub final_price: Option<Money>,
         pub currency: Currency,
         pub status: RentalStatus,

@@ -7,7 +7,7 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, id, look_up, object, ordered_index,
     },
-    value::{Currency, Money, Plate, Timestamp, fields, tag_digits, tag_serial, words},
+    value::{Currency, Money, Name, Plate, Text, Timestamp, fields, tag_digits, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -78,15 +78,15 @@ fields! {
     pub struct Vehicle {
         pub id: Uuid,
         pub object: String,
-        pub name: String,
-        pub make: Option<String>,
-        pub model: Option<String>,
+        pub name: Name,
+        pub make: Option<Text>,
+        pub model: Option<Text>,
         pub year: Option<i64>,
-        pub color: Option<String>,
-        pub plate: Option<String>,
-        pub plate_state: Option<String>,
-        pub transponder_number: Option<String>,
-        pub turo_listing_id: Option<String>,
+        pub color: Option<Text>,
+        pub plate: Option<Text>,
+        pub plate_state: Option<Text>,
+        pub transponder_number: Option<Text>,
+        pub turo_listing_id: Option<Text>,
         pub daily_rate: Option<Money>,
         pub deposit_amount: Option<Money>,
         pub currency: Currency,

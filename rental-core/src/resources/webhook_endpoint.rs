@@ -7,7 +7,7 @@ use crate::{
         CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
         index, object,
     },
-    value::{Timestamp, fields, words},
+    value::{Text, Timestamp, fields, words},
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -81,10 +81,10 @@ fields! {
         pub url: String,
         pub events: Option<Vec<String>>,
         pub status: Option<EndpointStatus>,
-        pub disabled_reason: Option<String>,
+        pub disabled_reason: Option<Text>,
         pub disabled_at: Option<Timestamp>,
         pub failures_in_a_row: Option<u32>,
-        pub api_version: String,
+        pub api_version: Text,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -128,7 +128,7 @@ impl WebhookEndpoint {
     pub fn disable(&mut self, reason: &str, now: Timestamp) {
         if self.is_enabled() {
             self.status = Some(EndpointStatus::Disabled);
-            (self.disabled_reason, self.disabled_at) = (Some(reason.into()), Some(now));
+            (self.disabled_reason, self.disabled_at) = (Some(Text::fit(reason, 255)), Some(now));
             self.touch(now);
         }
     }

@@ -18,10 +18,10 @@ impl Fields {
         self.values[at].as_ref()
     }
 
-    /// The text of a field that was sent and is text.
+    /// The text of a field that was sent and is plain text, such as an id.
     #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.get(name)?.text()
+    pub fn plain(&self, name: &str) -> Option<&str> {
+        self.get(name)?.plain()
     }
 
     /// Whether a field was sent.

@@ -1,6 +1,6 @@
 //! The checked value of a field whose kind is known at run time only, and how a struct's field is made of it.
 
-use crate::value::{Currency, Date, Money, Timestamp, Zone};
+use crate::value::{Currency, Date, Email, Language, Money, Name, Phone, Text, Timestamp, Zone};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -16,8 +16,18 @@ pub enum FieldValue {
     Integer(i64),
     /// An amount.
     Money(Money),
-    /// Text of any rule, and ids as they were sent.
-    Text(String),
+    /// Text.
+    Text(Text),
+    /// Text that is not blank.
+    Name(Name),
+    /// An e-mail address.
+    Email(Email),
+    /// A phone number.
+    Phone(Phone),
+    /// A language tag.
+    Language(Language),
+    /// A text of another kind: a URL, the name of a resource, an id as it was sent.
+    Plain(String),
     /// One word of a list.
     Word(&'static str),
     /// A calendar date.
@@ -39,11 +49,11 @@ pub enum FieldValue {
 }
 
 impl FieldValue {
-    /// The text, of a value that is text.
+    /// The text of a plain value, such as an id as it was sent.
     #[must_use]
-    pub fn text(&self) -> Option<&str> {
+    pub fn plain(&self) -> Option<&str> {
         match self {
-            Self::Text(text) => Some(text),
+            Self::Plain(text) => Some(text),
             _ => None,
         }
     }
@@ -57,6 +67,11 @@ impl Serialize for FieldValue {
             Self::Integer(number) => number.serialize(serializer),
             Self::Money(amount) => amount.serialize(serializer),
             Self::Text(text) => text.serialize(serializer),
+            Self::Name(name) => name.serialize(serializer),
+            Self::Email(email) => email.serialize(serializer),
+            Self::Phone(phone) => phone.serialize(serializer),
+            Self::Language(tag) => tag.serialize(serializer),
+            Self::Plain(text) => text.serialize(serializer),
             Self::Word(word) => word.serialize(serializer),
             Self::Date(date) => date.serialize(serializer),
             Self::Time(time) => time.serialize(serializer),
@@ -102,7 +117,12 @@ from_variant! {
     bool: Boolean,
     i64: Integer,
     Money: Money,
-    String: Text,
+    Text: Text,
+    Name: Name,
+    Email: Email,
+    Phone: Phone,
+    Language: Language,
+    String: Plain,
     Date: Date,
     Timestamp: Time,
     Currency: Currency,
@@ -121,7 +141,7 @@ impl FromField for Uuid {
     fn from_field(value: &FieldValue) -> Option<Self> {
         match value {
             FieldValue::Id(id) => Some(*id),
-            FieldValue::Text(text) => Self::try_parse(text).ok(),
+            FieldValue::Plain(text) => Self::try_parse(text).ok(),
             _ => None,
         }
     }
@@ -149,7 +169,7 @@ mod tests {
     fn a_value_is_written_as_the_json_of_its_field() {
         check(&FieldValue::Null, "null");
         check(&FieldValue::Money(Money::parse("89.50", 2).unwrap()), "89.5");
-        check(&FieldValue::Text("a\"b".into()), r#""a\"b""#);
+        check(&FieldValue::Plain("a\"b".into()), r#""a\"b""#);
         check(&FieldValue::Id(Uuid::nil()), "\"00000000-0000-0000-0000-000000000000\"");
         check(&FieldValue::Json(RawValue::from_string("{ \"a\": 1.50 }".into()).unwrap()), "{ \"a\": 1.50 }");
         let line = vec![("amount", FieldValue::Integer(1)), ("toll_id", FieldValue::Null)];
@@ -162,6 +182,6 @@ mod tests {
         assert_eq!(u32::from_field(&FieldValue::Integer(-1)), None);
         assert_eq!(String::from_field(&FieldValue::Null), None);
         assert_eq!(Option::<String>::from_field(&FieldValue::Null), Some(None));
-        assert_eq!(Uuid::from_field(&FieldValue::Text("no id".into())), None);
+        assert_eq!(Uuid::from_field(&FieldValue::Plain("no id".into())), None);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use fields::{fields, read};
 pub use id::id;
 pub use money::{Currency, Money};
 pub use plate::{Plate, same_tag, tag_digits, tag_serial};
-pub use text::{email, language, phone, text};
+pub use text::{Email, Language, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub(crate) use words::words;
 pub use zone::{Instants, LocalTime, Zone};

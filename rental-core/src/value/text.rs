@@ -1,66 +1,189 @@
-//! Text with bounds: plain text, e-mail addresses, phone numbers, language tags.
+//! Text with rules: plain text, names, e-mail addresses, phone numbers, language tags.
 //!
-//! Each function gives the text to store, or a sentence for the caller that says which rule it breaks.
+//! Requests and imported files reach each type through its `parse` alone. `Deserialize` is for stored records and
+//! responses: it takes the text as it is. A rule may become stricter after an older version stored a text, and such a
+//! record must stay readable. So no type of a request body may contain one of these types: `crate::request::body` reads bodies.
 
 use email_address::{EmailAddress, Options};
+use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 
 /// Most bytes of an e-mail address (RFC 5321, 4.5.3.1.3, less the angle brackets).
 const EMAIL_MAX_BYTES: usize = 254;
 /// Most bytes of a language tag; the longest registered ones stay under 40.
 const LANGUAGE_MAX_BYTES: usize = 100;
 
-/// Text of at most `max` characters without control characters; with `filled`, at least one that is not white space.
-///
-/// # Errors
-/// A sentence that says which rule it breaks.
-pub fn text(given: &str, max: usize, filled: bool) -> Result<(), String> {
-    if given.len() > max && given.chars().nth(max).is_some() {
-        return Err(format!("must be at most {max} characters"));
+/// Declares a type of text. Its field is private: `parse` of each type is the way in.
+macro_rules! text_type {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(text: $name) -> Self {
+                text.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                self.0 == other
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                self.0 == *other
+            }
+        }
+    };
+}
+
+text_type! {
+    /// Text without control characters. Its field says how many characters it has at most.
+    Text
+}
+text_type! {
+    /// Text without control characters that is not blank. Its field says how many characters it has at most.
+    Name
+}
+text_type! {
+    /// One e-mail address of at most 254 bytes, kept as given.
+    Email
+}
+text_type! {
+    /// A phone number in E.164: `+` and 7 to 15 digits, the first not 0.
+    Phone
+}
+text_type! {
+    /// A well-formed BCP 47 language tag in its canonical case: `en-us` becomes `en-US`.
+    Language
+}
+
+impl Text {
+    /// Reads text of at most `most` characters.
+    ///
+    /// # Errors
+    /// A sentence that says which rule it breaks.
+    pub fn parse(given: impl Into<String>, most: usize) -> Result<Self, String> {
+        let given = given.into();
+        check(&given, most)?;
+        Ok(Self(given))
+    }
+
+    /// Makes any text fit: leaves out its control characters and everything after the first `most` characters. For
+    /// texts that the server composes.
+    #[must_use]
+    pub fn fit(text: &str, most: usize) -> Self {
+        Self(text.chars().filter(|character| !character.is_control()).take(most).collect())
+    }
+}
+
+impl Name {
+    /// Reads text of at most `most` characters, one of them not white space.
+    ///
+    /// # Errors
+    /// A sentence that says which rule it breaks.
+    pub fn parse(given: impl Into<String>, most: usize) -> Result<Self, String> {
+        let given = given.into();
+        check(&given, most)?;
+        if given.trim().is_empty() { Err("must not be blank".into()) } else { Ok(Self(given)) }
+    }
+
+    /// Makes any text fit, like [`Text::fit`]; `None` when nothing is left but white space.
+    #[must_use]
+    pub fn fit(text: &str, most: usize) -> Option<Self> {
+        let Text(fitted) = Text::fit(text, most);
+        if fitted.trim().is_empty() { None } else { Some(Self(fitted)) }
+    }
+
+    /// A name that is written in this program.
+    pub(crate) fn constant(text: &'static str) -> Self {
+        debug_assert!(Self::parse(text, 255).is_ok(), "{text:?} is no name");
+        Self(text.to_owned())
+    }
+}
+
+fn check(given: &str, most: usize) -> Result<(), String> {
+    if given.len() > most && given.chars().nth(most).is_some() {
+        return Err(format!("must be at most {most} characters"));
     }
     if given.chars().any(char::is_control) {
         return Err("must not contain control characters".into());
     }
-    if filled && given.trim().is_empty() {
-        return Err("must not be blank".into());
-    }
     Ok(())
 }
 
-/// One e-mail address of at most 254 bytes, kept as given.
-///
-/// # Errors
-/// A sentence that says which rule it breaks.
-pub fn email(given: &str) -> Result<(), String> {
-    if given.len() > EMAIL_MAX_BYTES {
-        return Err(format!("must be at most {EMAIL_MAX_BYTES} bytes"));
+impl Email {
+    /// Reads one address, without a display name.
+    ///
+    /// # Errors
+    /// A sentence that says which rule it breaks.
+    pub fn parse(given: impl Into<String>) -> Result<Self, String> {
+        let given = given.into();
+        if given.len() > EMAIL_MAX_BYTES {
+            return Err(format!("must be at most {EMAIL_MAX_BYTES} bytes"));
+        }
+        let bare = Options::default().without_display_text();
+        let fine = EmailAddress::parse_with_options(&given, bare).is_ok()
+            && !given.chars().any(|c| c.is_control() || c == ' ');
+        if fine { Ok(Self(given)) } else { Err("must be one email address, such as ada@example.com".into()) }
     }
-    let bare = Options::default().without_display_text();
-    let fine =
-        EmailAddress::parse_with_options(given, bare).is_ok() && !given.chars().any(|c| c.is_control() || c == ' ');
-    if fine { Ok(()) } else { Err("must be one email address, such as ada@example.com".into()) }
 }
 
-/// A phone number in E.164: `+` and 7 to 15 digits, the first not 0.
-///
-/// # Errors
-/// A sentence that says what E.164 looks like.
-pub fn phone(given: &str) -> Result<(), String> {
-    let digits = given.strip_prefix('+').unwrap_or("");
-    let fine = (7..=15).contains(&digits.len())
-        && digits.bytes().all(|byte| byte.is_ascii_digit())
-        && !digits.starts_with('0');
-    if fine { Ok(()) } else { Err("must be in E.164 form: + and 7 to 15 digits, such as +14155550123".into()) }
+impl Phone {
+    /// Reads a number in exactly this form.
+    ///
+    /// # Errors
+    /// A sentence that says what E.164 looks like.
+    pub fn parse(given: impl Into<String>) -> Result<Self, String> {
+        let given = given.into();
+        let digits = given.strip_prefix('+').unwrap_or("");
+        let fine = (7..=15).contains(&digits.len())
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && !digits.starts_with('0');
+        if fine {
+            Ok(Self(given))
+        } else {
+            Err("must be in E.164 form: + and 7 to 15 digits, such as +14155550123".into())
+        }
+    }
 }
 
-/// A well-formed BCP 47 tag in its canonical case: `en-us` becomes `en-US`.
-///
-/// # Errors
-/// A sentence that says what a tag looks like.
-pub fn language(given: &str) -> Result<String, String> {
-    let tag =
-        if given.len() > LANGUAGE_MAX_BYTES { None } else { oxilangtag::LanguageTag::parse_and_normalize(given).ok() };
-    tag.map(oxilangtag::LanguageTag::into_inner)
-        .ok_or_else(|| "must be a BCP 47 language tag, such as en or pt-BR".into())
+impl Language {
+    /// Reads a tag in any case.
+    ///
+    /// # Errors
+    /// A sentence that says what a tag looks like.
+    pub fn parse(given: &str) -> Result<Self, String> {
+        let fits = given.len() <= LANGUAGE_MAX_BYTES;
+        let tag = if fits { oxilangtag::LanguageTag::parse_and_normalize(given).ok() } else { None };
+        tag.map(|tag| Self(tag.into_inner())).ok_or_else(|| "must be a BCP 47 language tag, such as en or pt-BR".into())
+    }
 }
 
 #[cfg(test)]
@@ -70,23 +193,23 @@ mod tests {
 
     #[test]
     fn text_is_counted_in_characters_not_bytes() {
-        assert!(text(&"é".repeat(255), 255, false).is_ok());
-        assert!(text(&"é".repeat(256), 255, false).is_err());
-        assert!(text("", 255, false).is_ok());
-        assert!(text(" \u{a0}", 255, true).is_err());
+        assert!(Text::parse("é".repeat(255), 255).is_ok());
+        assert!(Text::parse("é".repeat(256), 255).is_err());
+        assert!(Text::parse("", 255).is_ok());
+        assert!(Name::parse(" \u{a0}", 255).is_err());
     }
 
     #[test]
     fn control_characters_are_refused_anywhere() {
         for bad in ["a\0b", "a\nb", "\u{7f}", "\u{85}", "tab\there"] {
-            assert!(text(bad, 255, false).is_err(), "{bad:?}");
+            assert!(Text::parse(bad, 255).is_err() && Name::parse(bad, 255).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn one_email_address_and_nothing_else() {
         for good in ["ada@example.com", "a.b+c@sub.example.co.uk", "o'neil@example.ie"] {
-            assert!(email(good).is_ok(), "{good}");
+            assert!(Email::parse(good).is_ok(), "{good}");
         }
         let long = format!("{}@example.com", "a".repeat(250));
         for bad in [
@@ -100,14 +223,14 @@ mod tests {
             "a b@example.com",
             &long,
         ] {
-            assert!(email(bad).is_err(), "{bad}");
+            assert!(Email::parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn phones_are_e164() {
         for good in ["+14155550123", "+1234567", "+123456789012345"] {
-            assert!(phone(good).is_ok(), "{good}");
+            assert!(Phone::parse(good).is_ok(), "{good}");
         }
         for bad in [
             "14155550123",
@@ -120,7 +243,7 @@ mod tests {
             "",
             "+１2345678",
         ] {
-            assert!(phone(bad).is_err(), "{bad}");
+            assert!(Phone::parse(bad).is_err(), "{bad}");
         }
     }
 
@@ -129,23 +252,41 @@ mod tests {
         for (given, canonical) in
             [("en", "en"), ("EN-us", "en-US"), ("zh-hant-tw", "zh-Hant-TW"), ("sr-latn", "sr-Latn")]
         {
-            assert_eq!(language(given).as_deref(), Ok(canonical));
+            assert_eq!(Language::parse(given).as_deref(), Ok(canonical));
         }
         for bad in ["", "e", "en_US", "en--US", "english-language-of-england", "-en", "en-"] {
-            assert!(language(bad).is_err(), "{bad}");
+            assert!(Language::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_an_older_version_stored_is_read_as_it_is() {
+        let stored = "\"\\t(415) 555-0123\"";
+        assert!(Phone::parse("\t(415) 555-0123").is_err());
+        let phone: Phone = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&phone).unwrap(), stored);
+        assert!(serde_json::from_str::<Phone>("4155550123").is_err(), "a number is no text");
     }
 
     proptest! {
         #[test]
+        fn a_text_that_was_made_to_fit_passes_the_check(given in any::<String>(), most in 1usize..40) {
+            let fitted = Text::fit(&given, most);
+            prop_assert_eq!(Text::parse(&*fitted, most), Ok(fitted.clone()));
+            if let Ok(text) = Text::parse(given, most) {
+                prop_assert_eq!(fitted, text, "a text that fits stays as it is");
+            }
+        }
+
+        #[test]
         fn no_text_makes_a_rule_panic(given in "\\PC{0,300}") {
-            let _ = (text(&given, 255, true), email(&given), phone(&given), language(&given));
+            let _ = (Name::parse(&*given, 255), Email::parse(&*given), Phone::parse(&*given), Language::parse(&given));
         }
 
         #[test]
         fn canonical_tags_are_stable(given in "[a-zA-Z]{2,3}(-[a-zA-Z]{4})?(-[a-zA-Z]{2})?") {
-            if let Ok(tag) = language(&given) {
-                prop_assert_eq!(language(&tag), Ok(tag.clone()));
+            if let Ok(tag) = Language::parse(&given) {
+                prop_assert_eq!(Language::parse(&tag), Ok(tag.clone()));
             }
         }
     }

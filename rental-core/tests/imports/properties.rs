@@ -24,7 +24,8 @@ const FIXTURES: [(&str, &str); 12] = [
 
 /// Every format reads the bytes to their end; whatever is recorded keeps its bounds.
 fn survive(bytes: &[u8]) {
-    let bounded = |text: &Option<String>| text.as_ref().is_none_or(|text| text.chars().count() <= 255);
+    let bounded =
+        |text: &Option<rental_core::value::Text>| text.as_ref().is_none_or(|text| text.chars().count() <= 255);
     for (format, _) in TOLL_FORMATS {
         for row in tolls(bytes, Some(format), None, &SETTINGS).into_iter().flatten() {
             if let Ok((_, Row::Record(toll))) = row {

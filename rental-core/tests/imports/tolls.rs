@@ -10,14 +10,14 @@ fn fields(row: &TollRow) -> Vec<Option<String>> {
     let direction = if row.credit { "back" } else { "toll" };
     vec![
         Some(format!("{direction} {}", row.amount)),
-        Some(row.agency.clone()),
-        row.transaction_id.clone(),
+        Some(row.agency.to_string()),
+        row.transaction_id.as_deref().map(str::to_owned),
         row.occurred_on.map(|date| date.to_string()),
         row.occurred_at.map(|at| at.to_string()),
-        row.plaza.clone(),
-        row.plate.clone(),
-        row.plate_state.clone(),
-        row.transponder_number.clone(),
+        row.plaza.as_deref().map(str::to_owned),
+        row.plate.as_deref().map(str::to_owned),
+        row.plate_state.as_deref().map(str::to_owned),
+        row.transponder_number.as_deref().map(str::to_owned),
     ]
 }
 

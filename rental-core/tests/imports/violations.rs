@@ -6,19 +6,19 @@ use rental_core::imports::statements::ViolationRow;
 fn fields(row: &ViolationRow) -> Vec<Option<String>> {
     let money = |amount: Option<rental_core::value::Money>| amount.map(|amount| amount.to_string());
     vec![
-        Some(row.summons_number.clone()),
+        Some(row.summons_number.to_string()),
         money(Some(row.amount_due)),
-        row.plate.clone(),
-        row.state.clone(),
-        row.issue_date.clone(),
-        row.violation_time.clone(),
-        row.violation.clone(),
+        row.plate.as_deref().map(str::to_owned),
+        row.state.as_deref().map(str::to_owned),
+        row.issue_date.as_deref().map(str::to_owned),
+        row.violation_time.as_deref().map(str::to_owned),
+        row.violation.as_deref().map(str::to_owned),
         money(row.fine_amount),
         money(row.penalty_amount),
         money(row.interest_amount),
         money(row.reduction_amount),
         money(row.payment_amount),
-        row.issuing_agency.clone(),
+        row.issuing_agency.as_deref().map(str::to_owned),
         row.issued_on.map(|date| date.to_string()),
         row.issued_at.map(|at| at.to_string()),
     ]
@@ -47,6 +47,13 @@ fn open_data_as_csv_keeps_what_is_no_date_and_computes_what_is_due() {
         10 invalid: has 4 fields where the header names 19 columns...
         "#,
     );
+}
+
+#[test]
+fn a_summons_number_of_a_quote_alone_is_blank() {
+    let file = String::from_utf8(fixture("nyc-open-data.csv")).unwrap().replace("7000000501", "'");
+    let rows = read_violations(file.as_bytes(), None).unwrap_or_else(|failed| panic!("{failed}"));
+    compare(&[line(&rows[0], fields)], "2 invalid: `summons_number` must not be blank");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Prior, Store},
-    value::{FieldValue, Timestamp},
+    value::{FieldValue, Text, Timestamp},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ struct Issue<'a> {
 impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let given = [("hint", FieldValue::Text(self.fresh.hint()))];
+            let given = [("hint", FieldValue::Text(Text::fit(&self.fresh.hint(), 255)))];
             let (system, body) = (Organization::system(), self.body);
             let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
@@ -225,7 +225,7 @@ impl Rotate<'_> {
         let id = edge.new_id();
         let new = ApiKey {
             id,
-            hint: Some(self.fresh.hint()),
+            hint: Some(Text::fit(&self.fresh.hint(), 255)),
             last_used_at: None,
             created_at: now,
             updated_at: now,

@@ -22,12 +22,12 @@ use rental_core::{
         Counts, RowOutcome,
         organization::{Importer, Lines, inspect},
         recording::{CHUNK, Importable, Options, Recorder},
-        statements::{DEFAULT_ISSUER, Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
+        statements::{Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
     },
     request::page,
     resources::{organization::Organization, toll::Toll, violation::Violation},
     store::{Store, redb::Redb},
-    value::Zone,
+    value::{Name, Zone},
 };
 use serde::Serialize;
 use std::{
@@ -51,7 +51,7 @@ struct Asked {
     format: Option<String>,
     mapping: Option<Mapping>,
     zone: Option<Zone>,
-    issuer: Option<String>,
+    issuer: Option<Name>,
     dry_run: bool,
 }
 
@@ -165,7 +165,10 @@ impl Asked {
                 "issuer" if value.trim().is_empty() || value.chars().count() > 255 => {
                     refuse("must be 1 to 255 characters, not blank");
                 }
-                "issuer" => asked.issuer = Some(value),
+                "issuer" => match Name::parse(value, 255) {
+                    Ok(issuer) => asked.issuer = Some(issuer),
+                    Err(rule) => refuse(&rule),
+                },
                 _ if value != "true" && value != "false" => refuse("must be true or false"),
                 _ => asked.dry_run = value == "true",
             }
@@ -225,8 +228,7 @@ impl Import {
             of += 1;
         }
         progress.begin(of);
-        let issuer = self.asked.issuer.as_deref().unwrap_or(DEFAULT_ISSUER);
-        let options = Options { dry_run: self.asked.dry_run, issuer };
+        let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref() };
         let mut recorder = Recorder::<T>::new(self.store.as_ref(), &edge::Clock, &self.organization, options);
         let mut chunk = Vec::with_capacity(CHUNK);
         for (done, row) in open(again(&mut file)?)?.enumerate() {

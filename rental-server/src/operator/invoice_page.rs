@@ -54,7 +54,7 @@ pub(crate) fn page(organization: &Organization, customer: &Customer, invoice: &I
                 "\n"
                 address {
                     (customer.full_name)
-                    @for contact in [&customer.email, &customer.phone].into_iter().flatten() { br; (contact) }
+                    @for contact in [customer.email.as_deref(), customer.phone.as_deref()].into_iter().flatten() { br; (contact) }
                 }
                 "\n"
                 table {

@@ -172,7 +172,7 @@ fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Membe
         Error::Malformed(_) => told("it is no JSON object"),
         _ => told("it cannot be read"),
     })?;
-    if fields.text("object") != Some(organization::SPEC.object) {
+    if fields.plain("object") != Some(organization::SPEC.object) {
         return Err(told("its `object` is not `organization`"));
     }
     let theirs = fields.get("default_currency").and_then(Currency::from_field);
@@ -184,7 +184,7 @@ fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Membe
              whose `default_currency` is {theirs}"
         )));
     }
-    let id = fields.text("id").and_then(page::id).ok_or_else(|| told("its id is none"))?;
+    let id = fields.plain("id").and_then(page::id).ok_or_else(|| told("its id is none"))?;
     Ok((id, Members::parse(line).map_err(|why| told(&why))?))
 }
 

@@ -13,7 +13,7 @@ use crate::{
         row_words,
     },
     schema::{Fields, ResourceSpec},
-    value::{Currency, FromField, Timestamp},
+    value::{Currency, FromField, Text, Timestamp},
 };
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -61,17 +61,18 @@ pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Times
     let common = Common::of(&fields).ok_or("It has no id, no `object`, or no times.")?;
     let id = common.check(resource.spec, source, target, now)?;
     let object = (resource.shape)(&fields, target.id).map_err(sentence)?;
-    let number = fields.text("invoice_number").and_then(|text| text.strip_prefix("INV-")?.parse().ok());
+    let number = fields.get("invoice_number").and_then(Text::from_field);
+    let number = number.and_then(|text| text.strip_prefix("INV-")?.parse().ok());
     Ok(ParsedLine { resource, id, fields, object, number })
 }
 
 impl<'a> Common<'a> {
     fn of(fields: &'a Fields) -> Option<Self> {
         Some(Self {
-            id: fields.text("id")?,
-            object: fields.text("object")?,
+            id: fields.plain("id")?,
+            object: fields.plain("object")?,
             currency: fields.get("currency").and_then(Currency::from_field),
-            organization_id: fields.text("organization_id"),
+            organization_id: fields.plain("organization_id"),
             created_at: fields.get("created_at").and_then(Timestamp::from_field)?,
             updated_at: fields.get("updated_at").and_then(Timestamp::from_field)?,
         })

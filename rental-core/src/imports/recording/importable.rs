@@ -5,7 +5,7 @@ use crate::{
     imports::{RowOutcome, statements::StatementRow},
     resources::organization::Organization,
     schema::IndexPrefix,
-    value::{Money, Timestamp},
+    value::{Money, Name, Timestamp},
 };
 use uuid::Uuid;
 
@@ -60,5 +60,5 @@ pub struct NewObject<'a> {
     /// Its organization.
     pub organization: &'a Organization,
     /// The authority that numbered the summonses of a list of violations.
-    pub issuer: &'a str,
+    pub issuer: &'a Name,
 }

@@ -9,7 +9,7 @@ use crate::{
     resources::organization::Organization,
     rows::{claim, key},
     store::{Batch, Commit, Key, Record, Store},
-    value::Money,
+    value::{Money, Name},
 };
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
@@ -24,18 +24,12 @@ const MAX_VEHICLES: usize = 50_000;
 const MAX_CREDITS: usize = 20_000;
 
 /// How a file is recorded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// Whether nothing is written.
     pub dry_run: bool,
-    /// The authority that numbered the summonses of a list of violations.
-    pub issuer: &'a str,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self { dry_run: false, issuer: DEFAULT_ISSUER }
-    }
+    /// The authority that numbered the summonses of a list of violations. [`DEFAULT_ISSUER`] when absent.
+    pub issuer: Option<&'a Name>,
 }
 
 /// Records the rows of one file as objects of one organization.
@@ -44,6 +38,7 @@ pub struct Recorder<'a, T: Importable> {
     pub(super) edge: &'a dyn Edge,
     pub(super) organization: &'a Organization,
     options: Options<'a>,
+    issuer: Name,
     /// The outcomes of the rows so far.
     pub counts: Counts,
     /// Vehicles by their identifiers: most rows of a statement repeat few of them.
@@ -70,6 +65,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             edge,
             organization,
             options,
+            issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
             counts: Counts::default(),
             vehicles: HashMap::new(),
             written: HashSet::new(),
@@ -113,7 +109,8 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// A new object of a row, with its id.
     pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
         let id = self.edge.new_id();
-        let (created_at, issuer) = (operations::created_at(id), self.options.issuer);
+        let created_at = operations::created_at(id);
+        let issuer = &self.issuer;
         (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
     }
 

@@ -18,7 +18,7 @@ impl Importable for Violation {
             id: new.id,
             object: violation::SPEC.object.into(),
             summons_number: row.summons_number.clone(),
-            issuer: Some(new.issuer.to_owned()),
+            issuer: Some(new.issuer.clone()),
             amount_due: row.amount_due,
             currency: new.organization.default_currency,
             vehicle_id: None,

@@ -1,6 +1,9 @@
 //! The values of a row: blank ones, identifiers that a spreadsheet has rounded, and texts within their limits.
 
-use crate::{request::body::shorten, value};
+use crate::{
+    request::body::shorten,
+    value::{Name, Text},
+};
 
 /// Most characters of a text field (decisions, Identity and values).
 const MAX_TEXT: usize = 255;
@@ -12,16 +15,26 @@ pub(super) fn filled(text: &str) -> Option<&str> {
 }
 
 /// Checks a text. `column` names it in the message.
-pub(super) fn text(given: &str, column: &str) -> Result<String, String> {
+pub(super) fn text(given: &str, column: &str) -> Result<Text, String> {
+    on_one_line(given, column)?;
+    Text::parse(given, MAX_TEXT).map_err(|rule| format!("`{column}` {rule}"))
+}
+
+/// Checks a text that must not be blank.
+pub(super) fn name(given: &str, column: &str) -> Result<Name, String> {
+    on_one_line(given, column)?;
+    Name::parse(given, MAX_TEXT).map_err(|rule| format!("`{column}` {rule}"))
+}
+
+fn on_one_line(given: &str, column: &str) -> Result<(), String> {
     if given.contains(['\n', '\r']) {
         return Err(format!("`{column}` has a line break in it; is a quotation mark missing?"));
     }
-    value::text(given, MAX_TEXT, false).map_err(|rule| format!("`{column}` {rule}"))?;
-    Ok(given.to_owned())
+    Ok(())
 }
 
 /// Checks an identifier and removes the leading quote that keeps a spreadsheet from reading it as a number.
-pub(super) fn identifier(given: &str, column: &str) -> Result<String, String> {
+pub(super) fn identifier(given: &str, column: &str) -> Result<Text, String> {
     let bare = given.trim_start_matches('\'').trim();
     if is_rounded(bare) { Err(rounded(bare, column)) } else { text(bare, column) }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     resources::{toll, violation},
     schema::ResourceSpec,
-    value::Zone,
+    value::{Name, Zone},
 };
 
 /// A kind of file: statements with tolls, or lists of violations. This value has all that differs between the two before
@@ -333,7 +333,7 @@ impl Format {
     pub(super) fn mapping(&self, has: impl Fn(&str) -> bool) -> Mapping {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Mapping {
-            agency: self.agency.map(str::to_owned),
+            agency: self.agency.map(Name::constant),
             zone: self.zone,
             columns: self.columns.iter().map(|(field, names)| (*field, owned(names))).collect(),
             order: self.order,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     request::body::{Members, did_you_mean, shorten},
-    value::Zone,
+    value::{Name, Zone},
 };
 use serde_json::value::RawValue;
 
@@ -19,7 +19,7 @@ const MAX_NAMES: usize = 100;
 /// The columns, zone, order of dates and signs of a toll agency's file.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    pub(super) agency: Option<String>,
+    pub(super) agency: Option<Name>,
     pub(super) zone: Option<Zone>,
     pub(super) columns: Vec<(Field, Vec<String>)>,
     pub(super) order: Option<Order>,
@@ -64,7 +64,7 @@ impl Mapping {
                 let column = column.ok_or("`agency` needs `column`")?;
                 mapping.columns.push((Field::Agency, vec![string(column, "agency.column")?]));
             }
-            raw => mapping.agency = Some(string(raw, "agency")?),
+            raw => mapping.agency = Some(cells::name(&string(raw, "agency")?, "agency")?),
         }
         if let Some(raw) = charges {
             mapping.charges = one_of(raw, "charges", &CHARGES)?;
@@ -175,7 +175,7 @@ fn one_of<T: Copy>(raw: &RawValue, name: &str, values: &[(&str, T)]) -> Result<T
 fn string(raw: &RawValue, name: &str) -> Result<String, String> {
     let given: String = serde_json::from_str(raw.get()).map_err(|_| format!("`{name}` must be a text"))?;
     let filled = cells::filled(&given).ok_or_else(|| format!("`{name}` must not be blank"))?;
-    cells::text(filled, name)
+    cells::text(filled, name).map(String::from)
 }
 
 fn strings(raw: &RawValue, name: &str) -> Result<Vec<String>, String> {

@@ -8,7 +8,7 @@ use super::{
     layout::Layout,
     mapping::Mapping,
 };
-use crate::value::Zone;
+use crate::value::{Name, Text, Zone};
 
 /// One row of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,11 +90,15 @@ impl<'a> Values<'a> {
         self.plan.layout.label(field)
     }
 
-    pub(super) fn text(&self, field: Field) -> Result<Option<String>, String> {
+    pub(super) fn text(&self, field: Field) -> Result<Option<Text>, String> {
         self.get(field).map(|given| cells::text(given, self.label(field))).transpose()
     }
 
-    pub(super) fn identifier(&self, field: Field) -> Result<Option<String>, String> {
+    pub(super) fn name(&self, field: Field) -> Result<Option<Name>, String> {
+        self.get(field).map(|given| cells::name(given, self.label(field))).transpose()
+    }
+
+    pub(super) fn identifier(&self, field: Field) -> Result<Option<Text>, String> {
         self.get(field).map(|given| cells::identifier(given, self.label(field))).transpose()
     }
 

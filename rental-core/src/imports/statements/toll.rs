@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     request::body::shorten,
-    value::{Date, Money, Plate, Timestamp, tag_digits},
+    value::{Date, Money, Name, Plate, Text, Timestamp, tag_digits},
 };
 
 /// A charge or a credit of a toll agency's statement.
@@ -22,25 +22,25 @@ pub struct TollRow {
     /// Whether it is a credit: money that the agency gives back for a toll.
     pub credit: bool,
     /// The agency that charged the toll.
-    pub agency: String,
+    pub agency: Name,
     /// The agency's number of the transaction, if its format has one.
-    pub transaction_id: Option<String>,
+    pub transaction_id: Option<Text>,
     /// The local date.
     pub occurred_on: Option<Date>,
     /// The instant, if the statement has a time of day. Of an hour that the clocks showed twice, the earlier instant.
     pub occurred_at: Option<Timestamp>,
     /// The plaza or gantry.
-    pub plaza: Option<String>,
+    pub plaza: Option<Text>,
     /// As reported. From a column for tags and plates: the number without its state.
-    pub plate: Option<String>,
+    pub plate: Option<Text>,
     /// As reported, or split off the plate.
-    pub plate_state: Option<String>,
+    pub plate_state: Option<Text>,
     /// As reported. From a column for tags and plates: the digits alone.
-    pub transponder_number: Option<String>,
+    pub transponder_number: Option<Text>,
 }
 
 /// Transponder, plate and the plate's state.
-type Identifiers = (Option<String>, Option<String>, Option<String>);
+type Identifiers = (Option<Text>, Option<Text>, Option<Text>);
 
 impl StatementRow for TollRow {
     const KIND: &'static Kind = &TOLLS;
@@ -105,11 +105,11 @@ fn amount(values: &Values<'_>) -> Result<(Money, bool), String> {
     }
 }
 
-fn agency(values: &Values<'_>, credit: bool) -> Result<String, NotRecorded> {
+fn agency(values: &Values<'_>, credit: bool) -> Result<Name, NotRecorded> {
     if let Some(agency) = &values.plan.mapping.agency {
         return Ok(agency.clone());
     }
-    match values.text(Field::Agency)? {
+    match values.name(Field::Agency)? {
         Some(agency) => Ok(agency),
         // A credit for a toll names the agency that charged it.
         None if credit && !values.plan.strict => {
@@ -165,12 +165,12 @@ fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
         let label = values.label(Field::TagOrPlate);
         let given = text(given.trim_matches(['\'', '"']), label)?;
         if let Some(digits) = tag_digits(&given) {
-            tag = tag.or(Some(digits));
+            tag = tag.map_or_else(|| text(&digits, label).map(Some), |tag| Ok(Some(tag)))?;
         } else if is_rounded(&given) {
             lost = Some(rounded(&given, label));
         } else if let (None, Some(found)) = (&plate, Plate::parse(&given, state.as_deref())) {
-            plate = Some(found.number);
-            state = found.state.or(state);
+            plate = Some(text(&found.number, label)?);
+            state = found.state.map(|state| text(&state, label)).transpose()?.or(state);
         }
     }
     match lost {

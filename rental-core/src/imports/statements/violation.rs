@@ -1,30 +1,31 @@
 //! The rows of a list of violations.
 
 use super::{
+    cells,
     field::Field,
     formats::{Kind, VIOLATIONS},
     row::{NotRecorded, StatementRow, Values},
     time::{self, Order},
 };
-use crate::value::{Date, Money, Timestamp};
+use crate::value::{Date, Money, Name, Text, Timestamp};
 
 /// A violation as a list reports it.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each field but the last two is documented in the SPEC of violations")]
 pub struct ViolationRow {
-    pub summons_number: String,
+    pub summons_number: Name,
     pub amount_due: Money,
-    pub plate: Option<String>,
-    pub state: Option<String>,
-    pub issue_date: Option<String>,
-    pub violation_time: Option<String>,
-    pub violation: Option<String>,
+    pub plate: Option<Text>,
+    pub state: Option<Text>,
+    pub issue_date: Option<Text>,
+    pub violation_time: Option<Text>,
+    pub violation: Option<Text>,
     pub fine_amount: Option<Money>,
     pub penalty_amount: Option<Money>,
     pub interest_amount: Option<Money>,
     pub reduction_amount: Option<Money>,
     pub payment_amount: Option<Money>,
-    pub issuing_agency: Option<String>,
+    pub issuing_agency: Option<Text>,
     /// `issue_date` as a date, if it is one: real lists have `51/71/2004`.
     pub issued_on: Option<Date>,
     /// The instant, if `violation_time` is a time of day.
@@ -37,6 +38,7 @@ impl StatementRow for ViolationRow {
     fn read(values: &Values<'_>) -> Result<Self, NotRecorded> {
         let summons_number =
             values.identifier(Field::SummonsNumber)?.ok_or_else(|| values.blank(Field::SummonsNumber))?;
+        let summons_number = cells::name(&summons_number, values.label(Field::SummonsNumber))?;
         let (issue_date, violation_time) = (values.text(Field::Date)?, values.text(Field::Time)?);
         let order = values.plan.mapping.order.unwrap_or(Order::YearMonthDay);
         let issued_on = issue_date.as_deref().and_then(|given| time::date(given, order));

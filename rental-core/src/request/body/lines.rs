@@ -69,7 +69,7 @@ pub(super) fn references<'a>(field: &str, lines: &'a [Line]) -> Vec<(String, &'s
     let mut named = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         for (name, object) in SOURCES {
-            let id = line.iter().find(|(member, _)| *member == name).and_then(|(_, value)| value.text());
+            let id = line.iter().find(|(member, _)| *member == name).and_then(|(_, value)| value.plain());
             named.extend(id.map(|id| (format!("{field}[{at}].{name}"), object, id)));
         }
     }

@@ -291,6 +291,10 @@ fn a_violation_follows_the_list_and_keeps_its_customer() {
     );
     let elsewhere = import(&organization, "violations", "?issuer=Chicago", &paid).ok();
     assert_eq!(counts(&elsewhere), [1, 0, 0, 0, 0], "another issuer has numbers of its own");
+    for bad in ["%20", "New%0AYork"] {
+        let refused = import(&organization, "violations", &format!("?issuer={bad}"), &paid);
+        assert_eq!(refused.bad_fields(), [("issuer".to_owned(), "parameter_invalid".to_owned())], "{bad}");
+    }
 }
 
 #[test]
