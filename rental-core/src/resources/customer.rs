@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later},
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, update_time::later},
     schema::{
         BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,

@@ -1,10 +1,10 @@
 //! The effects of any object, with the entries in the indexes of its filters.
 
-use super::Resource;
+use super::resource::Resource;
 use crate::{schema::Effects, store::Key};
 use uuid::Uuid;
 
-/// Everything that an object means beside itself: what its resource says, and its entries in the indexes of its filters.
+/// All effects of an object on other rows: those of its resource, and its entries in the indexes of its filters.
 pub fn of<T: Resource>(object: &T) -> Effects {
     let mut effects = object.effects();
     effects.entries.extend(T::SPEC.index_prefixes(|field| object.index_value(field)));

@@ -3,8 +3,8 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Create, Facts, Portable, Resource, event::EventType, later, rental::Rental, toll::Toll, too_large,
-        violation::Violation,
+        Create, Facts, Portable, Resource, amount_limit::too_large, event::EventType, rental::Rental, toll::Toll,
+        update_time::later, violation::Violation,
     },
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,

@@ -1,9 +1,10 @@
 //! Organizations: the tenants. Managed by the operator; every other object belongs to one.
 
+mod rules;
+
 use crate::{
-    error::Error,
-    resources::{Create, Facts, Resource, Update, event::EventType},
-    schema::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    resources::Resource,
+    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{Currency, Name, Timestamp, Zone, fields, words},
 };
 use serde::{Deserialize, Serialize};
@@ -118,17 +119,5 @@ impl Resource for Organization {
 
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
-    }
-}
-
-impl Create for Organization {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        Ok(Vec::new())
-    }
-}
-
-impl Update for Organization {
-    fn events(&self, _: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        Vec::new()
     }
 }

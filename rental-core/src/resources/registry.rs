@@ -1,14 +1,26 @@
-//! The list of resources. Each stands here once, with all that the rest of the program needs of it: its description and
-//! tag, the tables in which it is offered, how it moves with its organization, and how a stored object is read again.
+//! The list of resources. It has one entry for each, with all that the rest of the program needs: its description
+//! and tag, the tables that offer it, how it moves with its organization, and how a stored object is read again.
 
 use super::{
-    Collection, Facts, Outcome, Portable, Resource, api_key::ApiKey, audit_entry::AuditEntry, customer::Customer,
-    delivery::Delivery, invoice::Invoice, lead::Lead, of, organization::Organization, parse, rental::Rental,
-    toll::Toll, unwritable, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
+    api_key::ApiKey,
+    audit_entry::AuditEntry,
+    collection::{Collection, of, unwritable},
+    customer::Customer,
+    delivery::Delivery,
+    effects, event,
+    invoice::Invoice,
+    lead::Lead,
+    organization::Organization,
+    rental::Rental,
+    resource::{Resource, parse},
+    rules::{Facts, Outcome, Portable},
+    toll::Toll,
+    vehicle::Vehicle,
+    violation::Violation,
+    webhook_endpoint::WebhookEndpoint,
 };
 use crate::{
     error::Error,
-    resources::event,
     schema::{Effects, Fields, IndexValue, ResourceSpec},
     store::Key,
 };
@@ -188,6 +200,23 @@ pub fn of_tag(tag: u8) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.spec.tag == tag)
 }
 
+/// The description of the resource whose `object` this is, public or the operator's.
+#[must_use]
+pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
+    specs().find(|spec| spec.object == object)
+}
+
+/// The description of the resource with this tag in keys.
+#[must_use]
+pub fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+    of_tag(tag).map(|entry| entry.spec)
+}
+
+/// The descriptions of all resources, the public ones first.
+pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
+    all().map(|entry| entry.spec)
+}
+
 const fn entry<T: Resource>() -> Entry {
     Entry {
         spec: T::SPEC,
@@ -231,7 +260,7 @@ impl Entry {
 }
 
 fn effects_of<T: Resource>(key: &Key, json: &[u8]) -> Result<Effects, Error> {
-    parse::<T>(key, json).map(|object| super::effects::of(&object))
+    parse::<T>(key, json).map(|object| effects::of(&object))
 }
 
 fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
@@ -255,6 +284,6 @@ fn shape<T: Portable>(fields: &Fields, organization: Uuid) -> Result<Vec<u8>, Er
 fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
     let object: T = ported(fields, facts.organization.id)?;
     object.arrive(facts)?;
-    let effects = super::effects::of(&object);
+    let effects = effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

@@ -2,7 +2,10 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later, too_large, vehicle::Vehicle},
+    resources::{
+        Create, Facts, Portable, Resource, Update, amount_limit::too_large, event::EventType, update_time::later,
+        vehicle::Vehicle,
+    },
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
         ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,

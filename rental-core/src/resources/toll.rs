@@ -3,8 +3,10 @@
 use crate::{
     error::Error,
     resources::{
-        Create, Facts, Portable, Resource, UNATTACHED, Update, attached, check_attribution, chosen, event::EventType,
-        later, unattached,
+        Create, Facts, Portable, Resource, Update,
+        attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
+        event::EventType,
+        update_time::later,
     },
     schema::{
         ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, IndexValue,

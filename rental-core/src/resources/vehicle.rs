@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, later},
+    resources::{Create, Facts, Portable, Resource, Update, event::EventType, update_time::later},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, id, look_up, object, ordered_index,

@@ -3,7 +3,10 @@
 //! Ids are UUIDv7, so the end of a record's or an index entry's key is also its place in time: newest first is the
 //! reverse of byte order, and a cursor is an id.
 
-use super::{Class, Row, Tag};
+use super::{
+    row::{Class, Row},
+    tag::Tag,
+};
 use crate::{
     schema::ResourceSpec,
     store::{Key, Order, Span},

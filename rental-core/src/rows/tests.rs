@@ -1,5 +1,7 @@
-use super::*;
+use super::{Marker, Row, Tag};
+use crate::store::Key;
 use proptest::{collection::vec, prelude::*, strategy::Union};
+use uuid::Uuid;
 
 fn id() -> BoxedStrategy<Uuid> {
     any::<u128>().prop_map(Uuid::from_u128).boxed()
@@ -158,7 +160,7 @@ fn every_kind_has_a_byte_of_its_own() {
 
 #[test]
 fn the_table_of_the_documentation_names_every_kind_in_order() {
-    let source = include_str!("mod.rs");
+    let source = include_str!("row.rs");
     let lines: Vec<&str> = source.lines().filter_map(|line| line.strip_prefix("/// | `")?.get(..1)).collect();
     let tags: Vec<String> = Tag::ALL.iter().map(|tag| char::from(*tag as u8).to_string()).collect();
     assert_eq!(lines, tags);

@@ -1,6 +1,6 @@
 //! A description as JSON, for the file that fixes each schema version.
 
-use super::{Kind, Presence, ResourceSpec};
+use super::{field_spec::Presence, kind::Kind, resource_spec::ResourceSpec};
 use serde_json::{Value, json};
 
 /// Everything about a resource that stored rows depend on: names and kinds of fields, numbers of indexes and look-ups.

@@ -1,7 +1,7 @@
 //! What an object means for keys beside its own: the nights that it holds, the look-ups that find it, what it bills.
 //! A resource says it once, as a value.
 
-use super::{Hold, IndexPrefix};
+use super::{hold::Hold, index::IndexPrefix};
 use crate::value::Money;
 use uuid::Uuid;
 

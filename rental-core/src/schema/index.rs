@@ -1,9 +1,9 @@
-//! The indexes of a resource, as data, and what one index entry says.
+//! The indexes of a resource, as data, and the values in the key of an index entry.
 //!
 //! The key of an entry is: organization, tag of the resource, number of the index, the values of its fields, id. Numbers
-//! are written down here and never reused, so an entry of an older program can never answer a question of another index.
+//! are written down here and never reused, so an index never contains entries that an older program wrote for another one.
 
-use super::{FilterSpec, Kind, ResourceSpec};
+use super::kind::Kind;
 use crate::value::{self, Timestamp};
 use uuid::Uuid;
 
@@ -31,12 +31,12 @@ pub const fn ordered_index(number: u8, ordered_by: &'static str) -> IndexSpec {
     IndexSpec { number, fields: &[], ordered_by: Some(ordered_by) }
 }
 
-/// A way to find objects by something that is no filter of their list. Its entries are made by the resource itself.
+/// A way to find objects by values that are no filter of their list. The resource itself makes its entries.
 #[derive(Debug)]
 pub struct LookUpSpec {
     /// The byte behind the tag of the resource in the keys of the entries, 128 to 255. Never reused in this resource.
     pub number: u8,
-    /// What finds the objects.
+    /// What the objects are found by.
     pub name: &'static str,
 }
 
@@ -121,43 +121,8 @@ impl IndexSpec {
     }
 
     /// Whether it compares exactly these fields and has this order.
-    fn serves(&self, fields: &[&str], ordered_by: Option<&str>) -> bool {
+    pub(super) fn serves(&self, fields: &[&str], ordered_by: Option<&str>) -> bool {
         let same = self.fields.len() == fields.len() && self.fields.iter().all(|field| fields.contains(field));
         same && self.ordered_by == ordered_by
-    }
-}
-
-impl ResourceSpec {
-    /// The index that serves a list filtered by exactly these fields, in order of creation or by a time field.
-    #[must_use]
-    pub fn index_over(&self, fields: &[&str], ordered_by: Option<&str>) -> Option<&'static IndexSpec> {
-        self.indexes.iter().find(|index| index.serves(fields, ordered_by))
-    }
-
-    /// The index entries of an object whose fields have these values: one for each index whose fields are all set.
-    pub fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
-        self.indexes.iter().filter_map(|index| index.with(value)).collect()
-    }
-
-    /// The parameter of the list that compares `field`.
-    fn parameter_of(&self, field: &str) -> &'static str {
-        self.filters.iter().find(|filter| filter.field == field).map_or("", |filter: &FilterSpec| filter.param)
-    }
-
-    /// What the list offers, in words: ``"`status`, `customer`, `status` with `customer`; or `updated` alone"``.
-    #[must_use]
-    pub fn offered_combinations(&self) -> String {
-        let one = |index: &IndexSpec| {
-            let names: Vec<String> =
-                index.fields.iter().map(|field| format!("`{}`", self.parameter_of(field))).collect();
-            names.join(" with ")
-        };
-        let filters: Vec<String> = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one).collect();
-        let exact = match filters.is_empty() {
-            true => "`created`".to_owned(),
-            false => format!("{}, each also with `created`", filters.join(", ")),
-        };
-        let ranges: String = self.ranges.iter().map(|range| format!("; or `{}` alone", range.param)).collect();
-        format!("{exact}{ranges}")
     }
 }

@@ -1,6 +1,6 @@
 //! The fields that a request sent, as resources see them. [`crate::request::body`] makes them.
 
-use super::ResourceSpec;
+use super::resource_spec::ResourceSpec;
 use crate::value::FieldValue;
 
 /// The checked fields of one body: a typed value for each field that was sent.

@@ -1,6 +1,10 @@
 //! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
 
-use super::{Members, did_you_mean, members, one_value, shorten};
+use super::{
+    members::{Members, members},
+    plain_value::one_value,
+    suggestion::{did_you_mean, shorten},
+};
 use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
@@ -13,7 +17,7 @@ const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll")
 /// The members of one line, in the order of its struct.
 type Line = Vec<(&'static str, FieldValue)>;
 
-/// A list of lines, or where in it which rule is broken.
+/// The list of lines, or the place of the first mistake and the rule.
 pub(super) fn check(raw: &RawValue, digits: u32) -> Result<FieldValue, (String, String)> {
     let whole = |rule: &str| (String::new(), rule.to_owned());
     let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;

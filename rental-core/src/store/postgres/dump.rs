@@ -1,9 +1,10 @@
 //! One moment of the whole database, for a reader that takes its time.
 
 use super::{
-    Connections,
+    connections::{Connections, unanswered},
     link::{Client, Trouble, discard, take},
-    record, unanswered, version,
+    record::record,
+    version,
 };
 use crate::store::{Record, Span, StoreError};
 use std::time::Duration;

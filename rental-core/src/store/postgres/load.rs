@@ -1,6 +1,6 @@
 //! A whole store from an archive into an empty database.
 
-use super::Postgres;
+use super::engine::Postgres;
 use crate::store::{
     Batch, Commit, Key, Prior, SCHEMA_VERSION, Span, Store, StoreError, Versioned, Write,
     archive::{ArchiveError, Reader, Summary, digest_row},

@@ -4,7 +4,11 @@
 //! comes while all lanes are at work is asked together by the next one that is done. Every call still reads from one
 //! snapshot, that of its statement, which begins after the call: it sees every commit that was answered before.
 
-use super::{Connections, GET, QUEUE, record, unanswered};
+use super::{
+    connections::{Connections, unanswered},
+    record::record,
+    version::guard,
+};
 use crate::store::{Key, Record, StoreError};
 use std::{
     collections::VecDeque,
@@ -16,6 +20,10 @@ use tokio::{sync::oneshot, time::timeout};
 const LANES: usize = 2;
 /// A statement that asks for this many rows takes no more calls.
 const MOST_KEYS: usize = 256;
+/// Most calls that wait; a further one is answered [`StoreError::Busy`].
+const QUEUE: usize = 4096;
+
+const GET: &str = concat!("SELECT key, revision, value FROM rental.rows WHERE key = ANY($1) AND ", guard!(2));
 
 type Found = Result<Vec<Option<Record>>, StoreError>;
 

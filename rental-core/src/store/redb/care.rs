@@ -1,8 +1,12 @@
 //! What is done to a file that no program has open: making it small, making it anew from a backup.
 
-use super::{Closed, SCHEMA_VERSION, file, look::Found, unavailable};
+use super::{
+    file,
+    look::{Closed, Found},
+    tables::unavailable,
+};
 use crate::store::{
-    StoreError,
+    SCHEMA_VERSION, StoreError,
     archive::{ArchiveError, Reader, Summary, digest_row},
     versioned,
 };

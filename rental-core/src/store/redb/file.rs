@@ -1,7 +1,11 @@
 //! The file under the engine: made whole or not at all, opened, refused in a sentence.
 
-use super::{IN_USE, META, ROWS, SCHEMA_VERSION, row, unavailable, version};
-use crate::store::{Record, StoreError, marks, needs_upgrade, versioned};
+use super::{
+    row,
+    tables::{META, ROWS, unavailable},
+    version,
+};
+use crate::store::{Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::{
     fs::{self, File, OpenOptions},
@@ -9,6 +13,9 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
 };
+
+/// Words in the error when another process has the file open.
+pub const IN_USE: &str = "is in use by another process";
 
 /// Which files are opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -4,7 +4,10 @@
 //! is opened for reading alone. Damaged pages can make redb panic or walk in circles; each is caught, and reading goes
 //! on behind them.
 
-use super::{ROWS, Rows, file, row, unavailable};
+use super::{
+    file, row,
+    tables::{ROWS, Rows, read, unavailable},
+};
 use crate::store::{DamagedRow, Key, Record, StoreError, after};
 use redb::{
     BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
@@ -97,7 +100,7 @@ impl Closed {
     /// # Errors
     /// It is damaged, or so are the pages on the way to it.
     pub fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        self.guarded(|rows| super::read(rows, key))
+        self.guarded(|rows| read(rows, key))
     }
 
     /// Reads from one end to the other. `each` says whether to go on.

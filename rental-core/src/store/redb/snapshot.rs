@@ -1,6 +1,9 @@
 //! One moment of the whole store, for a reader that takes its time.
 
-use super::{Rows, row, unavailable};
+use super::{
+    row,
+    tables::{Rows, unavailable},
+};
 use crate::store::{Key, Record, Span, StoreError};
 use redb::ReadableTableMetadata;
 use std::sync::Arc;

@@ -1,0 +1,336 @@
+//! The walk over all rows, and the check of each kind.
+
+use super::{expected::expected_keys, report::Report};
+use crate::{
+    error::Error,
+    operations::{access, idempotency::Memo},
+    resources::{
+        self, Resource, api_key,
+        delivery::{self, Delivery},
+        event,
+        invoice::{self, Invoice},
+        organization::{self, SYSTEM},
+        parse,
+        rental::{self, Rental},
+        row_words::{damage_in_words, in_words},
+        vehicle, webhook_endpoint,
+    },
+    rows::{Marker, Row, claim, key, outbox},
+    schema::ResourceSpec,
+    store::{DamagedRow, Key, Record, StoreError},
+    tasks::Task,
+    webhooks::secret::Sealed,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+/// Reads the row of a key.
+pub type Get<'g> = &'g dyn Fn(&Key) -> Result<Option<Record>, StoreError>;
+
+/// A check of all rows by ascending key: call [`Audit::row`] for each row, then [`Audit::finish`].
+pub struct Audit<'g> {
+    get: Get<'g>,
+    pub(super) report: Report,
+    /// Whether rows are missing or damaged, so that counts cannot be compared.
+    pub(super) gaps: bool,
+    /// Number of API keys, and of rows that lead to one.
+    api_keys: (u64, u64),
+    /// Invoices of the organization that the walk is in.
+    invoices: Option<(Uuid, u64)>,
+    /// The last organization that was found to exist.
+    organization: Option<Uuid>,
+    /// The endpoint whose due rows were last found to be in order.
+    endpoint: Option<Uuid>,
+}
+
+/// The problem of a row, as a sentence that follows its place.
+type Verdict = Result<(), String>;
+
+impl<'g> Audit<'g> {
+    /// Starts a check; `get` reads other rows of the same store.
+    #[must_use]
+    pub fn new(get: Get<'g>) -> Self {
+        Self {
+            get,
+            report: Report::default(),
+            gaps: false,
+            api_keys: (0, 0),
+            invoices: None,
+            organization: None,
+            endpoint: None,
+        }
+    }
+
+    /// The result so far.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Checks one row.
+    pub fn row(&mut self, record: &Record) {
+        self.report.rows += 1;
+        let verdict = match Row::decode(&record.key) {
+            Some(row) => self.verdict(row, record),
+            None => Err("no program that knows this store makes such a row".into()),
+        };
+        if let Err(what) = verdict {
+            self.report.add(in_words(&record.key), what);
+        }
+    }
+
+    /// Checks a row of a known kind.
+    fn verdict(&mut self, kind: Row<'_>, row: &Record) -> Verdict {
+        match kind {
+            Row::Record { organization, resource, id } => self.record(organization, resource, id, row),
+            Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
+            Row::Access { .. } => self.access(row),
+            Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
+            Row::Hold { organization, vehicle, rental, .. } => self.hold(organization, vehicle, rental, row),
+            Row::Memo { organization, name } => self.memo(organization, name, row),
+            Row::MemoExpiry { organization, name, .. } => self.memo_expiry(organization, name, row),
+            Row::Outbox { .. } => self.outbox(row),
+            Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
+            Row::Subscribed { organization } => self.organization_exists(organization),
+            Row::Secrets { endpoint } => self.secrets(endpoint, row),
+            Row::Counter { organization, .. } => self.counter(organization, row),
+            Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),
+            Row::Billed { organization, source } => self.billed(organization, source, row),
+            // Rows of running servers.
+            Row::Beat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
+            Row::Marker(Marker::Loading) => {
+                Err("a copy into this store was broken off: what is there is not whole".into())
+            }
+            Row::Marker(Marker::Upgrade) => json(row),
+            Row::Task { .. } => Task::read(row).map(drop).map_err(detail),
+            Row::Erased { organization, resource, .. } => {
+                resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
+                self.organization_exists(organization)
+            }
+        }
+    }
+
+    /// Adds a row that cannot be read.
+    pub fn damaged(&mut self, row: &DamagedRow) {
+        self.gaps = true;
+        self.report.add(in_words(&row.key), row.reason.clone());
+    }
+
+    /// Adds a gap: rows after a key, or from the first row on, cannot be read.
+    pub fn gap(&mut self, after: Option<&Key>, detail: &str) {
+        self.gaps = true;
+        let place = after.map_or_else(|| "from the first row on".to_owned(), |key| format!("behind {}", in_words(key)));
+        self.report.add(place, format!("rows cannot be read: {detail}"));
+    }
+
+    /// Ends the check after the last row.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        self.count_invoices(None);
+        let (keys, ways) = self.api_keys;
+        if keys != ways && !self.gaps {
+            self.report.add("API keys".into(), format!("there are {keys} of them, and {ways} rows that lead to one"));
+        }
+        self.report
+    }
+
+    fn find(&self, key: &Key) -> Result<Option<Record>, String> {
+        (self.get)(key).map_err(|error| match error {
+            StoreError::Damaged(row) => damage_in_words(&row),
+            error => format!("{} cannot be read: {error}", in_words(key)),
+        })
+    }
+
+    fn must_exist(&self, key: &Key) -> Verdict {
+        self.find(key)?.map(drop).ok_or_else(|| format!("{} is not there", in_words(key)))
+    }
+
+    fn organization_exists(&mut self, id: Uuid) -> Verdict {
+        if id != SYSTEM && self.organization != Some(id) {
+            self.must_exist(&key::record(SYSTEM, &organization::SPEC, id))?;
+            self.organization = Some(id);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, organization: Uuid, resource: u8, id: Uuid, record: &Record) -> Verdict {
+        #[derive(Deserialize)]
+        struct Any {
+            id: Uuid,
+            object: String,
+        }
+        let spec = resources::spec_of_tag(resource).ok_or("no record lies at such a key")?;
+        *self.report.records.entry(spec.object).or_default() += 1;
+        if record.revision == 0 {
+            return Err("it has no revision".into());
+        }
+        let any: Any = serde_json::from_slice(&record.value).map_err(|error| format!("it does not parse: {error}"))?;
+        if any.id != id || any.object != spec.object {
+            return Err(format!("it says that it is {} {}", any.object, any.id));
+        }
+        let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
+        self.count(organization, spec, record)?;
+        self.organization_exists(organization)?;
+        expected.iter().try_for_each(|key| self.must_exist(key))
+    }
+
+    /// Invoices have every number up to their organization's counter, once each.
+    fn count(&mut self, organization: Uuid, spec: &ResourceSpec, record: &Record) -> Verdict {
+        if spec.tag == api_key::SPEC.tag {
+            self.api_keys.0 += 1;
+        }
+        if spec.tag != invoice::SPEC.tag {
+            return Ok(());
+        }
+        self.count_invoices(Some(organization));
+        let counter = self.invoice_counter(organization)?;
+        let invoice: Invoice = parse(&record.key, &record.value).map_err(detail)?;
+        let digits = invoice.invoice_number.as_deref().and_then(|text| text.strip_prefix("INV-"));
+        match digits.and_then(|digits| digits.parse::<u64>().ok()) {
+            Some(number) if (1..=counter).contains(&number) => Ok(()),
+            Some(number) => Err(format!("its number is {number}, but the counter stands at {counter}")),
+            None => Err("it has no number".into()),
+        }
+    }
+
+    /// Counts one invoice of organization `now`. When the organization changes, checks the count of the previous one.
+    fn count_invoices(&mut self, now: Option<Uuid>) {
+        match (&mut self.invoices, now) {
+            (Some((organization, count)), Some(now)) if *organization == now => *count += 1,
+            _ => {
+                let before = std::mem::replace(&mut self.invoices, now.map(|now| (now, 1)));
+                let Some((organization, count)) = before.filter(|_| !self.gaps) else { return };
+                match self.invoice_counter(organization) {
+                    Ok(counter) if counter == count => {}
+                    Ok(counter) => {
+                        let what = format!("it has {count} invoices, but the counter stands at {counter}");
+                        self.report.add(format!("organization {organization}"), what);
+                    }
+                    Err(what) => self.report.add(format!("organization {organization}"), what),
+                }
+            }
+        }
+    }
+
+    fn invoice_counter(&self, organization: Uuid) -> Result<u64, String> {
+        let name = Invoice::COUNTER.unwrap_or_default();
+        Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
+    }
+
+    fn index_entry(&self, organization: Uuid, resource: u8, id: Uuid, entry: &Record) -> Verdict {
+        marker(entry)?;
+        let spec = resources::spec_of_tag(resource).ok_or("it points at no record of a known resource")?;
+        let record = self.find(&key::record(organization, spec, id))?.ok_or("its record is not there")?;
+        let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
+        if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
+    }
+
+    fn access(&mut self, row: &Record) -> Verdict {
+        self.api_keys.1 += 1;
+        let hash: [u8; 32] = row.value.get(..32).and_then(|hash| hash.try_into().ok()).ok_or("it has no hash")?;
+        let id = access::open_entry(&row.value, &hash).ok_or("it names no API key")?;
+        if key::access(&hash) != row.key {
+            return Err("it belongs to another hash".into());
+        }
+        self.must_exist(&key::record(SYSTEM, &api_key::SPEC, id))
+    }
+
+    fn calendar(&self, organization: Uuid, vehicle: Uuid, row: &Record) -> Verdict {
+        self.must_exist(&key::record(organization, &vehicle::SPEC, vehicle))?;
+        if row.value.len() == 4 { Ok(()) } else { Err("it has the wrong size".into()) }
+    }
+
+    fn hold(&self, organization: Uuid, vehicle: Uuid, rental: Uuid, row: &Record) -> Verdict {
+        self.must_exist(&key::record(organization, &vehicle::SPEC, vehicle))?;
+        let place = key::record(organization, &rental::SPEC, rental);
+        let record = self.find(&place)?.ok_or("its rental is not there")?;
+        let held = parse::<Rental>(&place, &record.value).map_err(detail)?.effects().hold;
+        let held = held.ok_or("its rental holds nothing")?;
+        let same = held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
+        if same { Ok(()) } else { Err("its rental holds other nights".into()) }
+    }
+
+    fn memo(&mut self, organization: Uuid, name: &str, row: &Record) -> Verdict {
+        let memo: Memo = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
+        self.organization_exists(organization)?;
+        self.must_exist(&key::memo_expiry(memo.expires_at().millis(), organization, name))
+    }
+
+    fn memo_expiry(&mut self, organization: Uuid, name: &str, row: &Record) -> Verdict {
+        marker(row)?;
+        self.organization_exists(organization)?;
+        self.must_exist(&key::memo(organization, name))
+    }
+
+    fn outbox(&self, row: &Record) -> Verdict {
+        let waiting = outbox::read(row).map_err(detail)?;
+        self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event))
+    }
+
+    /// Leads to a delivery. Its endpoint may be deleted while a task removes what is left of it.
+    fn due(&mut self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
+        let organization = Uuid::from_slice(&row.value).map_err(|_| "it names no organization")?;
+        let place = key::record(organization, &delivery::SPEC, delivery);
+        let record = self.find(&place)?.ok_or("its delivery is not there")?;
+        let delivery: Delivery = parse(&place, &record.value).map_err(detail)?;
+        if delivery.endpoint_id != endpoint {
+            return Err("its delivery goes to another endpoint".into());
+        }
+        if self.endpoint != Some(endpoint) {
+            // A corrupted endpoint is a problem of its own.
+            let gone = matches!(self.find(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint)), Ok(None));
+            if gone && self.find(&key::task(endpoint))?.is_none() {
+                return Err(
+                    "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
+                );
+            }
+            self.endpoint = Some(endpoint);
+        }
+        Ok(())
+    }
+
+    fn secrets(&self, endpoint: Uuid, row: &Record) -> Verdict {
+        serde_json::from_slice::<Sealed>(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
+        self.must_exist(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint))
+    }
+
+    /// Leads to an object of the resource in its key.
+    fn identity(&self, organization: Uuid, resource: u8, row: &Record) -> Verdict {
+        let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
+        let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
+        self.must_exist(&key::record(organization, spec, id))
+    }
+
+    /// Leads to an invoice that bills what the key names.
+    fn billed(&self, organization: Uuid, source: Uuid, row: &Record) -> Verdict {
+        let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
+        let place = key::record(organization, &invoice::SPEC, id);
+        let record = self.find(&place)?.ok_or("its invoice is not there")?;
+        let invoice: Invoice = parse(&place, &record.value).map_err(detail)?;
+        if invoice.effects().bills.contains(&source) { Ok(()) } else { Err("its invoice does not bill it".into()) }
+    }
+
+    fn counter(&mut self, organization: Uuid, row: &Record) -> Verdict {
+        if row.revision == 0 {
+            return Err("it has no number".into());
+        }
+        self.organization_exists(organization)
+    }
+}
+
+fn marker(row: &Record) -> Verdict {
+    if row.revision == 0 && row.value.is_empty() { Ok(()) } else { Err("it should be empty".into()) }
+}
+
+fn json(row: &Record) -> Verdict {
+    let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(&row.value);
+    parsed.map(drop).map_err(|error| format!("it does not parse: {error}"))
+}
+
+fn detail(error: Error) -> String {
+    match error {
+        Error::Internal(detail) => detail,
+        Error::Damaged(row) => damage_in_words(&row),
+        other => format!("{other:?}"),
+    }
+}

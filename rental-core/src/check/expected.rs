@@ -1,0 +1,46 @@
+//! The rows that must exist because a record exists.
+
+use crate::{
+    error::Error,
+    resources::{
+        parse, registry,
+        webhook_endpoint::{self, WebhookEndpoint},
+    },
+    rows::key,
+    schema::{Effects, ResourceSpec},
+    store::Key,
+};
+use uuid::Uuid;
+
+/// The keys of all rows that must exist because this record exists.
+///
+/// # Errors
+/// The record is not an object of its resource.
+pub fn expected_keys(
+    organization: Uuid,
+    spec: &'static ResourceSpec,
+    id: Uuid,
+    json: &[u8],
+) -> Result<Vec<Key>, Error> {
+    let place = key::record(organization, spec, id);
+    let mut keys = Vec::new();
+    let effects = effects_of(spec, &place, json)?;
+    if let Some(hold) = effects.hold {
+        keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle)]);
+    }
+    keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
+    keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
+    if spec.tag == webhook_endpoint::SPEC.tag {
+        let endpoint: WebhookEndpoint = parse(&place, json)?;
+        keys.extend([key::secrets(id), key::subscribed(endpoint.organization_id)]);
+    }
+    Ok(keys)
+}
+
+/// The effects of a record on other rows. Parsing it also checks that it is an object of its resource. Its identity was
+/// claimed at its creation and may differ now, because amounts are corrected later.
+pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
+    let resource = registry::of_tag(spec.tag);
+    let resource = resource.ok_or_else(|| Error::Internal(format!("no registry has a {}", spec.object)))?;
+    (resource.effects)(place, json)
+}

@@ -1,0 +1,30 @@
+//! Checks a closed file.
+
+use super::{audit::Audit, report::Report};
+use crate::store::{
+    Key,
+    redb::{Closed, Found},
+};
+
+/// Checks every row of a closed file. `progress` is called with the number of rows so far.
+#[must_use]
+pub fn of_file(closed: &Closed, progress: &mut dyn FnMut(u64)) -> Report {
+    let get = |key: &Key| closed.get(key);
+    let mut audit = Audit::new(&get);
+    if let Err(detail) = closed.pages() {
+        audit.gaps = true;
+        audit.report.add("the pages of the file".into(), detail.to_owned());
+    }
+    closed.walk(&mut |found| {
+        match found {
+            Found::Row(record) => audit.row(&record),
+            Found::Damaged(row) => audit.damaged(&row),
+            Found::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
+        }
+        if audit.report.rows.is_multiple_of(10_000) {
+            progress(audit.report.rows);
+        }
+        true
+    });
+    audit.finish()
+}

@@ -1,0 +1,113 @@
+//! A POST: a new object, with the values that only the server gives.
+
+use super::{
+    completion::finish,
+    counter::next_number,
+    edge::Edge,
+    intent::{Intent, Prepared, Preparing},
+    reference::references,
+};
+use crate::{
+    error::Error,
+    request::body::Verb,
+    resources::{self, Collection, Facts, Outcome, Resource, organization::Organization},
+    rows::key,
+    schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    store::{Batch, Store},
+    value::{FieldValue, Text, Timestamp},
+};
+use uuid::Uuid;
+
+/// A POST: a new object of `collection`.
+pub struct Create<'a> {
+    /// The collection of the new object.
+    pub collection: &'a Collection,
+    /// The organization that will own the object.
+    pub organization: &'a Organization,
+    /// The request's body.
+    pub body: &'a [u8],
+    /// Values that the caller provides for fields that a request cannot set.
+    pub given: &'a [(&'static str, FieldValue)],
+}
+
+impl Intent for Create<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (spec, organization) = (self.collection.spec, self.organization);
+            let rule = self.collection.create.ok_or_else(|| Error::Internal(format!("{} has no POST", spec.object)))?;
+            // An object has the currency of its organization, which never changes, and so its number of decimals.
+            let sent = Fields::parse(self.body, spec, Verb::Create, organization.default_currency.digits())?;
+            let mut batch = Batch::default();
+            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let number = match self.collection.counter {
+                Some(name) => next_number(store, organization.id, name, &mut batch).await?,
+                None => 0,
+            };
+            let id = edge.new_id();
+            let created = created_at(id);
+            let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+            let otherwise =
+                |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
+            let facts = Facts { now: created, organization, references: &references, number };
+            let outcome = rule(&sent, &otherwise, &facts)?;
+            let place = key::record(organization.id, spec, id);
+            batch.insert(place.clone(), outcome.object.clone().into());
+            finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {
+                batch,
+                body,
+                revision: 1,
+            })
+        })
+    }
+}
+
+/// Adds a new object with a fresh id, and its derived rows, to a batch. It emits no event.
+///
+/// # Errors
+/// Another object has the same identity, or the store cannot serve.
+pub async fn insert<T: Resource>(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    id: Uuid,
+    object: &T,
+    mut batch: Batch,
+) -> Result<Batch, Error> {
+    let bytes = serde_json::to_vec(object).map_err(|error| Error::Internal(error.to_string()))?;
+    let place = key::record(organization.id, T::SPEC, id);
+    batch.insert(place.clone(), bytes.clone().into());
+    let outcome = Outcome {
+        changed: true,
+        object: bytes,
+        events: Vec::new(),
+        effects_before: None,
+        effects: resources::effects::of(object),
+    };
+    finish(store, edge, organization, T::SPEC, place, outcome, batch).await.map(|(batch, _)| batch)
+}
+
+/// An object's `created_at` is the time in its id, so a range of times is a range of ids.
+pub(crate) fn created_at(id: Uuid) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or(0))
+}
+
+/// The value of a field that only the server sets; `None` for every other field.
+fn server_value(
+    field: &FieldSpec,
+    spec: &ResourceSpec,
+    organization: &Organization,
+    id: Uuid,
+    created: Timestamp,
+) -> Option<FieldValue> {
+    Some(match (field.name, field.kind) {
+        ("id", _) => FieldValue::Id(id),
+        ("object", _) => FieldValue::Plain(spec.object.to_owned()),
+        ("currency", Kind::Currency) => FieldValue::Currency(organization.default_currency),
+        ("api_version", _) => FieldValue::Text(Text::fit(schema::API_VERSION, 255)),
+        // A rental keeps the zone in which it was made; an organization chooses its own.
+        ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
+        ("organization_id", Kind::Id) => FieldValue::Id(organization.id),
+        ("created_at" | "updated_at", _) => FieldValue::Time(created),
+        _ => return None,
+    })
+}

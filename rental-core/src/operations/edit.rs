@@ -1,0 +1,58 @@
+//! Changes of one stored object: by a rule of the operator, or as a decision says.
+
+use super::{completion::finish, edge::Edge, intent::Prepared};
+use crate::{
+    error::Error,
+    resources::{self, Outcome, Resource, event::EventType, organization::Organization, parse},
+    schema::ResourceSpec,
+    store::{Batch, Record, Store},
+};
+
+/// Changes one object by a rule of the operator, which returns the events.
+///
+/// # Errors
+/// The errors of the rule and of [`replace`].
+pub async fn edit<T: Resource>(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    before: Record,
+    rule: impl FnOnce(&mut T) -> Result<Vec<EventType>, Error>,
+) -> Result<Prepared, Error> {
+    let mut object: T = parse(&before.key, &before.value)?;
+    let effects_before = Some(resources::effects::of(&object));
+    let events = rule(&mut object)?;
+    let bytes = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
+    let outcome = Outcome {
+        changed: bytes != before.value,
+        object: bytes,
+        events,
+        effects_before,
+        effects: resources::effects::of(&object),
+    };
+    replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
+}
+
+/// Turns the decision about a stored object into a batch, which is empty when nothing changed and no event is emitted.
+///
+/// # Errors
+/// A hold of the object conflicts with another one, or the store cannot serve.
+pub async fn replace(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    spec: &'static ResourceSpec,
+    before: Record,
+    outcome: Outcome,
+    mut batch: Batch,
+) -> Result<Prepared, Error> {
+    if !outcome.changed && outcome.events.is_empty() {
+        return Ok(Prepared { batch: Batch::default(), revision: before.revision, body: before.value });
+    }
+    let revision = before.revision + u64::from(outcome.changed);
+    if outcome.changed {
+        batch.replace(before.key.clone(), before.revision, outcome.object.clone().into());
+    }
+    let (batch, body) = finish(store, edge, organization, spec, before.key, outcome, batch).await?;
+    Ok(Prepared { batch, body, revision })
+}

@@ -1,0 +1,50 @@
+//! The objects that a request names: read, and checked again by the commit.
+
+use crate::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    request::page,
+    resources::spec_of,
+    rows::key,
+    schema::Fields,
+    store::{Batch, Check, Key, Record, Store},
+};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+/// Reads the objects that the body names, by field. The batch gets a check for each; an error lists all missing ones.
+pub(crate) async fn references(
+    store: &dyn Store,
+    organization: Uuid,
+    sent: &Fields,
+    batch: &mut Batch,
+) -> Result<HashMap<String, Record>, Error> {
+    let mut named = Vec::new();
+    let mut errors = FieldErrors::default();
+    for (field, object, id) in sent.references() {
+        let spec = spec_of(object).ok_or_else(|| Error::Internal(format!("no resource is called {object}")))?;
+        match page::id(id) {
+            Some(id) => named.push((field, object, key::record(organization, spec, id))),
+            None => errors.add(|| missing(&field, object)),
+        }
+    }
+    let keys: Vec<Key> = named.iter().map(|(.., key)| key.clone()).collect();
+    let mut found = HashMap::new();
+    if !keys.is_empty() {
+        for ((field, object, key), record) in named.into_iter().zip(store.get(&keys).await?) {
+            match record {
+                Some(record) => {
+                    // A toll or violation that an invoice bills must be unchanged; any other object must only exist.
+                    let billed = matches!(object, "toll" | "violation");
+                    batch.checks.push(if billed { Check::At(key, record.revision) } else { Check::Present(key) });
+                    found.insert(field, record);
+                }
+                None => errors.add(|| missing(&field, object)),
+            }
+        }
+    }
+    errors.or(found)
+}
+
+fn missing(field: &str, object: &str) -> FieldError {
+    FieldError::new(field, FieldCode::ResourceMissing, &format!("names no {object} that exists"))
+}

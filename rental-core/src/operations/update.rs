@@ -1,0 +1,50 @@
+//! A PATCH: an object changed by the fields that a request sends.
+
+use super::{
+    edge::Edge,
+    edit::replace,
+    intent::{Intent, Preparing},
+    read::get,
+    reference::references,
+};
+use crate::{
+    error::Error,
+    request::body::Verb,
+    resources::{Collection, Facts, organization::Organization},
+    schema::Fields,
+    store::{Batch, Revision, Store},
+};
+
+/// A PATCH of one object of `collection`.
+pub struct Update<'a> {
+    /// The collection of the object.
+    pub collection: &'a Collection,
+    /// The organization that owns the object.
+    pub organization: &'a Organization,
+    /// The id in the path.
+    pub id: &'a str,
+    /// The request's body.
+    pub body: &'a [u8],
+    /// Whether the caller expects this present revision of the object.
+    pub expected: &'a (dyn Fn(Revision) -> bool + Sync),
+}
+
+impl Intent for Update<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (spec, organization) = (self.collection.spec, self.organization);
+            let change =
+                self.collection.update.ok_or_else(|| Error::Internal(format!("{} has no PATCH", spec.object)))?;
+            let sent = Fields::parse(self.body, spec, Verb::Update, organization.default_currency.digits())?;
+            let before = get(store, organization.id, spec, self.id).await?;
+            if !(self.expected)(before.revision) {
+                return Err(Error::PreconditionFailed);
+            }
+            let mut batch = Batch::default();
+            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let facts = Facts { now: edge.now(), organization, references: &references, number: 0 };
+            let outcome = change(&before, &sent, &facts)?;
+            replace(store, edge, organization, spec, before, outcome, batch).await
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! Checks the value of one field, by its kind.
+
+use super::{duplicates, event_list, lines, plain_value::one_value, suggestion::shorten, verb::Verb};
+use crate::{
+    error::{FieldCode, FieldError},
+    schema::{FieldSpec, Kind},
+    value::FieldValue,
+};
+use serde_json::value::RawValue;
+
+/// The value of one field; `None` when a POST sends null. Amounts have at most `digits` decimals.
+///
+/// # Errors
+/// Every rule that the value breaks.
+pub(super) fn check(
+    field: &FieldSpec,
+    verb: Verb,
+    raw: &RawValue,
+    digits: u32,
+) -> Result<Option<FieldValue>, Vec<FieldError>> {
+    if raw.get() == "null" {
+        return match verb {
+            // Clients may send their unset fields as null instead of leaving them out.
+            Verb::Create => Ok(None),
+            Verb::Update | Verb::Whole if field.nullable => Ok(Some(FieldValue::Null)),
+            Verb::Update | Verb::Whole => Err(vec![FieldError::new(field.name, FieldCode::Invalid, "cannot be null")]),
+        };
+    }
+    if let Kind::Json(max) = field.kind {
+        return check_json(field.name, raw, max).map(Some);
+    }
+    if field.kind == Kind::Lines {
+        let wrong = |(place, rule): (String, String)| {
+            vec![FieldError::new(&format!("{}{place}", field.name), FieldCode::Invalid, &rule)]
+        };
+        return lines::check(raw, digits).map(Some).map_err(wrong);
+    }
+    if field.kind == Kind::EventTypes {
+        return event_list::check(raw)
+            .map(Some)
+            .map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)]);
+    }
+    let value = one_value(field.kind, raw.get(), digits);
+    value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])
+}
+
+fn check_json(name: &str, raw: &RawValue, max: usize) -> Result<FieldValue, Vec<FieldError>> {
+    let text = raw.get();
+    let refuse = |rule: &str| Err(vec![FieldError::new(name, FieldCode::Invalid, rule)]);
+    if !text.starts_with('{') {
+        return refuse("must be a JSON object");
+    }
+    if text.len() > max {
+        return refuse(&format!("must be at most {max} bytes of JSON"));
+    }
+    match duplicates::find(name, text) {
+        Err(rule) => refuse(&rule),
+        Ok(paths) if paths.is_empty() => Ok(FieldValue::Json(raw.to_owned())),
+        Ok(paths) => Err(paths.iter().map(|path| duplicate(path)).collect()),
+    }
+}
+
+/// The error of a field that is sent more than once.
+pub(super) fn duplicate(name: &str) -> FieldError {
+    FieldError::new(&shorten(name), FieldCode::Duplicate, "is sent more than once")
+}

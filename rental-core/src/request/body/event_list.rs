@@ -1,0 +1,23 @@
+//! Checks the event types of a webhook endpoint.
+
+use super::suggestion::{did_you_mean, shorten};
+use crate::{resources::event::EVENT_TYPES, value::FieldValue};
+use serde_json::value::RawValue;
+
+/// A list of different event types, or the rule that it breaks.
+pub(super) fn check(raw: &RawValue) -> Result<FieldValue, String> {
+    let given: Vec<String> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of event types".to_owned())?;
+    if given.is_empty() || given.len() > EVENT_TYPES.len() {
+        return Err(format!("must hold 1 to {} event types; leave it out or send null for all", EVENT_TYPES.len()));
+    }
+    for (at, name) in given.iter().enumerate() {
+        if !EVENT_TYPES.iter().any(|row| row.1 == name) {
+            let near = did_you_mean(name, EVENT_TYPES.iter().map(|row| row.1));
+            return Err(format!("names no event type with `{}`{near}", shorten(name)));
+        }
+        if given[..at].contains(name) {
+            return Err(format!("names `{name}` twice"));
+        }
+    }
+    Ok(FieldValue::Texts(given))
+}

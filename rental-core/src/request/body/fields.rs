@@ -1,0 +1,125 @@
+//! Reads a body into [`Fields`], and sets the fields of an object from them.
+
+use super::{
+    check::{check, duplicate},
+    lines,
+    members::{Members, members},
+    plain_value::one_value,
+    suggestion::{did_you_mean, shorten},
+    verb::{Verb, presence},
+};
+use crate::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    schema::{FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    value::{FieldValue, FromFields},
+};
+use std::{borrow::Cow, collections::HashSet};
+
+impl Fields {
+    /// Reads `body` as one JSON object with fields of `spec`. An empty body is `{}`.
+    ///
+    /// `digits` is the number of decimals of the currency that amounts are in.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when it is not one JSON object, [`Error::Invalid`] with every bad field otherwise.
+    pub fn parse(body: &[u8], spec: &'static ResourceSpec, verb: Verb, digits: u32) -> Result<Self, Error> {
+        let sent = if body.is_empty() { Members::default() } else { members(body)? };
+        let mut errors = FieldErrors::default();
+        let mut values = vec![None; spec.fields.len()];
+        let mut given = vec![false; spec.fields.len()];
+        let mut named = vec![false; spec.fields.len()]; // by an error
+        let mut unknown_names = HashSet::new();
+        for (name, raw) in sent.0 {
+            let place = spec.fields.iter().position(|field| field.name == name);
+            let is_new = match place {
+                Some(at) => !std::mem::replace(&mut given[at], true),
+                None => unknown_names.insert(name.clone()),
+            };
+            let taken = |field: &FieldSpec| presence(field, verb) != Presence::Never;
+            match place.map(|at| (at, &spec.fields[at])) {
+                known if !is_new => {
+                    known.into_iter().for_each(|(at, _)| named[at] = true);
+                    errors.add(|| duplicate(&name));
+                }
+                Some((at, field)) if taken(field) => match check(field, verb, raw, digits) {
+                    Ok(value) => values[at] = value,
+                    Err(mistakes) => {
+                        named[at] = mistakes.iter().any(|mistake| mistake.param == field.name);
+                        errors.extend(mistakes);
+                    }
+                },
+                known => errors.add(|| unknown(&name, known.map(|(_, field)| field), spec, verb)),
+            }
+        }
+        for (at, field) in spec.fields.iter().enumerate() {
+            let required = presence(field, verb) == Presence::Required;
+            if required && values[at].is_none() && !named[at] {
+                errors.add(|| FieldError::new(field.name, FieldCode::Missing, "is required"));
+            }
+        }
+        errors.or(Self { spec, values })
+    }
+
+    /// The objects that the body names: where (`customer_id`, `lines[0].toll_id`), resource and id as sent.
+    #[must_use]
+    pub fn references(&self) -> Vec<(String, &'static str, &str)> {
+        let mut named = Vec::new();
+        for (field, value) in self.spec.fields.iter().zip(&self.values) {
+            match (field.kind, value) {
+                (Kind::Reference(object), Some(FieldValue::Plain(id))) => {
+                    named.push((field.name.to_owned(), object, id.as_str()));
+                }
+                (Kind::Lines, Some(FieldValue::Objects(lines))) => named.extend(lines::references(field.name, lines)),
+                _ => {}
+            }
+        }
+        named
+    }
+
+    /// Makes a whole object. Each field has the sent value, else that of `otherwise`, else its default, else null.
+    ///
+    /// # Errors
+    /// The name of the first field whose value does not fit the struct.
+    pub fn object<T: FromFields>(
+        &self,
+        otherwise: &dyn Fn(&FieldSpec) -> Option<FieldValue>,
+    ) -> Result<T, &'static str> {
+        let mut fields = self.spec.fields.iter().zip(&self.values).map(|(field, sent)| {
+            let other = || otherwise(field).or_else(|| default_of(field)).unwrap_or(FieldValue::Null);
+            (field.name, sent.as_ref().map_or_else(|| Cow::Owned(other()), Cow::Borrowed))
+        });
+        T::from_fields(&mut || fields.next())
+    }
+
+    /// Sets each field of `object` that was sent.
+    ///
+    /// # Errors
+    /// The name of the first field whose value does not fit the struct.
+    pub fn apply<T: FromFields>(&self, object: &mut T) -> Result<(), &'static str> {
+        let mut sent = self.spec.fields.iter().zip(&self.values);
+        sent.try_for_each(|(field, value)| value.as_ref().map_or(Ok(()), |value| object.set(field.name, value)))
+    }
+}
+
+/// The value of a field that a POST leaves out, if it has one. No default is an amount.
+pub(super) fn default_of(field: &FieldSpec) -> Option<FieldValue> {
+    one_value(field.kind, field.default?, 0).ok()
+}
+
+/// The error of a field that the resource does not have or that this request cannot set.
+fn unknown(name: &str, known: Option<&FieldSpec>, spec: &ResourceSpec, verb: Verb) -> FieldError {
+    let rule = match (known, verb) {
+        (Some(field), Verb::Update) if field.create != Presence::Never => "cannot be changed".to_owned(),
+        (Some(field), Verb::Create) if field.update != Presence::Never => "can only be set by an update".to_owned(),
+        (Some(_), _) => "is set by the server and cannot be sent".to_owned(),
+        (None, _) => {
+            let taken = spec.fields.iter().filter(|field| presence(field, verb) != Presence::Never);
+            format!(
+                "is not a field of this {}{}",
+                spec.object.replace('_', " "),
+                did_you_mean(name, taken.map(|field| field.name))
+            )
+        }
+    };
+    FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
+}

@@ -1,0 +1,18 @@
+//! Names in error messages: the name that a caller sent, and a similar known name.
+
+/// `; did you mean X?` for the most similar name in `known`, if one is similar enough.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    if name.len() > 64 {
+        return String::new();
+    }
+    let scored = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    match scored.min_by_key(|(distance, _)| *distance) {
+        Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 => format!("; did you mean `{candidate}`?"),
+        _ => String::new(),
+    }
+}
+
+/// The text of a caller, cut to 64 characters for an error message.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().nth(64).is_none() { text.to_owned() } else { text.chars().take(64).chain("…".chars()).collect() }
+}

@@ -1,0 +1,128 @@
+//! A resource with the operations that a route table offers.
+
+use super::{
+    effects,
+    resource::{Resource, parse},
+    rules::{Create, Facts, Otherwise, Outcome, Update},
+};
+use crate::{
+    error::Error,
+    schema::{Fields, ResourceSpec},
+    store::Record,
+};
+use std::marker::PhantomData;
+
+/// Makes the object of a POST.
+type Rule = fn(&Fields, Otherwise<'_>, &Facts<'_>) -> Result<Outcome, Error>;
+/// Makes the changed object of a PATCH.
+type Change = fn(&Record, &Fields, &Facts<'_>) -> Result<Outcome, Error>;
+
+/// A resource with the operations that one table offers; see [`of`].
+#[derive(Clone, Copy)]
+pub struct Collection {
+    /// The description.
+    pub spec: &'static ResourceSpec,
+    /// The counter that numbers new objects.
+    pub counter: Option<&'static str>,
+    /// GET on the collection.
+    pub list: bool,
+    /// GET on an object.
+    pub get: bool,
+    /// POST on the collection.
+    pub create: Option<Rule>,
+    /// PATCH on an object.
+    pub update: Option<Change>,
+}
+
+/// A row of a route table, for one resource.
+pub struct Row<T>(Collection, PhantomData<T>);
+
+/// Begins a row for `T`, without any operation.
+#[must_use]
+pub const fn of<T: Resource>() -> Row<T> {
+    let none = Collection { spec: T::SPEC, counter: T::COUNTER, list: false, get: false, create: None, update: None };
+    Row(none, PhantomData)
+}
+
+impl<T: Resource> Row<T> {
+    /// Offers GET on the collection.
+    #[must_use]
+    pub const fn list(mut self) -> Self {
+        self.0.list = true;
+        self
+    }
+
+    /// Offers GET on an object.
+    #[must_use]
+    pub const fn get(mut self) -> Self {
+        self.0.get = true;
+        self
+    }
+
+    /// Offers POST on the collection.
+    #[must_use]
+    pub const fn create(mut self) -> Self
+    where
+        T: Create,
+    {
+        self.0.create = Some(create::<T>);
+        self
+    }
+
+    /// Offers PATCH on an object.
+    #[must_use]
+    pub const fn update(mut self) -> Self
+    where
+        T: Update,
+    {
+        self.0.update = Some(update::<T>);
+        self
+    }
+
+    /// The finished row.
+    #[must_use]
+    pub const fn done(self) -> Collection {
+        self.0
+    }
+}
+
+fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let mut object: T = sent.object(otherwise).map_err(unfit)?;
+    let events = object.create(facts)?;
+    Ok(Outcome {
+        object: serde_json::to_vec(&object).map_err(unwritable)?,
+        changed: true,
+        events,
+        effects_before: None,
+        effects: effects::of(&object),
+    })
+}
+
+fn update<T: Update>(before: &Record, sent: &Fields, facts: &Facts<'_>) -> Result<Outcome, Error> {
+    let before: T = parse(&before.key, &before.value)?;
+    let mut object = before.clone();
+    sent.apply(&mut object).map_err(unfit)?;
+    object.apply(&before, sent, facts)?;
+    let changed = object != before;
+    let events = object.events(&before, changed, sent);
+    if changed {
+        object.touch(facts.now);
+    }
+    Ok(Outcome {
+        object: serde_json::to_vec(&object).map_err(unwritable)?,
+        changed,
+        events,
+        effects_before: Some(effects::of(&before)),
+        effects: effects::of(&object),
+    })
+}
+
+/// The error of valid fields that do not fit the struct. A test checks that structs and descriptions agree.
+fn unfit(field: &'static str) -> Error {
+    Error::Internal(format!("checked fields do not make an object: `{field}` does not fit its struct"))
+}
+
+/// The error of an object that serde cannot write.
+pub(super) fn unwritable(error: serde_json::Error) -> Error {
+    Error::Internal(format!("an object cannot be written as JSON: {error}"))
+}

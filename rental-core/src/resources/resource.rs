@@ -1,0 +1,42 @@
+//! The trait of every kind of object, and how a stored object is read.
+
+use crate::{
+    error::Error,
+    schema::{Effects, IndexValue, ResourceSpec},
+    store::Key,
+    value::Timestamp,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+/// A kind of object: its struct and its description.
+pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The description, from which checks, indexes and documents are made.
+    const SPEC: &'static ResourceSpec;
+    /// The counter that numbers new objects, if they are numbered.
+    const COUNTER: Option<&'static str> = None;
+
+    /// Its id.
+    fn id(&self) -> Uuid;
+
+    /// The value of a field that an index of [`Resource::SPEC`] compares; `None` when it is empty.
+    fn index_value(&self, _field: &str) -> Option<IndexValue<'_>> {
+        None
+    }
+
+    /// Sets `updated_at`.
+    fn touch(&mut self, now: Timestamp);
+
+    /// What the object means for other rows, without its index entries; [`effects::of`](super::effects::of) adds them.
+    fn effects(&self) -> Effects {
+        Effects::default()
+    }
+}
+
+/// Reads a stored object.
+///
+/// # Errors
+/// The record does not parse: the store is damaged.
+pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(value).map_err(|error| Error::damaged(key, &error))
+}

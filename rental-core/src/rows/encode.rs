@@ -1,0 +1,41 @@
+//! The key of a row.
+
+use super::{
+    key,
+    row::{Marker, Row},
+};
+use crate::store::{Key, marks};
+
+impl Row<'_> {
+    /// Its key, which [`Row::decode`] turns into the same row.
+    #[must_use]
+    pub fn encode(&self) -> Key {
+        match *self {
+            Self::Marker(Marker::Loading) => marks::loading(),
+            Self::Marker(Marker::Upgrade) => marks::upgrade(),
+            Self::Access { selector } => key::access_of(selector),
+            Self::Billed { organization, source } => key::billed(organization, source),
+            Self::Calendar { organization, vehicle } => key::calendar(organization, vehicle),
+            Self::Due { endpoint, class, millis, delivery } => key::due(endpoint, class, millis, delivery),
+            Self::Erased { organization, resource, id } => key::erased_of(organization, resource, id),
+            Self::Hold { organization, vehicle, class, start, rental } => {
+                key::hold(organization, vehicle, class, start, rental)
+            }
+            Self::IndexEntry { organization, resource, index, values, id } => {
+                key::entry_of(organization, (resource, index), values, id)
+            }
+            Self::Bell { server, endpoint } => key::bell(server, endpoint),
+            Self::Beat { server } => key::beat(server),
+            Self::Memo { organization, name } => key::memo(organization, name),
+            Self::Counter { organization, name } => key::counter(organization, name),
+            Self::Outbox { event } => key::outbox(event),
+            Self::Subscribed { organization } => key::subscribed(organization),
+            Self::Record { organization, resource, id } => key::record_of(organization, resource, id),
+            Self::Secrets { endpoint } => key::secrets(endpoint),
+            Self::Task { id } => key::task(id),
+            Self::Identity { organization, resource, hash } => key::identity_of(organization, resource, hash),
+            Self::Owner { endpoint } => key::owner(endpoint),
+            Self::MemoExpiry { millis, organization, name } => key::memo_expiry(millis, organization, name),
+        }
+    }
+}

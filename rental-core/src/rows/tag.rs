@@ -1,0 +1,70 @@
+//! The first byte of a key.
+
+/// Defines the tags once: the enum, the list of all, and the tag of a byte.
+macro_rules! tags {
+    ($($(#[$doc:meta])* $name:ident = $byte:literal,)+) => {
+        /// The first byte of a key: the kind of the row. A byte is never reused for another kind.
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        #[repr(u8)]
+        pub enum Tag {
+            $($(#[$doc])* $name = $byte,)+
+        }
+
+        impl Tag {
+            /// All of them, by rising byte.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The tag with this byte; `None` for a byte that is no tag.
+            #[must_use]
+            pub fn of(byte: u8) -> Option<Self> {
+                match byte {
+                    $($byte => Some(Self::$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+tags! {
+    /// See [`Row::Marker`](super::Row::Marker).
+    Marker = b'!',
+    /// See [`Row::Access`](super::Row::Access).
+    Access = b'a',
+    /// See [`Row::Billed`](super::Row::Billed).
+    Billed = b'b',
+    /// See [`Row::Calendar`](super::Row::Calendar).
+    Calendar = b'c',
+    /// See [`Row::Due`](super::Row::Due).
+    Due = b'd',
+    /// See [`Row::Erased`](super::Row::Erased).
+    Erased = b'e',
+    /// See [`Row::Hold`](super::Row::Hold).
+    Hold = b'h',
+    /// See [`Row::IndexEntry`](super::Row::IndexEntry).
+    IndexEntry = b'i',
+    /// See [`Row::Bell`](super::Row::Bell).
+    Bell = b'j',
+    /// See [`Row::Beat`](super::Row::Beat).
+    Beat = b'l',
+    /// See [`Row::Memo`](super::Row::Memo).
+    Memo = b'm',
+    /// See [`Row::Counter`](super::Row::Counter).
+    Counter = b'n',
+    /// See [`Row::Outbox`](super::Row::Outbox).
+    Outbox = b'o',
+    /// See [`Row::Subscribed`](super::Row::Subscribed).
+    Subscribed = b'q',
+    /// See [`Row::Record`](super::Row::Record).
+    Record = b'r',
+    /// See [`Row::Secrets`](super::Row::Secrets).
+    Secrets = b's',
+    /// See [`Row::Task`](super::Row::Task).
+    Task = b't',
+    /// See [`Row::Identity`](super::Row::Identity).
+    Identity = b'u',
+    /// See [`Row::Owner`](super::Row::Owner).
+    Owner = b'w',
+    /// See [`Row::MemoExpiry`](super::Row::MemoExpiry).
+    MemoExpiry = b'x',
+}

@@ -1,0 +1,12 @@
+//! A digest over rows, to compare the rows that were written with those that are read back.
+
+use crate::store::Record;
+use sha2::{Digest, Sha256};
+
+/// Adds a row to a digest.
+pub(in crate::store) fn digest_row(digest: &mut Sha256, record: &Record) {
+    for part in [record.key.as_bytes(), &record.revision.to_be_bytes(), &record.value] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+}

@@ -1,0 +1,24 @@
+//! Rows of the table `rental.rows` as records.
+
+use super::address;
+use crate::store::{Key, Record, StoreError};
+use bytes::Bytes;
+use tokio_postgres::{Error, Row};
+
+/// The record whose key, revision and value are the columns from `at` on.
+pub(super) fn record(row: &Row, at: usize) -> Result<Record, StoreError> {
+    let read = || {
+        let value: &[u8] = row.try_get(at + 2)?;
+        Ok::<_, Error>(Record {
+            key: Key::from_bytes(row.try_get(at)?),
+            revision: row.try_get::<_, i64>(at + 1)?.cast_unsigned(),
+            value: Bytes::copy_from_slice(value),
+        })
+    };
+    read().map_err(|error| foreign(&error))
+}
+
+/// A row whose columns are not those that this program writes.
+pub(super) fn foreign(error: &Error) -> StoreError {
+    StoreError::Corrupt(format!("the table is not one of this program: {}", address::describe(error)))
+}

@@ -1,0 +1,64 @@
+//! Reads of ranges: one statement each, which also follows index entries to their records.
+
+use super::{
+    connections::Connections,
+    record::{foreign, record},
+    version::guard,
+};
+use crate::store::{DamagedRow, Key, Order, Scanned, Span, StoreError};
+use tokio_postgres::Row;
+
+const RISING: &str = concat!(
+    "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 AND ",
+    guard!(4),
+    " ORDER BY key LIMIT $3"
+);
+const FALLING: &str = concat!(
+    "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 AND ",
+    guard!(4),
+    " ORDER BY key DESC LIMIT $3"
+);
+// An index entry leads to the row whose key is the prefix followed by the last 16 bytes of the entry (`Follow`). The inner
+// LIMIT makes the planner look up each row by its key.
+macro_rules! follow {
+    ($order:literal) => {
+        concat!(
+            "SELECT e.key, r.key, r.revision, r.value FROM (SELECT key FROM rental.rows WHERE key >= $1 AND key < $2 AND ",
+            guard!(5),
+            " ORDER BY key",
+            $order,
+            " LIMIT $3) e LEFT JOIN LATERAL (SELECT t.key, t.revision, t.value FROM rental.rows t \
+             WHERE t.key = $4::bytea || substring(e.key from length(e.key) - 15) LIMIT 1) r ON true ORDER BY e.key",
+            $order
+        )
+    };
+}
+const FOLLOW_RISING: &str = follow!("");
+const FOLLOW_FALLING: &str = follow!(" DESC");
+
+/// At most `limit` rows of `span`, in its order.
+pub(super) async fn scan(connections: &Connections, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
+    if span.is_empty() || limit == 0 {
+        return Ok(Vec::new());
+    }
+    let (from, to) = (span.from.as_bytes(), span.to.as_bytes());
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let expected = connections.expected();
+    let Some(follow) = &span.follow else {
+        let sql = if span.order == Order::Ascending { RISING } else { FALLING };
+        let rows = connections.read(sql, &[&from, &to, &limit, &expected]).await?;
+        return rows.iter().map(|row| record(row, 0).map(Ok)).collect();
+    };
+    let sql = if span.order == Order::Ascending { FOLLOW_RISING } else { FOLLOW_FALLING };
+    let rows = connections.read(sql, &[&from, &to, &limit, &follow.prefix.as_bytes(), &expected]).await?;
+    let followed = |row: &Row| {
+        let entry: &[u8] = row.try_get(0).map_err(|error| foreign(&error))?;
+        let found: Option<&[u8]> = row.try_get(1).map_err(|error| foreign(&error))?;
+        Ok(match (follow.target(entry), found) {
+            (None, _) => Err(DamagedRow::points_nowhere(Key::from_bytes(entry))),
+            (Some(_), None) => Err(DamagedRow::dangling(Key::from_bytes(entry))),
+            (Some(_), Some(_)) => Ok(record(row, 1)?),
+        })
+    };
+    rows.iter().map(followed).collect()
+}

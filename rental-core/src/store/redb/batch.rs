@@ -1,0 +1,26 @@
+//! Applies one batch inside a write transaction.
+
+use super::{row, tables::unavailable};
+use crate::store::{Batch, Commit, StoreError, Write};
+use redb::{ReadableTable, Table};
+
+/// Checks the whole batch, then writes it: a stale or damaged row leaves the table unchanged.
+pub(super) fn apply(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -> Result<Commit, StoreError> {
+    for check in batch.checks {
+        let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;
+        let revision =
+            stored.map(|stored| row::split(check.key(), stored.value()).map(|(revision, _)| revision)).transpose()?;
+        if !check.holds(revision) {
+            return Ok(Commit::Stale(check.key().clone()));
+        }
+    }
+    for write in batch.writes {
+        match write {
+            Write::Put(key, revision, value, _) => {
+                drop(rows.insert(key.as_bytes(), row::encode(&key, revision, &value).as_slice()).map_err(unavailable)?)
+            }
+            Write::Delete(key) => drop(rows.remove(key.as_bytes()).map_err(unavailable)?),
+        }
+    }
+    Ok(Commit::Applied)
+}
