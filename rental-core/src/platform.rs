@@ -22,12 +22,13 @@ mod stored;
 mod system;
 mod write;
 
+pub use crate::operations::access::Access;
 pub use edge::PlatformEdge;
 pub use engine::Engine;
 pub use event::Event;
 pub use export::ExportError;
 pub use fleet::{CreateOrganization, Fleet};
-pub use key::{Access, IssuedKey};
+pub use key::IssuedKey;
 pub use list::{ListRequest, Listed, Page, Walk};
 #[cfg(feature = "redb")]
 pub use open::FILE_CACHE_BYTES;

@@ -90,14 +90,13 @@ impl Service for Server {
         self.app.metrics.record(place.map(|place| place.row), status, took);
     }
 
-    fn connected(&self, open: bool) {
-        let metrics = &self.app.metrics;
-        if open {
-            metrics.connections.inc();
-            metrics.connections_total.inc();
-        } else {
-            metrics.connections.dec();
-        }
+    fn opened(&self) {
+        self.app.metrics.connections.inc();
+        self.app.metrics.connections_total.inc();
+    }
+
+    fn closed(&self) {
+        self.app.metrics.connections.dec();
     }
 }
 

@@ -106,7 +106,8 @@ impl List<'_> {
             self.rows.push(columns.iter().map(|column| record.text(column.name())).collect());
         }
         if self.output.terminal.is_none() {
-            print(&table::tsv(&columns, &self.rows, !self.begun))?;
+            let names = if self.begun { String::new() } else { table::tsv_names(&columns) };
+            print(&(names + &table::tsv(&self.rows)))?;
             self.begun = true;
             self.rows.clear();
         }

@@ -65,10 +65,14 @@ pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<Column> {
     shown.map(|field| Column { field, form: Form::of(spec, field) }).collect()
 }
 
-/// Formats rows as tab-separated values, with the names in the first line if `with_names`. `null` is empty.
-pub(crate) fn tsv(columns: &[Column], rows: &[Row], with_names: bool) -> String {
-    let names = columns.iter().map(Column::name).collect::<Vec<_>>().join("\t");
-    let mut text = if with_names { names + "\n" } else { String::new() };
+/// Formats the names of columns as the first line of tab-separated values.
+pub(crate) fn tsv_names(columns: &[Column]) -> String {
+    columns.iter().map(Column::name).collect::<Vec<_>>().join("\t") + "\n"
+}
+
+/// Formats rows as tab-separated values. `null` is empty.
+pub(crate) fn tsv(rows: &[Row]) -> String {
+    let mut text = String::new();
     for row in rows {
         let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect();
         text.push_str(&cells.join("\t"));
@@ -299,7 +303,7 @@ mod tests {
         let (text, _) = aligned(&columns, &[row(&columns, &[("id", "1"), ("created", "1795294579")])], 80, Paint::NONE);
         assert_eq!(text, "ID  CREATED\n1   2026-11-21T20:56:19.000Z\n");
         assert_eq!(shown(Form::UnixSeconds, Some("soon")), "soon");
-        assert!(tsv(&columns, &[row(&columns, &[("created", "1795294579")])], false).contains("\t1795294579\t"));
+        assert!(tsv(&[row(&columns, &[("created", "1795294579")])]).contains("\t1795294579\t"));
     }
 
     #[test]
@@ -323,7 +327,7 @@ mod tests {
     #[test]
     fn tsv_names_every_field_and_leaves_nulls_empty() {
         let columns = columns(&vehicle::SPEC);
-        let text = tsv(&columns, &[row(&columns, &[("id", "1"), ("status", "rented")])], true);
+        let text = tsv_names(&columns) + &tsv(&[row(&columns, &[("id", "1"), ("status", "rented")])]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
         assert_eq!(lines[0].len(), lines[1].len());
         assert_eq!((lines[0][0], lines[0][1], lines[1][0], lines[1][1]), ("id", "name", "1", ""));

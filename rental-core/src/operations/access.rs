@@ -103,12 +103,21 @@ pub struct Principal {
     pub organization: Arc<Organization>,
 }
 
+/// What a caller wants to do with an API key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// Read objects: both scopes allow it.
+    Read,
+    /// Create and change objects: the scope must be [`Scope::ReadWrite`].
+    Write,
+}
+
 impl Principal {
-    /// Whether this key may make a request now; in the order of `docs/decisions.md`, "Errors".
+    /// Whether this key may be used for `access` now; in the order of `docs/decisions.md`, "Errors".
     ///
     /// # Errors
     /// 401 kinds first, then the plan, then the scope.
-    pub fn authorize(&self, writes: bool, now: Timestamp) -> Result<(), Error> {
+    pub fn authorize(&self, access: Access, now: Timestamp) -> Result<(), Error> {
         if self.key.revoked_at.is_some() {
             return Err(Error::Unauthenticated(KeyProblem::Revoked));
         }
@@ -118,7 +127,7 @@ impl Principal {
         if self.organization.plan != Plan::Pro {
             return Err(Error::PlanRequired);
         }
-        if writes && self.key.scope != Scope::ReadWrite {
+        if access == Access::Write && self.key.scope != Scope::ReadWrite {
             return Err(Error::ScopeRequired);
         }
         Ok(())

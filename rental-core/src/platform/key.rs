@@ -23,15 +23,6 @@ use serde_json::json;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// What a caller wants to do with an API key.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Access {
-    /// Read objects: both scopes allow it.
-    Read,
-    /// Create and change objects: the scope must be [`Scope::ReadWrite`].
-    Write,
-}
-
 /// An API key that was just issued.
 #[derive(Clone)]
 pub struct IssuedKey {

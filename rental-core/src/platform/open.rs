@@ -8,13 +8,16 @@ use super::{
     engine::Engine,
     event::Event,
     fleet::{CreateOrganization, Fleet},
-    key::{self, Access},
+    key,
     list::ListRequest,
     stored::Stored,
 };
 use crate::{
     error::{Error, FieldCode},
-    operations::{access::Principal, idempotency},
+    operations::{
+        access::{Access, Principal},
+        idempotency,
+    },
     resources::organization::{Organization, SYSTEM},
     rows::key as place,
     store::Commit,
@@ -172,7 +175,7 @@ impl Platform {
     /// [`Error::Unavailable`] when the store cannot serve.
     pub async fn authenticate(&self, presented: &str, access: Access) -> Result<Principal, Error> {
         let principal = key::principal(self.0.store(), presented).await?;
-        principal.authorize(access == Access::Write, self.0.edge().now())?;
+        principal.authorize(access, self.0.edge().now())?;
         Ok(principal)
     }
 

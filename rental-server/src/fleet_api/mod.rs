@@ -18,7 +18,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::Error,
-    operations::Edge,
+    operations::{Edge, access::Access},
     resources::{Collection, organization::Organization, registry},
     store::Store,
 };
@@ -104,7 +104,8 @@ struct Keyed<'r> {
 impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
-        pass.principal.authorize(matches!(self.asked, Asked::Write(_)), call.moment.now())?;
+        let access = if matches!(self.asked, Asked::Write(_)) { Access::Write } else { Access::Read };
+        pass.principal.authorize(access, call.moment.now())?;
         if let (Some(limit), None) = (app.limits.rate, &self.verdict) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.verdict = Some((limit, limit.take(&pass.usage.bucket, nanos)));

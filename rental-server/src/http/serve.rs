@@ -59,8 +59,11 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// Counts a request: its endpoint, if it has one, its status, and how long it took.
     fn served(&self, place: Option<&Place>, status: u16, took: Duration);
 
-    /// Counts a connection that was opened (`true`) or closed.
-    fn connected(&self, open: bool);
+    /// Counts a connection that was opened.
+    fn opened(&self);
+
+    /// Counts a connection that was closed.
+    fn closed(&self);
 }
 
 /// The filter that serves one request with this head.

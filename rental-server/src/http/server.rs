@@ -131,7 +131,7 @@ async fn connection<S: Service>(
     permit: OwnedSemaphorePermit,
 ) {
     let _ = stream.set_nodelay(true);
-    service.connected(true);
+    service.opened();
     let traffic = Arc::new(Traffic::new(permit));
     let (seen, served) = (Arc::clone(&traffic), Arc::clone(&service));
     let answers = service_fn(move |mut request: Request<Incoming>| {
@@ -168,5 +168,5 @@ async fn connection<S: Service>(
     if let Err(error) = outcome {
         tracing::debug!(%error, "a connection ended early");
     }
-    service.connected(false);
+    service.closed();
 }

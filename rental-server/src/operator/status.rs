@@ -79,7 +79,7 @@ fn document() -> Value {
         "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
         "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
     });
-    let ok = parts::success("Status", false, false, example);
+    let ok = parts::success("Status", example);
     json!({
         "operationId": "getStatus",
         "tags": ["Service"],

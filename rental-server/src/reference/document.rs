@@ -1,11 +1,14 @@
 //! The OpenAPI 3.1 document, made from the table of endpoints and the specs of the resources.
 
 use crate::{
-    endpoint::{BodySchema, Documentation, Endpoint, Example, Handler, Operation, Parameter, camel, capitalized},
+    endpoint::{BodySchema, Documentation, Endpoint, Handler, Operation, Parameter, camel, capitalized},
     http::Method,
     reference::{parts, schema, webhooks},
 };
-use rental_core::schema::{Presence, ResourceSpec};
+use rental_core::{
+    request::body::Verb,
+    schema::{Presence, ResourceSpec},
+};
 use serde_json::{Map, Value, json};
 
 /// The document about these endpoints.
@@ -111,9 +114,9 @@ fn request_body(spec: &'static ResourceSpec, body: &BodySchema) -> Value {
     match body {
         BodySchema::Create => {
             let required = spec.fields.iter().any(|field| field.create == Presence::Required);
-            parts::json_body(required, named("Create"), schema::example_body(spec, true))
+            parts::json_body(required, named("Create"), schema::example_body(spec, Verb::Create))
         }
-        BodySchema::Update => parts::json_body(false, named("Update"), schema::example_body(spec, false)),
+        BodySchema::Update => parts::json_body(false, named("Update"), schema::example_body(spec, Verb::Update)),
         BodySchema::Own(body) => body.clone(),
     }
 }
@@ -121,13 +124,14 @@ fn request_body(spec: &'static ResourceSpec, body: &BodySchema) -> Value {
 fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
     let (spec, reply) = (operation.spec, &operation.reply);
     let name = reply.schema.clone().unwrap_or_else(|| camel(spec.object));
-    let example = match reply.example {
-        Example::None => Value::Null,
-        Example::Object => schema::example_reply(spec, false, false),
-        Example::ObjectWithKey => schema::example_reply(spec, false, true),
-        Example::List => schema::example_reply(spec, true, false),
-    };
-    let mut ok = parts::success(&name, reply.revision, reply.replayed, example);
+    let example = schema::example_reply(spec, reply.example);
+    let mut ok = parts::success(&name, example);
+    if reply.revision {
+        ok["headers"]["ETag"] = parts::header("ETag");
+    }
+    if reply.replayed {
+        ok["headers"]["Idempotent-Replayed"] = parts::header("IdempotentReplayed");
+    }
     if let Some(content) = &reply.instead {
         ok["content"] = content.clone();
     }

@@ -103,7 +103,7 @@ pub(super) fn headers() -> Value {
     })
 }
 
-fn header(name: &str) -> Value {
+pub(super) fn header(name: &str) -> Value {
     json!({"$ref": format!("#/components/headers/{name}")})
 }
 
@@ -113,19 +113,12 @@ pub(crate) fn common_headers() -> Value {
 }
 
 /// The 200 of an operation.
-pub(crate) fn success(schema: &str, tagged: bool, writes: bool, example: Value) -> Value {
-    let mut headers = common_headers();
-    if tagged {
-        headers["ETag"] = header("ETag");
-    }
-    if writes {
-        headers["Idempotent-Replayed"] = header("IdempotentReplayed");
-    }
+pub(crate) fn success(schema: &str, example: Value) -> Value {
     let mut content = json!({"schema": {"$ref": format!("#/components/schemas/{schema}")}});
     if !example.is_null() {
         content["example"] = example;
     }
-    json!({"description": "Done.", "headers": headers, "content": {"application/json": content}})
+    json!({"description": "Done.", "headers": common_headers(), "content": {"application/json": content}})
 }
 
 /// One response for each status, with an example for each code of the catalogue.

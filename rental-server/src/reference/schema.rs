@@ -5,6 +5,7 @@ use crate::{
     reference::shapes::{self, described, object, optional_id, text},
 };
 use rental_core::{
+    request::body::Verb,
     resources::event,
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
@@ -23,9 +24,9 @@ pub(super) fn all(endpoints: &[Endpoint], webhooks: impl Iterator<Item = (String
     for spec in specs(endpoints) {
         let name = camel(spec.object);
         schemas.insert(name.clone(), resource(spec));
-        for (suffix, create) in [("Create", true), ("Update", false)] {
-            if spec.fields.iter().any(|field| presence(field, create) != Presence::Never) {
-                schemas.insert(format!("{name}{suffix}"), body(spec, create));
+        for (suffix, verb) in [("Create", Verb::Create), ("Update", Verb::Update)] {
+            if spec.fields.iter().any(|field| verb.presence(field) != Presence::Never) {
+                schemas.insert(format!("{name}{suffix}"), body(spec, verb));
             }
         }
         if lists(endpoints, spec) {
@@ -65,28 +66,26 @@ fn lists(endpoints: &[Endpoint], spec: &ResourceSpec) -> bool {
     })
 }
 
-fn presence(field: &FieldSpec, create: bool) -> Presence {
-    if create { field.create } else { field.update }
-}
-
 /// An object as the server returns it: every field is always there.
 fn resource(spec: &ResourceSpec) -> Value {
     let properties = spec.fields.iter().map(|field| (field.name, property(field, spec, field.nullable))).collect();
     let mut schema = object(spec.doc, properties);
-    schema["example"] = example_object(spec, false);
+    schema["example"] = example_object(spec);
     schema
 }
 
 /// The body of POST or PATCH.
-fn body(spec: &ResourceSpec, create: bool) -> Value {
-    let taken = spec.fields.iter().filter(|field| presence(field, create) != Presence::Never);
+fn body(spec: &ResourceSpec, verb: Verb) -> Value {
+    let taken = spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never);
     let mut properties = Map::new();
     for field in taken {
         // On POST, null is the same as absent (docs/decisions.md, PATCH).
-        let nullable = if create { field.create == Presence::Optional } else { field.nullable };
+        let nullable = if verb == Verb::Create { field.create == Presence::Optional } else { field.nullable };
         let mut schema = property(field, spec, nullable);
         // Not as `default`: openapi-typescript makes each property with a default a required one.
-        if create && let Some(default) = field.default {
+        if verb == Verb::Create
+            && let Some(default) = field.default
+        {
             schema["description"] = json!(format!("{} Default: `{}`.", field.doc, default.trim_matches('"')));
         }
         if field.kind == Kind::Lines {
@@ -95,7 +94,7 @@ fn body(spec: &ResourceSpec, create: bool) -> Value {
         }
         properties.insert(field.name.into(), schema);
     }
-    let required = spec.fields.iter().filter(|field| presence(field, create) == Presence::Required);
+    let required = spec.fields.iter().filter(|field| verb.presence(field) == Presence::Required);
     let required: Vec<&str> = required.map(|field| field.name).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
     if !required.is_empty() {
@@ -246,24 +245,27 @@ fn parse(text: &str) -> Value {
 }
 
 /// A whole object from the examples of its fields.
-pub(crate) fn example_object(spec: &ResourceSpec, with_key: bool) -> Value {
-    let mut object: Map<String, Value> =
-        spec.fields.iter().map(|field| (field.name.to_owned(), parse(field.example))).collect();
-    if with_key {
-        object.insert("key".into(), json!("rk_live_…"));
-    }
-    Value::Object(object)
+pub(crate) fn example_object(spec: &ResourceSpec) -> Value {
+    Value::Object(spec.fields.iter().map(|field| (field.name.to_owned(), parse(field.example))).collect())
 }
 
 /// The response of an operation, from the same examples.
-pub(super) fn example_reply(spec: &ResourceSpec, list: bool, with_key: bool) -> Value {
-    let object = example_object(spec, with_key);
-    if list { json!({"object": "list", "has_more": false, "next_cursor": null, "data": [object]}) } else { object }
+pub(super) fn example_reply(spec: &ResourceSpec, example: Example) -> Value {
+    let mut object = example_object(spec);
+    match example {
+        Example::None => Value::Null,
+        Example::Object => object,
+        Example::ObjectWithKey => {
+            object["key"] = json!("rk_live_…");
+            object
+        }
+        Example::List => json!({"object": "list", "has_more": false, "next_cursor": null, "data": [object]}),
+    }
 }
 
 /// A body of POST with every field, or of PATCH with the first two that usually change.
-pub(super) fn example_body(spec: &ResourceSpec, create: bool) -> Value {
-    let taken = spec.fields.iter().filter(|field| presence(field, create) != Presence::Never);
-    let usual = |field: &&FieldSpec| create || spec.usual_changes.contains(&field.name);
+pub(super) fn example_body(spec: &ResourceSpec, verb: Verb) -> Value {
+    let taken = spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never);
+    let usual = |field: &&FieldSpec| verb == Verb::Create || spec.usual_changes.contains(&field.name);
     Value::Object(taken.filter(usual).map(|field| (field.name.to_owned(), parse(field.example))).collect())
 }

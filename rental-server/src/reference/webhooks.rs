@@ -23,7 +23,7 @@ pub(super) fn operations() -> Value {
     let mut webhooks = Map::new();
     for (_, name, object, doc) in EVENT_TYPES {
         let spec = rental_core::resources::spec_of(object);
-        let data = spec.map_or(Value::Null, |spec| schema::example_object(spec, false));
+        let data = spec.map_or(Value::Null, schema::example_object);
         let example = json!({"id": "0190d0f2-7c3a-7cc0-8000-0000000000e1", "object": "event", "api_version": rental_core::API_VERSION, "type": name, "created": 1_777_973_400, "data": data});
         let schema = json!({"$ref": format!("#/components/schemas/{}", schema_name(name))});
         let operation = json!({

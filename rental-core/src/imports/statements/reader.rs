@@ -104,7 +104,7 @@ fn open<R: Read>(
     let names = format.columns.iter().flat_map(|(_, names)| names.iter().copied());
     let objects = Objects::open(input, names)?;
     let (mapping, layout) = fit(format, &objects.header).map_err(Refused)?;
-    let plan = Plan::new(mapping, layout, settings, format.strict);
+    let plan = Plan { strict: format.strict, ..Plan::new(mapping, layout, settings) };
     Ok((Records::Json(Box::new(objects)), plan))
 }
 
@@ -119,7 +119,7 @@ fn unknown(name: &str, kind: &Kind) -> Refused {
 fn described(mapping: &Mapping, header: &Header, settings: &Settings) -> Result<Plan, String> {
     let layout = Layout::find(mapping, None, header)
         .map_err(|why| format!("expected the columns of the mapping file, but {why}. Found: {}", header.shown()))?;
-    let plan = Plan::new(mapping.clone(), layout, settings, false);
+    let plan = Plan::new(mapping.clone(), layout, settings);
     if plan.zone.is_none() && mapping.has_local_dates() {
         return Err("the times of this file are local: give `time_zone` in the mapping, or --time-zone".into());
     }
@@ -133,7 +133,7 @@ fn known(kind: &Kind, format: &Format, header: &Header, settings: &Settings) -> 
             if format.spellings {
                 layout = layout.without_alternatives();
             }
-            return Ok(Plan::new(mapping, layout, settings, format.strict));
+            return Ok(Plan { strict: format.strict, ..Plan::new(mapping, layout, settings) });
         }
         Err(why) => why,
     };

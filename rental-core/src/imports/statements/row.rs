@@ -63,8 +63,9 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(mapping: Mapping, layout: Layout, settings: &Settings, strict: bool) -> Self {
-        Self { zone: settings.zone.or(mapping.zone), digits: settings.digits, mapping, layout, strict }
+    /// A plan for the file of an agency, so without strictness.
+    pub(super) fn new(mapping: Mapping, layout: Layout, settings: &Settings) -> Self {
+        Self { zone: settings.zone.or(mapping.zone), digits: settings.digits, mapping, layout, strict: false }
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     members::{Members, members},
     plain_value::one_value,
     suggestion::{did_you_mean, shorten},
-    verb::{Verb, presence},
+    verb::Verb,
 };
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
@@ -35,7 +35,7 @@ impl Fields {
                 Some(at) => !std::mem::replace(&mut given[at], true),
                 None => unknown_names.insert(name.clone()),
             };
-            let taken = |field: &FieldSpec| presence(field, verb) != Presence::Never;
+            let taken = |field: &FieldSpec| verb.presence(field) != Presence::Never;
             match place.map(|at| (at, &spec.fields[at])) {
                 known if !is_new => {
                     known.into_iter().for_each(|(at, _)| named[at] = true);
@@ -52,7 +52,7 @@ impl Fields {
             }
         }
         for (at, field) in spec.fields.iter().enumerate() {
-            let required = presence(field, verb) == Presence::Required;
+            let required = verb.presence(field) == Presence::Required;
             if required && values[at].is_none() && !named[at] {
                 errors.add(|| FieldError::new(field.name, FieldCode::Missing, "is required"));
             }
@@ -113,7 +113,7 @@ fn unknown(name: &str, known: Option<&FieldSpec>, spec: &ResourceSpec, verb: Ver
         (Some(field), Verb::Create) if field.update != Presence::Never => "can only be set by an update".to_owned(),
         (Some(_), _) => "is set by the server and cannot be sent".to_owned(),
         (None, _) => {
-            let taken = spec.fields.iter().filter(|field| presence(field, verb) != Presence::Never);
+            let taken = spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never);
             format!(
                 "is not a field of this {}{}",
                 spec.object.replace('_', " "),

@@ -13,11 +13,14 @@ pub enum Verb {
     Whole,
 }
 
-/// Whether a body of `verb` may or must have the field.
-pub(super) fn presence(field: &FieldSpec, verb: Verb) -> Presence {
-    match verb {
-        Verb::Create => field.create,
-        Verb::Update => field.update,
-        Verb::Whole => Presence::Required,
+impl Verb {
+    /// Whether the body takes this field.
+    #[must_use]
+    pub fn presence(self, field: &FieldSpec) -> Presence {
+        match self {
+            Self::Create => field.create,
+            Self::Update => field.update,
+            Self::Whole => Presence::Required,
+        }
     }
 }

@@ -36,7 +36,7 @@ pub struct Compacted {
 /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
-    let mut db = file::open(path, cache_bytes, false, file::Versions::Present)?;
+    let mut db = file::open(path, cache_bytes, file::Absent::Refused, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
         // Each round moves what it can; at some point there is nothing left to move.

@@ -1,7 +1,7 @@
 //! The engine: its opening and closing, its queue of writes, and the calls of the trait.
 
 use super::{
-    file::{self, Versions},
+    file::{self, Absent, Versions},
     row,
     snapshot::Snapshot,
     tables::{read, snapshot, unavailable},
@@ -41,7 +41,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, true, Versions::Present).and_then(Self::start)
+        file::open(path, cache_bytes, Absent::Made, Versions::Present).and_then(Self::start)
     }
 
     /// Opens or creates the file at `path`, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
@@ -49,7 +49,7 @@ impl Redb {
     /// # Errors
     /// As [`Redb::open`], except for versions that can be upgraded.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, true, Versions::Upgradable).and_then(Self::start)
+        file::open(path, cache_bytes, Absent::Made, Versions::Upgradable).and_then(Self::start)
     }
 
     /// Opens a store on any redb storage, for fault injection.

@@ -26,8 +26,23 @@ pub(super) enum Versions {
     Upgradable,
 }
 
-/// Opens the file at `path`, or makes it when `make` says so.
-pub(super) fn open(path: &Path, cache_bytes: usize, make: bool, versions: Versions) -> Result<Database, StoreError> {
+/// What opening does when there is no file.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Absent {
+    /// It makes the file.
+    Made,
+    /// It fails.
+    Refused,
+}
+
+/// Opens the file at `path`.
+pub(super) fn open(
+    path: &Path,
+    cache_bytes: usize,
+    absent: Absent,
+    versions: Versions,
+) -> Result<Database, StoreError> {
+    let make = absent == Absent::Made;
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
     // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.

@@ -65,11 +65,11 @@ impl Closed {
         let budget = Arc::new(AtomicU64::new(u64::MAX));
         let mut closed =
             Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), budget };
-        match closed.database(true) {
+        match closed.database(Pages::Checked) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
             Err(StoreError::Corrupt(detail)) => {
                 closed.budget.store(MOST_READS, Ordering::Relaxed);
-                let open = closed.database(false).map_err(|_| StoreError::Corrupt(detail.clone()))?;
+                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::Corrupt(detail.clone()))?;
                 closed.open = Mutex::new(Some(open));
                 closed.pages = Err(detail);
             }
@@ -153,7 +153,7 @@ impl Closed {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let (db, rows) = match open.take() {
             Some(open) => open,
-            None => self.database(false)?,
+            None => self.database(Pages::Unchecked)?,
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| act(&rows)));
         match outcome {
@@ -167,7 +167,7 @@ impl Closed {
         }
     }
 
-    fn database(&self, check: bool) -> Result<(Database, Arc<Rows>), StoreError> {
+    fn database(&self, pages: Pages) -> Result<(Database, Arc<Rows>), StoreError> {
         let path = &self.path;
         let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
         let file = File::open(path).map_err(failed)?;
@@ -184,7 +184,7 @@ impl Closed {
         };
         let open = AssertUnwindSafe(|| {
             let mut builder = Builder::new();
-            builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(check);
+            builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
             let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
             file::recognize(&db, path, self.versions)?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
@@ -193,6 +193,13 @@ impl Closed {
         let damaged = || StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()));
         catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
     }
+}
+
+/// Whether the checksums of all pages are checked when a file is opened.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Pages {
+    Checked,
+    Unchecked,
 }
 
 /// Where to go on: behind all keys that begin like the last one, of which more bytes are cut off each time; in the end

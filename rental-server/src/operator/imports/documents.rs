@@ -123,10 +123,10 @@ fn progress() -> Value {
 
 /// An export with one customer.
 fn lines_example() -> String {
-    let mut customer = example_object(&customer::SPEC, false);
+    let mut customer = example_object(&customer::SPEC);
     // The time in its id.
     customer["created_at"] = json!("2024-07-20T16:21:10.842Z");
-    let objects = [example_object(&organization::SPEC, false), customer].map(|object| format!("{object}\n"));
+    let objects = [example_object(&organization::SPEC), customer].map(|object| format!("{object}\n"));
     first_line() + &objects.concat() + &end_line(3)
 }
 

@@ -12,7 +12,7 @@ use rental_core::{
     resources::{
         effects,
         organization::{Organization, SYSTEM},
-        webhook_endpoint::WebhookEndpoint,
+        webhook_endpoint::{EndpointStatus, WebhookEndpoint},
     },
     rows::key,
     store::{Batch, Check, Revision, Store},
@@ -118,7 +118,7 @@ impl Intent for Change<'_> {
 
 pub(super) struct Switch<'a> {
     pub(super) id: &'a str,
-    pub(super) enable: bool,
+    pub(super) to: EndpointStatus,
 }
 
 impl Intent for Switch<'_> {
@@ -127,10 +127,9 @@ impl Intent for Switch<'_> {
             let (before, _) = endpoint(store, self.id).await?;
             let now = edge.now();
             let rule = |endpoint: &mut WebhookEndpoint| {
-                if self.enable {
-                    endpoint.enable(now)
-                } else {
-                    endpoint.disable("disabled by the operator", now)
+                match self.to {
+                    EndpointStatus::Enabled => endpoint.enable(now),
+                    EndpointStatus::Disabled => endpoint.disable("disabled by the operator", now),
                 }
                 Ok(Vec::new())
             };

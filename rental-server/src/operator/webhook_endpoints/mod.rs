@@ -22,7 +22,7 @@ use rental_core::{
         Collection,
         organization::{Organization, SYSTEM},
         parse,
-        webhook_endpoint::{self, WebhookEndpoint},
+        webhook_endpoint::{self, EndpointStatus, WebhookEndpoint},
     },
     store::{Record, Store},
 };
@@ -65,11 +65,11 @@ pub(super) fn actions() -> Vec<Endpoint> {
         action("enable")
             .about(spec, "enableWebhookEndpoint", "Enable webhook endpoint")
             .says("It gets events again, and what waited for it, with a clean record of failures.")
-            .operator(|request| Box::pin(switch(request, true))),
+            .operator(|request| Box::pin(switch(request, EndpointStatus::Enabled))),
         action("disable")
             .about(spec, "disableWebhookEndpoint", "Disable webhook endpoint")
             .says("Its deliveries wait until it is enabled again.")
-            .operator(|request| Box::pin(switch(request, false))),
+            .operator(|request| Box::pin(switch(request, EndpointStatus::Disabled))),
         action("rotate_secret")
             .about(spec, "rotateWebhookSecret", "Rotate webhook secret")
             .says("Old and new secret both sign until the overlap ends. The answer is the only one that shows the new one.")
@@ -119,10 +119,10 @@ async fn update(mut request: Request<'_, Operator>) -> Handled {
 }
 
 /// Enables or disables an endpoint. Twice is the same as once.
-async fn switch(mut request: Request<'_, Operator>, enable: bool) -> Handled {
+async fn switch(mut request: Request<'_, Operator>, to: EndpointStatus) -> Handled {
     request.read().await?;
     let Request { app, call, id, .. } = request;
-    let reply = write(app, &Organization::system(), call, b"", &Switch { id, enable }).await?;
+    let reply = write(app, &Organization::system(), call, b"", &Switch { id, to }).await?;
     changed(app, id);
     Ok(reply)
 }

@@ -51,7 +51,7 @@ async fn test(mut request: Request<'_, Operator>) -> Handled {
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
-    let example = spec_of(wanted.2).map(|spec| example_object(spec, false)).unwrap_or_default();
+    let example = spec_of(wanted.2).map(example_object).unwrap_or_default();
     let event_id = moment.new_id();
     let body = event::body(event_id, wanted.0, moment.now(), example.to_string().as_bytes());
     let secrets = secrets(&app.hooks, endpoint.id, moment.now()).await?;
