@@ -1,6 +1,6 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
-use crate::{damaged_rows::DamagedRows, webhooks::metrics::HookMetrics};
+use crate::{damaged_rows::DamagedRows, supervisor::Supervisor, webhooks::metrics::HookMetrics};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -94,6 +94,7 @@ impl Metrics {
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
         hooks: &HookMetrics,
         damaged: &DamagedRows,
+        supervisor: &Supervisor,
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
@@ -115,6 +116,7 @@ impl Metrics {
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
         hooks.register(&mut registry);
+        supervisor.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",

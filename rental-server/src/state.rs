@@ -4,6 +4,7 @@ use crate::{
     access::{authentication::Authenticator, limiter::Limit},
     engine::Engine,
     metrics::Metrics,
+    supervisor::Supervisor,
     webhooks::Hooks,
 };
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 use subtle::ConstantTimeEq;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 /// Most imports that run at the same time. More of them wait before their files are read.
@@ -41,6 +42,7 @@ pub(crate) struct App {
     pub(crate) store: Arc<Engine>,
     /// The data file, if the store is one.
     pub(crate) store_path: Option<PathBuf>,
+    pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) authenticator: Authenticator,
     pub(crate) metrics: Metrics,
@@ -53,6 +55,8 @@ pub(crate) struct App {
     pub(crate) documents: Documents,
     /// Limits the number of imports that run.
     pub(crate) imports: Arc<Semaphore>,
+    /// Signalled when a long task was begun.
+    pub(crate) tasks_begun: Notify,
     admin_token: [u8; 32],
     /// Idempotency keys whose first request still runs in this process.
     running: Mutex<HashSet<(Uuid, String)>>,
@@ -62,7 +66,7 @@ impl App {
     pub(crate) fn new(
         store: Arc<Engine>,
         store_path: Option<PathBuf>,
-        hooks: Arc<Hooks>,
+        (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,
         limits: Limits,
         (metrics, documents): (Metrics, Documents),
@@ -72,6 +76,7 @@ impl App {
             store,
             store_path,
             metrics,
+            supervisor,
             hooks,
             documents,
             limits,
@@ -80,6 +85,7 @@ impl App {
             backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
+            tasks_begun: Notify::new(),
             running: Mutex::default(),
         }
     }

@@ -4,7 +4,7 @@ use crate::{
     endpoint::{Endpoint, Open, Request, get},
     http::{
         header,
-        reply::{Handled, Reply},
+        reply::{Handled, Problem, Reply},
     },
     reference::parts::open_operation,
 };
@@ -42,6 +42,9 @@ async fn ready(request: Request<'_, Open>) -> Handled {
         return Err(Error::Unavailable("draining".into()).into());
     }
     request.app.store().ready().await.map_err(Error::from)?;
+    if let Some(task) = request.app.supervisor.failing() {
+        return Err(Problem::TaskFailing(task));
+    }
     Ok(word("ready"))
 }
 
@@ -53,4 +56,18 @@ async fn page(request: Request<'_, Open>) -> Handled {
     }
     Ok(Reply::json(app.metrics.page(app.store.stats()).into())
         .with(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::problem::render;
+
+    #[test]
+    fn a_task_that_keeps_dying_is_named_in_the_503() {
+        let (status, body) = render(&Problem::TaskFailing("relay"), "req_1");
+        let body: Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (503, Some("service_unavailable")));
+        assert!(body["error"]["message"].as_str().is_some_and(|text| text.contains("`relay`")), "{body}");
+    }
 }

@@ -34,7 +34,9 @@ async fn body(app: &App) -> Value {
     let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
         .await
         .unwrap_or_default();
-    let ready = !app.draining.load(Ordering::Relaxed) && app.store().ready().await.is_ok();
+    let ready = !app.draining.load(Ordering::Relaxed)
+        && app.store().ready().await.is_ok()
+        && app.supervisor.failing().is_none();
     json!({
         "object": "status",
         "version": env!("CARGO_PKG_VERSION"),

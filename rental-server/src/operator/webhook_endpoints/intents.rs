@@ -17,6 +17,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Check, Record, Revision, Store},
+    tasks::Task,
     value,
     webhooks::{
         secret::{PREFIX, Sealed},
@@ -148,10 +149,12 @@ pub(super) struct Delete<'a> {
 }
 
 impl Intent for Delete<'_> {
-    fn prepare<'a>(&'a self, store: &'a dyn Store, _: &'a dyn Edge) -> Preparing<'a> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let (record, endpoint) = load(store, self.id).await?;
             let mut batch = Batch::default();
+            // The due rows can be too many for this batch.
+            Task::endpoint_deletion(endpoint.id, edge.now()).begin(&mut batch)?;
             effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);

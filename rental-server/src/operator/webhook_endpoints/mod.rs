@@ -5,30 +5,22 @@ mod recovery;
 mod test;
 
 use crate::{
-    edge,
     endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, delete, post},
     http::reply::Handled,
     objects::{expects, write::write},
     operator::{bodies, collections},
     reference::{parts, schema::outcome},
     state::App,
-    webhooks::Hooks,
 };
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
 use rental_core::{
-    error::Error,
     request::page,
     resources::{
-        delivery::{self, Delivery},
         organization::Organization,
-        parse, to_json,
         webhook_endpoint::{self, EndpointStatus},
     },
-    rows::key,
-    store::{Batch, Record, Scanned, get_each, key_of},
 };
 use serde_json::Value;
-use std::sync::Arc;
 use uuid::Uuid;
 
 /// The longest overlap of a rotation: 7 days.
@@ -117,14 +109,12 @@ async fn switch(request: Request<'_, Operator>, to: EndpointStatus) -> Handled {
     Ok(reply)
 }
 
-/// Deletes an endpoint and its secrets. Its due rows are removed in the background.
+/// Deletes an endpoint and its secrets. A task fails its pending deliveries and removes their due rows.
 async fn remove(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, _) = request.read().await?;
     let reply = write(app, &Organization::system(), call, b"", &Delete { id }).await?;
     changed(app, id);
-    if let Some(id) = page::id(id) {
-        tokio::spawn(purge(Arc::clone(&app.hooks), id));
-    }
+    app.tasks_begun.notify_one();
     Ok(reply)
 }
 
@@ -132,36 +122,6 @@ fn changed(app: &App, id: &str) {
     if let Some(id) = page::id(id) {
         app.hooks.endpoint_changed(id);
     }
-}
-
-/// Ends the deliveries of a deleted endpoint, 256 at a time.
-async fn purge(hooks: Arc<Hooks>, id: Uuid) {
-    while let Ok(rows) = hooks.store().scan(&key::all_due_rows(id), 256).await {
-        if rows.is_empty() {
-            return;
-        }
-        if let Err(error) = give_up(&hooks, rows).await {
-            tracing::warn!(%id, ?error, "cannot end the deliveries of a deleted webhook endpoint");
-            return;
-        }
-    }
-}
-
-/// Ends the deliveries of these due rows, and removes the rows. If a row is corrupted, only the row is removed.
-async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
-    let mut batch = Batch::default();
-    rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
-    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
-    let places: Vec<_> = hooks.damaged.all_sound(rows).iter().filter_map(place).collect();
-    for found in get_each(hooks.store(), &places).await? {
-        let Some(record) = hooks.damaged.sound(found).flatten() else { continue };
-        let Some(mut object) = hooks.damaged.skip(parse::<Delivery>(&record.key, &record.value))? else { continue };
-        object.give_up("endpoint_deleted", edge::now());
-        batch.replace(record.key, record.revision, to_json(&object)?);
-    }
-    // If a delivery has ended since the read, the batch is stale, and the next round reads it again.
-    hooks.store().commit(batch).await?;
-    Ok(())
 }
 
 /// Rotates the secret: both secrets sign until the overlap ends.

@@ -10,6 +10,7 @@ use crate::{
 use rental_core::{
     error::{Error, FieldCode},
     operations::{Edge, Intent, Prepared, Preparing},
+    request::page,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
         event,
@@ -66,15 +67,14 @@ async fn recover(request: Request<'_, Operator>) -> Handled {
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
     let after = bodies::cursor(asked.starting_after.as_deref())?;
-    let (_, endpoint) = load(app.store(), id).await?;
-    let intent = Recover { endpoint: &endpoint, since, after };
-    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
-    app.hooks.wake_anywhere([endpoint.id]).await?;
+    let reply = write(app, &Organization::system(), call, &body, &Recover { id, since, after }).await?;
+    app.hooks.wake_anywhere(page::id(id)).await?;
     Ok(reply)
 }
 
 struct Recover<'a> {
-    endpoint: &'a WebhookEndpoint,
+    /// The endpoint, as the operator names it.
+    id: &'a str,
     since: Timestamp,
     after: Option<Uuid>,
 }
@@ -82,7 +82,9 @@ struct Recover<'a> {
 impl Intent for Recover<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let organization = self.endpoint.organization_id;
+            // Read at each attempt to commit: the batch is stale when the endpoint was deleted.
+            let (_, endpoint) = load(store, self.id).await?;
+            let organization = endpoint.organization_id;
             let prefix = key::records(organization, &event::SPEC);
             let mut span = Span::newest_first(&prefix).created_from(&prefix, self.since.millis());
             span.order = Order::Ascending;
@@ -94,8 +96,8 @@ impl Intent for Recover<'_> {
             let (mut batch, mut resent) = (Batch::default(), 0);
             for record in &events {
                 let (event_id, kind) = event_of(record)?;
-                if self.endpoint.wants(&kind) && !self.arrived(store, event_id).await? {
-                    fan_out::add(&mut batch, organization, self.endpoint.id, (event_id, &kind), edge)?;
+                if endpoint.wants(&kind) && !arrived(store, &endpoint, event_id).await? {
+                    fan_out::add(&mut batch, organization, endpoint.id, (event_id, &kind), edge)?;
                     resent += 1;
                 }
             }
@@ -107,22 +109,20 @@ impl Intent for Recover<'_> {
     }
 }
 
-impl Recover<'_> {
-    /// Whether the endpoint has got the event, or will get it. Reads the outbox first: if the row is not there any
-    /// more, the relay has made deliveries of it, which the second read finds.
-    async fn arrived(&self, store: &dyn Store, event: Uuid) -> Result<bool, Error> {
-        if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+/// Whether the endpoint has got the event, or will get it. The outbox is read first: a row that is gone by then has become
+/// deliveries, which are read next.
+async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: Uuid) -> Result<bool, Error> {
+    if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+        return Ok(true);
+    }
+    let (organization, spec) = (endpoint.organization_id, &delivery::SPEC);
+    let prefix = delivery::of_endpoint_and_event(endpoint.id, event).prefix(organization, spec);
+    let span = Span::newest_first(&prefix).following(key::records(organization, spec));
+    for record in all_sound(store.scan(&span, 100).await?)? {
+        let delivery: Delivery = parse(&record.key, &record.value)?;
+        if delivery.status != DeliveryStatus::Failed {
             return Ok(true);
         }
-        let (organization, spec) = (self.endpoint.organization_id, &delivery::SPEC);
-        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event).prefix(organization, spec);
-        let span = Span::newest_first(&prefix).following(key::records(organization, spec));
-        for record in all_sound(store.scan(&span, 100).await?)? {
-            let delivery: Delivery = parse(&record.key, &record.value)?;
-            if delivery.status != DeliveryStatus::Failed {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
+    Ok(false)
 }

@@ -16,29 +16,18 @@ pub(super) struct Known {
 pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
-        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < check < upgrade < imports \
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < tasks < check < upgrade < imports \
                 < platform",
         rooms: &[],
         files: &[],
     },
     Known {
         name: "rental-server",
-        order: "{config, damaged_rows, disk, edge} < {engine, http, secrets} < {access, audit, upgrade, webhooks} < metrics \
-                < state < {endpoint, objects} < {fleet_api, reference} < {observability, operator} < {demo, endpoints}",
+        order: "{config, damaged_rows, disk, edge, panics} < {engine, http, secrets, supervisor} < {access, audit, upgrade, webhooks} \
+                < metrics < state < {chores, tasks, endpoint, objects} < {fleet_api, reference} < {observability, operator} \
+                < {demo, endpoints}",
         rooms: &[],
-        files: &[
-            &["http::run_to_end", "http::serve"],
-            &[
-                "webhooks",
-                "webhooks::attempt",
-                "webhooks::backlog",
-                "webhooks::cluster",
-                "webhooks::lane",
-                "webhooks::metrics",
-                "webhooks::relay",
-                "webhooks::send",
-            ],
-        ],
+        files: &[],
     },
     Known {
         name: "rental-cli",
