@@ -11,17 +11,6 @@ use crate::{
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// Reads the objects that the body names, by field. The batch gets a check for each; an error lists all missing ones.
-pub(crate) async fn references(
-    store: &dyn Store,
-    organization: Uuid,
-    sent: &Fields,
-    batch: &mut Batch,
-) -> Result<HashMap<String, Record>, Error> {
-    let (found, missing) = find_references(store, organization, sent, batch).await?;
-    missing.or(found)
-}
-
 /// Reads a body. If fields are invalid, the error lists them and the objects that the body names and that do not exist.
 pub(super) async fn valid_fields(
     store: &dyn Store,
@@ -37,7 +26,19 @@ pub(super) async fn valid_fields(
     errors.or(fields)
 }
 
-/// As [`references`]; returns the errors of missing objects beside the objects that exist.
+/// Reads the objects that the body names, by field. The batch gets a check for each; an error lists all missing ones.
+pub(crate) async fn references(
+    store: &dyn Store,
+    organization: Uuid,
+    sent: &Fields,
+    batch: &mut Batch,
+) -> Result<HashMap<String, Record>, Error> {
+    let (found, missing) = find_references(store, organization, sent, batch).await?;
+    missing.or(found)
+}
+
+/// Reads the objects that the body names, by field, with an error for each that does not exist. The batch gets a check
+/// for each that does.
 pub(super) async fn find_references(
     store: &dyn Store,
     organization: Uuid,

@@ -65,7 +65,7 @@ impl Traffic {
         self.unsent.store(unsent, Ordering::Relaxed);
     }
 
-    /// Number of requests so far, if each has ended and its response was sent.
+    /// Returns the number of requests so far, if each has ended and its response was sent.
     fn settled(&self) -> Option<u64> {
         let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
         (begun == ended && !self.unsent.load(Ordering::Relaxed)).then_some(begun)
