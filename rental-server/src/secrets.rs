@@ -19,8 +19,11 @@ pub(crate) struct AdminToken {
 
 /// Checks the secrets that are configured or exist. Makes nothing, so that a wrong flag leaves no new store behind.
 pub(crate) fn check(config: &Config, store_path: Option<&Path>) -> Result<(), String> {
-    existing_token(config, store_path)?;
-    existing_key(config, store_path)?;
+    // A database is there already, and the errors of its address come first.
+    if store_path.is_some() {
+        existing_token(config, store_path)?;
+        existing_key(config, store_path)?;
+    }
     Ok(())
 }
 

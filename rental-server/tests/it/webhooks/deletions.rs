@@ -5,7 +5,7 @@ use crate::{
     events_in_store::stop,
     support::{
         Organization, Server, database,
-        receiver::{Act, Receiver},
+        receiver::{Act, Receiver, unix_seconds},
     },
 };
 use rental_core::{
@@ -38,12 +38,12 @@ fn delete(server: &Server, hook: &Hook) {
     server.admin("DELETE", &format!("/admin/v1/webhook_endpoints/{}", hook.id), &Value::Null).ok();
 }
 
-/// Ids of 2026 that rise.
-struct Ids(AtomicU64);
+/// Ids of today that rise: what is older than 30 days, retention removes.
+struct Ids(AtomicU64, i64);
 
 impl Edge for Ids {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_777_973_400_000)
+        Timestamp::from_millis(self.1)
     }
 
     fn new_id(&self) -> Uuid {
@@ -63,7 +63,7 @@ fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
 
 /// Adds deliveries to an endpoint.
 async fn add_deliveries(store: &Redb, organization: Uuid, endpoint: Uuid, count: usize) {
-    let ids = Ids(AtomicU64::new(0));
+    let ids = Ids(AtomicU64::new(0), unix_seconds().cast_signed() * 1000);
     for _ in 0..count / 500 {
         let mut batch = Batch::default();
         for _ in 0..500 {
