@@ -29,6 +29,9 @@ pub(crate) fn description(object: &str) -> Option<&'static ResourceSpec> {
 
 /// Returns the flag of a field that an error names: `daily-rate` for `daily_rate`. `None` if no request has that field.
 pub(crate) fn flag_of(field: &str) -> Option<String> {
+    if field == "overlap_seconds" {
+        return Some("overlap".into());
+    }
     let known = SPECS.iter().flat_map(|spec| spec.fields);
     known.into_iter().find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))
 }

@@ -101,6 +101,27 @@ impl FieldErrors {
         self.listed.is_empty()
     }
 
+    /// Adds the errors of another check of the same request.
+    pub(crate) fn append(&mut self, others: Self) {
+        self.unlisted += others.unlisted;
+        self.extend(others.listed);
+    }
+
+    /// `outcome` when nothing is wrong so far.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with these errors otherwise, and with those of `outcome` if it is [`Error::Invalid`] too.
+    pub(crate) fn join<T>(mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+        match outcome {
+            outcome if self.is_empty() => outcome,
+            Err(Error::Invalid(others)) => {
+                self.append(others);
+                Err(Error::Invalid(self))
+            }
+            _ => Err(Error::Invalid(self)),
+        }
+    }
+
     /// `value` when nothing is wrong.
     ///
     /// # Errors

@@ -3,40 +3,67 @@
 use crate::{config::Config, edge};
 use rental_core::webhooks::secret::MasterKey;
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-/// Fewest characters of a token.
+/// The shortest token, in characters.
 const SHORTEST: usize = 32;
 
-/// A token, and where it lies if it lies in a file.
+/// A token, and its file if it has one.
 pub(crate) struct AdminToken {
     pub(crate) text: String,
     pub(crate) path: Option<PathBuf>,
 }
 
-/// Finds the admin token, or makes one beside the data file at `store_path`.
+/// Checks the secrets that are configured or exist. Makes nothing, so that a wrong flag leaves no new store behind.
+pub(crate) fn check(config: &Config, store_path: Option<&Path>) -> Result<(), String> {
+    existing_token(config, store_path)?;
+    existing_key(config, store_path)?;
+    Ok(())
+}
+
+/// Reads the admin token, or makes one beside the data file at `store_path`.
 pub(crate) fn admin_token(config: &Config, store_path: Option<&Path>) -> Result<AdminToken, String> {
-    if let Ok(text) = std::env::var("RENTAL_ADMIN_TOKEN") {
-        return checked(text, "RENTAL_ADMIN_TOKEN", None);
-    }
-    if let Some(path) = &config.admin_token_file {
-        let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        return checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path.clone()));
-    }
-    let must = "a store in a database has no file to keep the admin token beside: give it in RENTAL_ADMIN_TOKEN or with --admin-token-file, the same one to each server";
-    let path = beside(store_path.ok_or(must)?, ".admin-token");
-    match fs::read_to_string(&path) {
-        Ok(text) => checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path.clone())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = generate();
+    match existing_token(config, store_path)? {
+        Found::Secret(token) => Ok(token),
+        Found::Missing(path) => {
+            let text = format!("rat_{}", hex::encode(edge::secret_bytes()));
             write_private(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
             Ok(AdminToken { text, path: Some(path) })
         }
-        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+    }
+}
+
+/// Reads the master key, or makes one beside the data file at `store_path`.
+pub(crate) fn master_key(config: &Config, store_path: Option<&Path>) -> Result<MasterKey, String> {
+    match existing_key(config, store_path)? {
+        Found::Secret(key) => Ok(key),
+        Found::Missing(path) => {
+            let bytes = edge::secret_bytes();
+            write_private(&path, &hex::encode(bytes))
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            Ok(MasterKey::new(&bytes))
+        }
+    }
+}
+
+/// A secret, or the path beside the data file where a new one belongs.
+enum Found<T> {
+    Secret(T),
+    Missing(PathBuf),
+}
+
+fn existing_token(config: &Config, store_path: Option<&Path>) -> Result<Found<AdminToken>, String> {
+    if let Ok(text) = std::env::var("RENTAL_ADMIN_TOKEN") {
+        return checked(text, "RENTAL_ADMIN_TOKEN", None).map(Found::Secret);
+    }
+    let must = "a store in a database has no file to keep the admin token beside: give it in RENTAL_ADMIN_TOKEN or with --admin-token-file, the same one to each server";
+    let given = ("--admin-token-file", config.admin_token_file.as_deref(), "a token");
+    match find(given, store_path, (".admin-token", must))? {
+        (path, None) => Ok(Found::Missing(path)),
+        (path, Some(text)) => checked(text, &path.display().to_string(), Some(path.clone())).map(Found::Secret),
     }
 }
 
@@ -47,26 +74,50 @@ fn checked(text: String, source: &str, path: Option<PathBuf>) -> Result<AdminTok
     Ok(AdminToken { text, path })
 }
 
-/// Finds the master key, or makes one beside the data file at `store_path`.
-pub(crate) fn master_key(config: &Config, store_path: Option<&Path>) -> Result<MasterKey, String> {
-    let made = config.master_key_file.is_none();
+fn existing_key(config: &Config, store_path: Option<&Path>) -> Result<Found<MasterKey>, String> {
     let must = "a store in a database has no file to keep the master key beside: make one with `openssl rand -hex 32` and give it with --master-key-file, the same one to each server";
-    let path = match (&config.master_key_file, store_path) {
-        (Some(path), _) => path.clone(),
-        (None, Some(store_path)) => beside(store_path, ".master-key"),
+    let given = ("--master-key-file", config.master_key_file.as_deref(), "a key");
+    match find(given, store_path, (".master-key", must))? {
+        (path, None) => Ok(Found::Missing(path)),
+        (path, Some(text)) => {
+            let mut bytes = [0; 32];
+            hex::decode_to_slice(text, &mut bytes)
+                .map_err(|_| format!("{} must hold 64 hexadecimal digits", path.display()))?;
+            Ok(Found::Secret(MasterKey::new(&bytes)))
+        }
+    }
+}
+
+/// Reads the secret in the file that a flag names, or else in the file beside the data file, which may be missing.
+/// Without a data file, the error is `must`.
+fn find(
+    (flag, given, what): (&str, Option<&Path>, &str),
+    store_path: Option<&Path>,
+    (suffix, must): (&str, &str),
+) -> Result<(PathBuf, Option<String>), String> {
+    let path = match (given, store_path) {
+        (Some(path), _) => path.to_owned(),
+        (None, Some(store_path)) => beside(store_path, suffix),
         (None, None) => return Err(must.into()),
     };
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if made && error.kind() == io::ErrorKind::NotFound => {
-            let text = hex(&edge::secret_bytes());
-            write_private(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-            text
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok((path, Some(text.trim_end().to_owned()))),
+        Err(error) if given.is_none() && error.kind() == io::ErrorKind::NotFound => Ok((path, None)),
+        Err(error) => Err(unreadable(&path, &error, flag, what)),
+    }
+}
+
+/// Why a file of a secret cannot be read, and what to do.
+fn unreadable(path: &Path, error: &io::Error, flag: &str, what: &str) -> String {
+    let shown = path.display();
+    let next = match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("; correct {flag}, or make {what} with `(umask 077; openssl rand -hex 32 > {shown})`")
         }
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        io::ErrorKind::PermissionDenied => "; let the user of the server read it".to_owned(),
+        _ => String::new(),
     };
-    let bytes = unhex(text.trim_end()).ok_or_else(|| format!("{} must hold 64 hexadecimal digits", path.display()))?;
-    Ok(MasterKey::new(&bytes))
+    format!("cannot read {shown}: {error}{next}")
 }
 
 fn beside(store_path: &Path, suffix: &str) -> PathBuf {
@@ -75,32 +126,13 @@ fn beside(store_path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// A new token: `rat_` and 256 random bits.
-pub(crate) fn generate() -> String {
-    format!("rat_{}", hex(&edge::secret_bytes()))
-}
-
-/// Writes a new file that only its owner can read; it is whole before it gets its name.
+/// Writes a new file that only its owner can read. It gets its name when it is complete.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = beside(path, ".new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    // Made with mode 0600.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    writeln!(file, "{text}")?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }

@@ -38,7 +38,7 @@ fn command() -> Command {
         .subcommand(collection::action(&SPEC, "revoke", "Revoke a key immediately", &revoke))
         .subcommand(
             collection::action(&SPEC, "rotate", "Replace a key; the old key keeps working during the overlap", &rotate)
-                .arg(collection::overlap("How long the old key keeps working")),
+                .arg(collection::overlap("How long the old key keeps working, at most 30d")),
         );
     with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
 }

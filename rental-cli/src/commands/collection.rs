@@ -71,7 +71,7 @@ pub(crate) fn overlap(help: &'static str) -> Arg {
     Arg::new("overlap")
         .long("overlap")
         .value_name("DURATION")
-        .value_parser(values::duration)
+        .value_parser(values::overlap)
         .default_value("24h")
         .help(help)
 }

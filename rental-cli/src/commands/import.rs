@@ -113,9 +113,17 @@ fn show(json: &str, session: &Session) -> Result<(), Failure> {
         return session.out.object(json);
     }
     let record = Record::read(json)?;
-    let counts: Vec<_> =
-        record.fields().filter(|(name, _)| !["errors", "errors_omitted"].contains(&name.as_str())).collect();
+    let lists = ["errors", "errors_omitted", "review", "review_omitted"];
+    let counts: Vec<_> = record.fields().filter(|(name, _)| !lists.contains(&name.as_str())).collect();
     session.out.fields(&counts)?;
+    let review = record.list("review");
+    for row in review.iter().take(MOST_SHOWN) {
+        let text = |name| row.text(name).unwrap_or_default();
+        session.out.note(&format!("row {} {}", text("row"), text("message")));
+    }
+    if review.len() > MOST_SHOWN {
+        session.out.note(&format!("only the first {MOST_SHOWN} of these rows are shown, --json lists more"));
+    }
     let errors = record.list("errors");
     for error in errors.iter().take(MOST_SHOWN) {
         let text = |name| error.text(name).unwrap_or_default();
@@ -128,7 +136,7 @@ fn show(json: &str, session: &Session) -> Result<(), Failure> {
         ));
     } else if invalid != "0" {
         session.out.note(&format!(
-            "invalid rows: {invalid}; correct them and import the file again: imported rows are not imported twice"
+            "invalid rows: {invalid}; correct what the messages name and import the file again: imported rows are not imported twice"
         ));
     }
     Ok(())

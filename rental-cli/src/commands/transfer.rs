@@ -104,6 +104,7 @@ fn run_export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 #[derive(Debug, Default)]
 struct Received {
+    /// Number of objects without the organization itself, as `received` of an import counts them.
     objects: u64,
     bytes: u64,
 }
@@ -130,7 +131,8 @@ fn receive(
         progress.add(count as u64);
     }
     to.flush().map_err(&unwritten)?;
-    received.objects = lines.end().ok_or_else(|| incomplete("its last line is missing"))?;
+    let objects = lines.end().ok_or_else(|| incomplete("its last line is missing"))?;
+    received.objects = objects.saturating_sub(1);
     Ok(received)
 }
 

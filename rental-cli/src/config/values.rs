@@ -19,7 +19,17 @@ pub(crate) fn id(text: &str) -> Result<String, String> {
 
 /// Parses a whole number with a unit: `30s`, `15m`, `12h`, `90d`. Maximum: 100 years.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let form = || "write it like 30s, 15m, 12h or 90d".to_owned();
+    duration_like(text, "30s, 15m, 12h or 90d")
+}
+
+/// Parses a duration for which the server allows some days at most.
+pub(crate) fn overlap(text: &str) -> Result<Duration, String> {
+    duration_like(text, "30s, 15m, 24h or 7d")
+}
+
+/// Parses a duration. `examples` are valid for its purpose.
+fn duration_like(text: &str, examples: &str) -> Result<Duration, String> {
+    let form = || format!("write it like {examples}");
     let unit = text.chars().next_back().ok_or_else(form)?;
     let count =
         text.strip_suffix(unit).filter(|count| count.bytes().all(|byte| byte.is_ascii_digit())).ok_or_else(form)?;
@@ -58,7 +68,7 @@ pub(crate) fn since(text: &str) -> Result<Since, String> {
 
 /// Parses a time-out from 1 second to 1 hour.
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
-    let timeout = duration(text)?;
+    let timeout = duration_like(text, "30s, 5m or 1h")?;
     if timeout.is_zero() || timeout > LONGEST_TIMEOUT { Err("must be from 1s to 1h".into()) } else { Ok(timeout) }
 }
 
@@ -111,6 +121,23 @@ mod tests {
         }
         for text in ["", "s", "30", "-1s", "+1s", "1.5h", "1 h", "1w", "1H", "1d2h", "٣d", "3é"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_example_in_an_error_is_valid() {
+        let day = Duration::from_secs(86_400);
+        for (parse, longest) in [
+            (duration as fn(&str) -> Result<Duration, String>, LONGEST),
+            // The server's limit for secrets of webhooks, which is the lower one.
+            (overlap, 7 * day),
+            (timeout, LONGEST_TIMEOUT),
+        ] {
+            let error = parse("soon").unwrap_err();
+            let examples: Vec<&str> =
+                error.split([' ', ',']).filter(|word| word.starts_with(char::is_numeric)).collect();
+            assert!(examples.len() >= 3, "{error}");
+            assert!(examples.iter().all(|example| parse(example).is_ok_and(|value| value <= longest)), "{error}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! An error response of the server: parsed, mapped to an exit code, and explained with the next step.
 
 use crate::{objects, text::printable};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
 use std::{fmt, time::Duration};
 
 /// Maximum number of characters shown of a response without an error object.
@@ -21,6 +22,8 @@ pub(crate) struct ErrorResponse {
     /// The response body, if it is an error object of the API.
     json: Option<String>,
     odd_id: Option<String>,
+    /// Whether the base URL ends with the prefix of the API, which every path has too.
+    prefix_twice: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,6 +80,12 @@ impl ErrorResponse {
         self
     }
 
+    /// Notes the path of the base URL.
+    pub(crate) fn with_base_path(mut self, path: &str) -> Self {
+        self.prefix_twice = path.trim_end_matches('/').ends_with("/v1");
+        self
+    }
+
     /// Error type, such as `permission_error`.
     pub(crate) fn kind(&self) -> &str {
         &self.error.r#type
@@ -97,9 +106,27 @@ impl ErrorResponse {
         self.request_id.as_deref()
     }
 
-    /// The response body in one line, if it is an error object of the API.
-    pub(crate) fn json(&self) -> Option<&str> {
-        self.json.as_deref()
+    /// The response body in one line with the hint as a member of `error`, if it is an error object of the API.
+    pub(crate) fn json(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Raw<'a> {
+            #[serde(borrow)]
+            error: &'a RawValue,
+        }
+        #[derive(Deserialize)]
+        struct Own {
+            hint: Option<IgnoredAny>,
+        }
+        let json = self.json.as_deref()?;
+        let Some(hint) = self.hint() else { return Some(json.to_owned()) };
+        let Raw { error } = serde_json::from_str(json).ok()?;
+        if serde_json::from_str::<Own>(error.get()).ok()?.hint.is_some() {
+            return Some(json.to_owned());
+        }
+        // Added to the text, so that every other byte stays as the server sent it.
+        let members = error.get().strip_suffix('}')?;
+        let hint = serde_json::to_string(&hint).ok()?;
+        Some(json.replacen(error.get(), &format!("{members},\"hint\":{hint}}}"), 1))
     }
 
     /// Exit code for the status.
@@ -123,6 +150,9 @@ impl ErrorResponse {
             (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
             (403, "insufficient_scope") => {
                 "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"
+            }
+            (404, "route_unknown" | "http_404") if self.prefix_twice => {
+                "remove /v1 from the end of the base URL: every command adds it"
             }
             (404, "route_unknown") => "check --base-url, and that server and rental-cli have the same version",
             (404, _) if self.odd_id.is_some() => {
@@ -208,6 +238,15 @@ mod tests {
             "error[parameter_invalid]: 2 fields are wrong\n  \
              param daily_rate (--daily-rate): `daily_rate` must be 0 or more.\n  \
              param customer_id (--customer): There is no such customer.\nrequest id req_1\n",
+        );
+    }
+
+    #[test]
+    fn an_overlap_has_its_flag() {
+        check(
+            400,
+            r#"{"error":{"type":"t","message":"m","param":"overlap_seconds"}}"#,
+            "error[t]: m\n  param overlap_seconds (--overlap)\nrequest id req_1\n",
         );
     }
 

@@ -108,12 +108,12 @@ impl Failure {
         (printable(&message), hint.map(Cow::into_owned))
     }
 
-    /// JSON for `--json`: the API's own error object, or one of the same shape.
+    /// JSON for `--json`: the API's own error object, or one of the same shape. Both have `hint`, if there is one.
     pub(crate) fn json(&self) -> String {
         if let Self::ErrorResponse(response) = self
             && let Some(own) = response.json()
         {
-            return own.to_owned();
+            return own;
         }
         // Cannot fail: all members are strings.
         serde_json::to_string(&Envelope { error: self.report() }).unwrap_or_default()
@@ -161,7 +161,15 @@ impl Failure {
                 of("unreadable", problem, advice(hint))
             }
             Self::Io { doing, error } => {
-                Report { message: format!("cannot {doing}: {error}").into(), ..of("io", "", None) }
+                let hint = match error.kind() {
+                    io::ErrorKind::NotFound => Some("check the path; a relative path starts in the current directory"),
+                    io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its directories"),
+                    io::ErrorKind::IsADirectory => Some("give the path of a file, not of a directory"),
+                    io::ErrorKind::StorageFull => Some("free disk space, then repeat the command"),
+                    _ => None,
+                };
+                let message = format!("cannot {doing}: {error}").into();
+                Report { message, ..of("io", "", hint.map(Cow::Borrowed)) }
             }
         }
     }
@@ -225,6 +233,7 @@ mod tests {
         let usage = Failure::Usage("no\nway".into());
         assert_eq!(usage.report().to_string(), "error[usage]: no\\nway\nhint: `--help` shows how\n");
         let io = Failure::Io { doing: "read x".into(), error: io::ErrorKind::NotFound.into() };
-        assert_eq!(io.report().to_string(), "error[io]: cannot read x: entity not found\n");
+        let hint = "hint: check the path; a relative path starts in the current directory\n";
+        assert_eq!(io.report().to_string(), format!("error[io]: cannot read x: entity not found\n{hint}"));
     }
 }

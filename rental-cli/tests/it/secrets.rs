@@ -57,6 +57,32 @@ fn a_secret_file_that_cannot_be_read_exits_with_4() {
 }
 
 #[test]
+fn a_missing_secret_of_listen_says_what_to_write_into_the_file() {
+    let ran = Ran::of(cli(&["listen", "--print-secret"]).env("RENTAL_WEBHOOK_SECRET_FILE", "/no/such/file"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.starts_with("error[io]: cannot read /no/such/file (from RENTAL_WEBHOOK_SECRET_FILE)"));
+    assert!(ran.stderr.contains("hint: write the endpoint's secret (whsec_...) into this file"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_missing_file_says_what_to_check() {
+    for args in [
+        &["tolls", "import", "--organization", "o", "/no/such/file"][..],
+        &["tolls", "import", "--organization", "o", "--mapping", "/no/such/file", "x"],
+        &["import", "--organization", "o", "/no/such/file"],
+        &["export", "--organization", "o", "--to", "/no/such/file"],
+        &["store", "restore", "/no/such/file", "--to", "redb:x"],
+        &["store", "check", "redb:/no/such/file"],
+        &["store", "backup", "--to", "/no/such/file"],
+    ] {
+        let server = FakeServer::new(vec![ok("{}")]);
+        let ran = server.run(args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("/no/such/file") && ran.stderr.contains("\nhint: "), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_garbled_secret_is_not_repeated() {
     let ran = Ran::of(cli(&["vehicles", "list"]).env("RENTAL_API_KEY", "rk_live_a\nb"));
     assert_eq!(ran.code, Some(4));

@@ -77,7 +77,8 @@ fn the_time_of_an_event_is_a_date() {
 #[test]
 fn progress_is_a_line_that_goes_away() {
     let lines = "{\"a\":1}\n".repeat(2000);
-    let export = format!("{lines}{{\"object\":\"export_end\",\"objects\":2000}}\n").into_bytes();
+    let organization = "{\"object\":\"organization\"}\n";
+    let export = format!("{organization}{lines}{{\"object\":\"export_end\",\"objects\":2001}}\n").into_bytes();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("x.ndjson");
     for form in ["--color=auto", "--quiet", "--json"] {

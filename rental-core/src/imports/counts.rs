@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// The most rejected rows that are listed. All of them are counted.
-const MAX_LISTED_ERRORS: usize = 1000;
+/// The most rows that are listed under `errors`, and under `review`. All of them are counted.
+const MAX_LISTED: usize = 1000;
 
 /// The outcome of one row.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -20,7 +20,7 @@ pub enum RowOutcome {
     Invalid(String),
 }
 
-/// A row that cannot be used.
+/// A row that cannot be used, or that a person should look at.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RowError {
     /// The line of the file where the row begins, from 1.
@@ -50,6 +50,10 @@ pub struct Counts {
     pub errors: Vec<RowError>,
     /// How many more rows cannot be used.
     pub errors_omitted: u64,
+    /// The first 1000 rows whose new objects a person should look at. They count as created.
+    pub review: Vec<RowError>,
+    /// How many more rows a person should look at.
+    pub review_omitted: u64,
 }
 
 impl Counts {
@@ -63,17 +67,27 @@ impl Counts {
             RowOutcome::Skipped => self.skipped += 1,
             RowOutcome::Invalid(message) => {
                 self.invalid += 1;
-                if self.errors.len() < MAX_LISTED_ERRORS {
-                    self.errors.push(RowError { row, message });
-                } else {
-                    self.errors_omitted += 1;
-                }
+                list(&mut self.errors, &mut self.errors_omitted, RowError { row, message });
             }
         }
     }
 
-    /// Sorts the errors by row. Some rows are recorded after rows that follow them in the file.
+    /// Lists a recorded row that a person should look at.
+    pub(crate) fn look_at(&mut self, row: u64, message: String) {
+        list(&mut self.review, &mut self.review_omitted, RowError { row, message });
+    }
+
+    /// Sorts the listed rows. Some rows are recorded after rows that follow them in the file.
     pub(crate) fn sort(&mut self) {
         self.errors.sort_by_key(|error| error.row);
+        self.review.sort_by_key(|error| error.row);
+    }
+}
+
+fn list(listed: &mut Vec<RowError>, omitted: &mut u64, row: RowError) {
+    if listed.len() < MAX_LISTED {
+        listed.push(row);
+    } else {
+        *omitted += 1;
     }
 }

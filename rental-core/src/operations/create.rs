@@ -5,14 +5,14 @@ use super::{
     counter::next_number,
     edge::Edge,
     intent::{Intent, Prepared, Preparing},
-    reference::references,
+    reference::{find_references, valid_fields},
 };
 use crate::{
     error::Error,
     request::body::Verb,
     resources::{self, Collection, Facts, Outcome, Resource, organization::Organization},
     rows::key,
-    schema::{self, FieldSpec, Fields, Kind, Presence, ResourceSpec},
+    schema::{self, FieldSpec, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
     value::{FieldValue, Text, Timestamp},
 };
@@ -36,9 +36,10 @@ impl Intent for Create<'_> {
             let (spec, organization) = (self.collection.spec, self.organization);
             let rule = self.collection.create.ok_or_else(|| Error::Internal(format!("{} has no POST", spec.object)))?;
             // An object has the currency of its organization, which never changes, and so its number of decimals.
-            let sent = Fields::parse(self.body, spec, Verb::Create, organization.default_currency.digits())?;
+            let mut sent = valid_fields(store, organization, self.body, spec, Verb::Create).await?;
             let mut batch = Batch::default();
-            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
+            let missing = sent.forget_missing(missing)?;
             let number = match self.collection.counter {
                 Some(name) => next_number(store, organization.id, name, &mut batch).await?,
                 None => 0,
@@ -49,7 +50,7 @@ impl Intent for Create<'_> {
             let otherwise =
                 |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
             let facts = Facts { now: created, organization, references: &references, number };
-            let outcome = rule(&sent, &otherwise, &facts)?;
+            let outcome = missing.join(rule(&sent, &otherwise, &facts))?;
             let place = key::record(organization.id, spec, id);
             batch.insert(place.clone(), outcome.object.clone().into());
             finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {

@@ -2,14 +2,29 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    request::page,
-    resources::spec_of,
+    request::{body::Verb, page},
+    resources::{organization::Organization, spec_of},
     rows::key,
-    schema::Fields,
+    schema::{Fields, ResourceSpec},
     store::{Batch, Check, Key, Record, Store},
 };
 use std::collections::HashMap;
 use uuid::Uuid;
+
+/// Reads a body. If fields are invalid, the error lists them and the objects that the body names and that do not exist.
+pub(super) async fn valid_fields(
+    store: &dyn Store,
+    organization: &Organization,
+    body: &[u8],
+    spec: &'static ResourceSpec,
+    verb: Verb,
+) -> Result<Fields, Error> {
+    let (fields, mut errors) = Fields::read(body, spec, verb, organization.default_currency.digits())?;
+    if !errors.is_empty() {
+        errors.append(find_references(store, organization.id, &fields, &mut Batch::default()).await?.1);
+    }
+    errors.or(fields)
+}
 
 /// Reads the objects that the body names, by field. The batch gets a check for each; an error lists all missing ones.
 pub(crate) async fn references(
@@ -18,6 +33,18 @@ pub(crate) async fn references(
     sent: &Fields,
     batch: &mut Batch,
 ) -> Result<HashMap<String, Record>, Error> {
+    let (found, missing) = find_references(store, organization, sent, batch).await?;
+    missing.or(found)
+}
+
+/// Reads the objects that the body names, by field, with an error for each that does not exist. The batch gets a check
+/// for each that does.
+pub(super) async fn find_references(
+    store: &dyn Store,
+    organization: Uuid,
+    sent: &Fields,
+    batch: &mut Batch,
+) -> Result<(HashMap<String, Record>, FieldErrors), Error> {
     let mut named = Vec::new();
     let mut errors = FieldErrors::default();
     for (field, object, id) in sent.references() {
@@ -42,7 +69,7 @@ pub(crate) async fn references(
             }
         }
     }
-    errors.or(found)
+    Ok((found, errors))
 }
 
 fn missing(field: &str, object: &str) -> FieldError {

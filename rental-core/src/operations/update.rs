@@ -5,13 +5,12 @@ use super::{
     edit::replace,
     intent::{Intent, Preparing},
     read::get,
-    reference::references,
+    reference::{find_references, valid_fields},
 };
 use crate::{
     error::Error,
     request::body::Verb,
     resources::{Collection, Facts, organization::Organization},
-    schema::Fields,
     store::{Batch, Revision, Store},
 };
 
@@ -35,15 +34,16 @@ impl Intent for Update<'_> {
             let (spec, organization) = (self.collection.spec, self.organization);
             let change =
                 self.collection.update.ok_or_else(|| Error::Internal(format!("{} has no PATCH", spec.object)))?;
-            let sent = Fields::parse(self.body, spec, Verb::Update, organization.default_currency.digits())?;
+            let mut sent = valid_fields(store, organization, self.body, spec, Verb::Update).await?;
             let before = get(store, organization.id, spec, self.id).await?;
             if !(self.expected)(before.revision) {
                 return Err(Error::PreconditionFailed);
             }
             let mut batch = Batch::default();
-            let references = references(store, organization.id, &sent, &mut batch).await?;
+            let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
+            let missing = sent.forget_missing(missing)?;
             let facts = Facts { now: edge.now(), organization, references: &references, number: 0 };
-            let outcome = change(&before, &sent, &facts)?;
+            let outcome = missing.join(change(&before, &sent, &facts))?;
             replace(store, edge, organization, spec, before, outcome, batch).await
         })
     }

@@ -221,10 +221,13 @@ fn range_of<'a>(name: &'a str, spec: &ResourceSpec) -> Option<(&'static FilterSp
 fn unknown(name: &str, spec: &ResourceSpec) -> FieldError {
     let ranges: Vec<String> = range_parameters(spec).collect();
     let known = COMMON_PARAMETERS.into_iter().chain(spec.filters.iter().map(|filter| filter.param));
-    let rule = format!(
-        "is not a parameter of this list{}",
-        did_you_mean(name, known.chain(ranges.iter().map(String::as_str)))
-    );
+    // The filter of the field `vehicle_id` is `vehicle`.
+    let filter = spec.filters.iter().find(|filter| filter.field == name);
+    let near = match filter {
+        Some(filter) => format!("; did you mean `{}`?", filter.param),
+        None => did_you_mean(name, known.chain(ranges.iter().map(String::as_str))),
+    };
+    let rule = format!("is not a parameter of this list{near}");
     FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
 }
 

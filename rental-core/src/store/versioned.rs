@@ -41,6 +41,14 @@ pub fn needs_upgrade(version: u64) -> String {
 /// Why a store of a newer version is refused.
 #[must_use]
 pub(crate) fn newer_than_this(version: u64) -> String {
+    // PostgreSQL has signed numbers, and no program writes a version that large.
+    let signed = version.cast_signed();
+    if signed < 0 {
+        return format!(
+            "the store has schema version {signed}, which no program writes: it was changed by hand or is damaged; restore \
+             it from a backup"
+        );
+    }
     format!(
         "the store has schema version {version}, this program knows {OLDEST_VERSION} to {SCHEMA_VERSION}: run the program \
          that wrote it or a newer one; there is no way back to an older version, except to restore a backup made before"

@@ -1,5 +1,8 @@
-//! The row that says how far an upgrade has come. It changes in the transaction of every batch, so a process that is
-//! killed, or another server, goes on where the last batch ended.
+//! The state in the row that says how far an upgrade has come. The row changes like that of a task
+//! ([`Progress`](crate::tasks::Progress)).
+//!
+//! It is no task but has a key of its own: it is read before anything else in the store can be trusted, there is never a
+//! second one, and programs of other schema versions must find it.
 
 use crate::{
     resources::row_words::in_words,

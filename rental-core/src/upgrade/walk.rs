@@ -17,9 +17,10 @@ use crate::{
     rows::{Tag, key},
     schema::ResourceSpec,
     store::{
-        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
-        Write, after, get_each, key_of, marks, versioned,
+        Answer, Batch, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write,
+        after, get_each, key_of, marks, versioned,
     },
+    tasks::{Progress, Step},
 };
 use bytes::Bytes;
 use std::{
@@ -35,31 +36,11 @@ const WINDOW_RECORDS: u64 = 50_000;
 /// Most batches that the engine has and has not answered.
 const IN_FLIGHT: usize = 16;
 
-/// What a step of an upgrade did.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Step {
-    /// A batch was handed to the engine; there is more to do.
-    Went,
-    /// Another process committed a batch first. It may be at work still: wait a little before the next step.
-    Outrun,
-    /// The store is of the present version.
-    Done,
-}
-
-/// Whether an upgrade changes the store.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Effect {
-    /// It commits its batches.
-    Commit,
-    /// It makes the batches and drops them.
-    Trial,
-}
-
 /// One upgrade, from the claim to the end.
 pub struct Upgrade<'s> {
     pub(super) store: &'s dyn Versioned,
-    effect: Effect,
-    revision: Revision,
+    /// The row of the marker. `None` in a trial, which commits nothing.
+    row: Option<Progress>,
     pub(super) marker: Marker,
     /// Records that were read and are not done.
     page: VecDeque<Scanned>,
@@ -118,14 +99,13 @@ impl<'s> Upgrade<'s> {
             State::Unfinished(marker) => marker.from,
             State::Older(version) => version,
         };
-        Ok(Some(Self::new(store, Effect::Trial, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
+        Ok(Some(Self::new(store, None, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
-    fn new(store: &'s dyn Versioned, effect: Effect, revision: Revision, marker: Marker) -> Self {
+    fn new(store: &'s dyn Versioned, row: Option<Progress>, marker: Marker) -> Self {
         Self {
             store,
-            effect,
-            revision,
+            row,
             marker,
             page: VecDeque::new(),
             context: None,
@@ -140,7 +120,7 @@ impl<'s> Upgrade<'s> {
     async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
         let Some(record) = store.get(&[marks::upgrade()]).await?.pop().flatten() else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
-        Ok(Some(Self::new(store, Effect::Commit, record.revision, marker)))
+        Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
     }
 
     /// Makes batches of so many rows, and windows of three of them, record by record.
@@ -155,7 +135,8 @@ impl<'s> Upgrade<'s> {
         &self.marker
     }
 
-    /// Does the next window. It is handed to the engine; the one before it has been committed when this returns.
+    /// Does the next window. It is handed to the engine; the one before it has been committed when this returns. [`Step::Done`]
+    /// means that the store is of the present version.
     ///
     /// # Errors
     /// The engine failed. Begin again: the marker tells how far it came.
@@ -233,25 +214,21 @@ impl<'s> Upgrade<'s> {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
             before.removed += removed;
             before.written += writes.len() as u64 - removed;
-            if self.effect == Effect::Trial {
-                continue;
-            }
+            let Some(row) = &mut self.row else { continue };
             let mut batch = Batch { checks: Vec::new(), writes };
             if at + 1 < batches {
-                batch.replace(marks::upgrade(), self.revision, json(&before)?);
+                row.advance(&mut batch, &before).map_err(unwritable)?;
             } else {
                 (self.marker.removed, self.marker.written) = (before.removed, before.written);
                 if done {
-                    batch.checks.push(Check::At(marks::upgrade(), self.revision));
-                    batch.delete(marks::upgrade());
+                    row.finish(&mut batch);
                 } else {
-                    batch.replace(marks::upgrade(), self.revision, json(&self.marker)?);
+                    row.advance(&mut batch, &self.marker).map_err(unwritable)?;
                 }
             }
             self.waiting.push_back(batch);
-            self.revision += 1;
         }
-        if self.effect == Effect::Trial {
+        if self.row.is_none() {
             (self.marker.removed, self.marker.written) = (before.removed, before.written);
             return Ok(if done { Step::Done } else { Step::Went });
         }
@@ -278,7 +255,8 @@ impl<'s> Upgrade<'s> {
         match self.store.get(&[marks::upgrade()]).await?.pop().flatten() {
             None => Ok(Step::Done),
             Some(record) => {
-                (self.revision, self.marker) = (record.revision, Marker::read(&record).map_err(UpgradeError::Refused)?);
+                self.marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
+                self.row = Some(Progress::of(&record));
                 Ok(Step::Outrun)
             }
         }
@@ -400,8 +378,11 @@ pub(super) fn owner(key: &Key) -> Uuid {
 }
 
 fn json(marker: &Marker) -> Result<Bytes, UpgradeError> {
-    let value = serde_json::to_vec(marker).map_err(|error| UpgradeError::Refused(error.to_string()))?;
-    Ok(value.into())
+    serde_json::to_vec(marker).map(Bytes::from).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> UpgradeError {
+    UpgradeError::Refused(format!("the marker of the upgrade cannot be written: {error}"))
 }
 
 /// What is wrong with a record, for the operator.

@@ -65,6 +65,20 @@ fn a_store_of_another_version_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_schema_version_that_no_program_writes_is_refused_as_damage() {
+    on_postgres(|cluster| async {
+        let url = cluster.database();
+        let running = open(&url).await;
+        cluster.sql(name(&url), "UPDATE rental.store SET schema_version = -1");
+        let words = ["schema version -1,", "restore it from a backup"];
+        assert_says(&refused(&url).await, &words);
+        let mut batch = Batch::default();
+        batch.insert(super::super::key("a"), "v".into());
+        assert_says(&running.commit(batch).await.expect_err("it is refused").to_string(), &words);
+    });
+}
+
+#[test]
 fn a_read_only_database_is_refused_and_one_that_becomes_so_is_not_ready() {
     on_postgres(|cluster| async {
         let url = cluster.database();

@@ -34,6 +34,22 @@ pub(crate) fn fixture(directory: &str, name: &str) -> Vec<u8> {
     }
 }
 
+#[test]
+fn the_command_in_the_readme_unpacks_a_fixture() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "python3 is not installed");
+        return eprintln!("skipped: python3 is not installed");
+    }
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stores");
+    let readme = std::fs::read_to_string(directory.join("README.md")).unwrap();
+    let command = readme.lines().find(|line| line.starts_with("python3 ")).expect("a command");
+    let (command, to) = command.split_once(" > ").expect("it writes a file");
+    assert_eq!(to, "store.redb");
+    let ran = std::process::Command::new("sh").args(["-c", command]).current_dir(directory).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.stdout == fixture("v2", "store.redb"), "{} bytes", ran.stdout.len());
+}
+
 /// The redb file of a fixture, in a directory that is gone at the end.
 pub(crate) fn file(directory: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

@@ -81,7 +81,9 @@ impl AsyncRead for ClosesGently {
 
 impl AsyncWrite for ClosesGently {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.traffic.sending(written.is_pending());
+        written
     }
 
     fn poll_write_vectored(
@@ -89,7 +91,9 @@ impl AsyncWrite for ClosesGently {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.traffic.sending(written.is_pending());
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -104,6 +108,8 @@ impl AsyncWrite for ClosesGently {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.closing.is_none() {
+            // It ends by itself, within its own bounds.
+            this.traffic.sending(true);
             ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
             this.closing = this.begin();
         }

@@ -12,6 +12,10 @@ pub(crate) enum Problem {
     Core(Error),
     /// The admin token is wrong.
     NotAdmin,
+    /// An API key was presented where the admin token is needed.
+    ApiKeyAsAdminToken,
+    /// The admin token was presented where an API key is needed.
+    AdminTokenAsApiKey,
     RouteUnknown {
         hint: String,
     },
@@ -33,6 +37,8 @@ pub(crate) enum Problem {
     BodyBroken,
     /// The server upgrades its store and serves no requests yet.
     StoreUpgrading,
+    /// This background task dies again and again.
+    TaskFailing(&'static str),
     /// An uploaded file does not match its format.
     FileRefused(String),
 }
@@ -109,7 +115,9 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
 fn class(problem: &Problem) -> Class {
     match problem {
         Problem::Core(error) => core_class(error),
-        Problem::NotAdmin => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid)),
+        Problem::NotAdmin | Problem::ApiKeyAsAdminToken | Problem::AdminTokenAsApiKey => {
+            (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid))
+        }
         Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
         Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
         Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
@@ -119,6 +127,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
@@ -160,6 +169,12 @@ fn message(problem: &Problem) -> String {
         Problem::NotAdmin => {
             "This is not the admin token. The server printed the path of its file when it started.".into()
         }
+        Problem::ApiKeyAsAdminToken => {
+            "This is an API key of an organization; /admin/v1 takes the operator's admin token. The server printed the path of its file when it started.".into()
+        }
+        Problem::AdminTokenAsApiKey => {
+            "This is the operator's admin token; /v1 takes an API key of an organization. Send the token to /admin/v1 only: rental-cli reads it from RENTAL_ADMIN_TOKEN or RENTAL_ADMIN_TOKEN_FILE.".into()
+        }
         Problem::RouteUnknown { hint } => hint.clone(),
         Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),
         Problem::TooLarge { limit } => format!("The body is larger than {limit} bytes."),
@@ -169,6 +184,10 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::TaskFailing(task) => format!(
+            "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \
+             server if that does not end it."
+        ),
         Problem::StoreUpgrading => {
             "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
              tells how far the upgrade is."

@@ -99,10 +99,13 @@ impl Reply {
         let (status, body) = render(problem, request_id);
         let reply = Self { status, body, headers: HeaderMap::new(), parts: None };
         match problem {
-            Problem::Core(Error::Unauthenticated(_)) | Problem::NotAdmin => {
-                reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
+            Problem::Core(Error::Unauthenticated(_))
+            | Problem::NotAdmin
+            | Problem::ApiKeyAsAdminToken
+            | Problem::AdminTokenAsApiKey => reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\""),
+            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
+                reply.with(header::RETRY_AFTER, "1")
             }
-            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) => reply.with(header::RETRY_AFTER, "1"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
             Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),

@@ -151,6 +151,8 @@ async fn connection<S: Service>(
     let mut builder = http1::Builder::new();
     // hyper's time-out for heads resets a timer for each request, a cost for every request; `Traffic` does without.
     builder.header_read_timeout(None).max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD);
+    // A client that has sent its request may close its sending half and still wait for the response (RFC 9112, 9.6).
+    builder.half_close(true);
     let stream = ClosesGently::new(stream, Arc::clone(&traffic), closing);
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
     let outcome = tokio::select! {
@@ -162,7 +164,14 @@ async fn connection<S: Service>(
         // The request of a connection that was just accepted may not have arrived: wait for it.
         () = async { drop(drained.wait_for(|drained| *drained).await); tokio::time::sleep(GRACE).await } => {
             serving.as_mut().graceful_shutdown();
-            serving.await
+            tokio::select! {
+                outcome = serving => outcome,
+                // hyper would wait for the rest of a head, which may never come.
+                () = traffic.nothing_in_progress() => {
+                    tracing::debug!("a connection had no complete request at shutdown");
+                    Ok(())
+                }
+            }
         }
     };
     if let Err(error) = outcome {

@@ -11,6 +11,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// How often a connection is checked.
 const TICK: Duration = Duration::from_secs(10);
+/// At shutdown, how often a connection is checked for an unfinished request or response.
+const SHUTDOWN_TICK: Duration = Duration::from_millis(250);
 
 /// The traffic of one connection. Keeps the connection's permit until the connection is closed and all its requests
 /// have ended. So a shutdown also waits for requests whose client has disconnected.
@@ -19,6 +21,8 @@ pub(super) struct Traffic {
     ended: AtomicU64,
     /// Whether bytes were received after the last request that was read to its end.
     unread: AtomicBool,
+    /// Whether the socket has not taken all bytes of a response, or the connection is being closed.
+    unsent: AtomicBool,
     _place: OwnedSemaphorePermit,
 }
 
@@ -27,7 +31,13 @@ pub(super) struct InFlight(Arc<Traffic>);
 
 impl Traffic {
     pub(super) fn new(place: OwnedSemaphorePermit) -> Self {
-        Self { begun: AtomicU64::new(0), ended: AtomicU64::new(0), unread: AtomicBool::new(false), _place: place }
+        Self {
+            begun: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            unread: AtomicBool::new(false),
+            unsent: AtomicBool::new(false),
+            _place: place,
+        }
     }
 
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
@@ -48,6 +58,31 @@ impl Traffic {
     /// Whether the client may still send a request that the server does not read.
     pub(super) fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the socket still has to take bytes.
+    pub(super) fn sending(&self, unsent: bool) {
+        self.unsent.store(unsent, Ordering::Relaxed);
+    }
+
+    /// Returns the number of requests so far, if each has ended and its response was sent.
+    fn settled(&self) -> Option<u64> {
+        let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
+        (begun == ended && !self.unsent.load(Ordering::Relaxed)).then_some(begun)
+    }
+
+    /// Resolves when two checks in a row find no request in progress and none between them: the client is silent, or its
+    /// request has no complete head.
+    pub(super) async fn nothing_in_progress(&self) {
+        let mut seen = None;
+        loop {
+            tokio::time::sleep(SHUTDOWN_TICK).await;
+            let now = self.settled();
+            if now.is_some() && now == seen {
+                return;
+            }
+            seen = now;
+        }
     }
 
     /// Resolves when no request was in flight or began during `limit`, give or take a tick.

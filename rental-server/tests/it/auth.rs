@@ -212,6 +212,19 @@ fn the_admin_token_opens_no_route_of_an_organization() {
 }
 
 #[test]
+fn a_token_at_the_wrong_place_is_told_where_it_belongs() {
+    let organization = Server::shared().organization();
+    let (server, key) = (organization.server, &organization.read);
+    for (path, token, words) in [
+        ("/v1/vehicles", &server.admin_token, ["This is the operator's admin token", "RENTAL_ADMIN_TOKEN"]),
+        ("/admin/v1/organizations", key, ["This is an API key", "takes the operator's admin token"]),
+    ] {
+        let error = with_key(server, "GET", path, token).error(401, "authentication_error", "api_key_invalid");
+        words.iter().for_each(|words| assert!(error["message"].to_string().contains(words), "{error}"));
+    }
+}
+
+#[test]
 fn open_pages_need_no_key_and_ignore_a_wrong_one() {
     let server = Server::shared();
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"] {

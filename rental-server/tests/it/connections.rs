@@ -1,5 +1,7 @@
 //! Connections: slow, greedy and garbled clients, limits, and a drain that drops no accepted request.
 
+mod incomplete;
+
 use crate::support::{Connection, Organization, Reply, Server};
 use serde_json::{Value, json};
 use std::{

@@ -51,6 +51,20 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
+/// rustdoc hides lines of Rust that begin with `# `; every other reader of the page sees them.
+#[test]
+fn no_example_in_rust_has_hidden_lines() {
+    for path in DOCUMENTS {
+        let mut rust = false;
+        for line in read(path).lines() {
+            if let Some(language) = line.strip_prefix("```") {
+                rust = !rust && language.starts_with("rust");
+            }
+            assert!(!rust || !(line == "#" || line.starts_with("# ")), "{path}: {line}");
+        }
+    }
+}
+
 /// A heading as the fragment of a link.
 fn fragment(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase();

@@ -223,6 +223,8 @@ fn a_misspelt_parameter_gets_a_suggestion() {
         ("/v1/rentals?custmer=x", "`customer`"),
         ("/v1/rentals?stauts=NEW", "`status`"),
         ("/v1/tolls?vehicel=x", "`vehicle`"),
+        ("/v1/tolls?vehicle_id=x", "`vehicle`"),
+        ("/v1/rentals?customer_id=x", "`customer`"),
         ("/v1/customers?starting_afer=x", "`starting_after`"),
     ] {
         let text = organization.get(path).text();

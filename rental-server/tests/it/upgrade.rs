@@ -214,6 +214,31 @@ fn a_server_is_alive_and_not_ready_while_it_upgrades() {
 }
 
 #[test]
+fn a_body_that_nobody_reads_does_not_reset_the_response_while_a_store_is_upgraded() {
+    let body = vec![b' '; 1 << 20];
+    let head = format!("POST /v1/vehicles HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+    in_the_middle(|_, server, _| {
+        for _ in 0..20 {
+            let reply = Connection::try_open(&server.address).and_then(|mut to| {
+                to.write(head.as_bytes())?;
+                to.write(&body)?;
+                to.read_reply(false)
+            });
+            match reply {
+                Ok(reply) if reply.status == 503 => {}
+                Ok(_) => return false,
+                // At the moment when the upgrade ends, connections may be closed.
+                Err(error) => {
+                    assert_eq!(server.get("/readyz").status, 200, "{error} during the upgrade");
+                    return false;
+                }
+            }
+        }
+        true
+    });
+}
+
+#[test]
 fn an_upgrade_that_is_killed_goes_on_at_the_next_start() {
     in_the_middle(|directory, server, _| {
         server.server.kill().expect("kill -9");

@@ -124,7 +124,14 @@ pub(crate) fn signing_secret() -> Result<String, Failure> {
     let unreadable =
         |path: &PathBuf, error: io::Error| Failure::Io { doing: format!("read {}", path.display()), error };
     if let Some(path) = environment::variable(SECRET_VARIABLE).map(PathBuf::from) {
-        let secret = private_file::read(&path).map_err(|error| unreadable(&path, error))?;
+        let secret = private_file::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::Unsuccessful {
+                kind: "io",
+                problem: format!("cannot read {} (from {SECRET_VARIABLE}): {error}", path.display()),
+                hint: "write the endpoint's secret (whsec_...) into this file, or unset RENTAL_WEBHOOK_SECRET_FILE: `listen` then makes a secret of its own",
+            },
+            _ => unreadable(&path, error),
+        })?;
         return match secret.trim() {
             "" => Err(Failure::Usage(format!("{} (from {SECRET_VARIABLE}) is empty", path.display()))),
             secret => Ok(secret.to_owned()),

@@ -165,7 +165,8 @@ impl<'a> Importer<'a> {
             for (row, line) in &ready {
                 let outcome = match elsewhere.contains(&line.id) {
                     true => RowOutcome::Invalid(format!(
-                        "Another organization of this server has a {} with this id; import into another server.",
+                        "Another organization of this server has a {} with this id, and ids are unique in a server. To keep \
+                         the ids, import the file into another server; else create new objects over the API.",
                         line.resource.spec.object
                     )),
                     false => self.one(&draft, above.as_ref(), line, &mut plan.batch).await?,

@@ -17,6 +17,8 @@ struct Chunk<'r, R> {
     batch: Batch,
     outcomes: Vec<(u64, RowOutcome)>,
     matched: u64,
+    /// The rows without plate and transponder.
+    unidentified: Vec<u64>,
     /// The rows of the chunk, by the key of their identity.
     rows: HashMap<Key, &'r R>,
     /// The look-ups by which credits find the new objects.
@@ -31,6 +33,7 @@ impl<T: Importable> Recorder<'_, T> {
                 batch: Batch::default(),
                 outcomes: Vec::with_capacity(CHUNK),
                 matched: 0,
+                unidentified: Vec::new(),
                 rows: HashMap::with_capacity(CHUNK),
                 look_ups: Vec::new(),
             };
@@ -47,6 +50,7 @@ impl<T: Importable> Recorder<'_, T> {
             if self.commit(chunk.batch).await? == Commit::Applied {
                 chunk.rows.keys().chain(&chunk.look_ups).for_each(|key| self.remember(key));
                 self.counts.matched += chunk.matched;
+                chunk.unidentified.into_iter().for_each(|number| self.counts.look_at(number, unidentified::<T>()));
                 chunk.outcomes.into_iter().for_each(|(number, outcome)| self.counts.add(number, outcome));
                 return Ok(taken);
             }
@@ -80,6 +84,9 @@ impl<T: Importable> Recorder<'_, T> {
                     let vehicle = self.vehicle(&object).await?;
                     *object.vehicle() = vehicle;
                     chunk.matched += u64::from(vehicle.is_some());
+                    if let [None, None, _] = object.identifiers() {
+                        chunk.unidentified.push(number);
+                    }
                     chunk.look_ups.extend(self.credit_look_up(&object));
                     let batch = std::mem::take(&mut chunk.batch);
                     chunk.batch =
@@ -92,4 +99,12 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.outcomes.push((number, outcome));
         Ok(true)
     }
+}
+
+/// What is said of a row whose vehicle nobody can ever find.
+fn unidentified<T: Importable>() -> String {
+    format!(
+        "was recorded without a plate and a transponder, so its vehicle cannot be found; attach this {} to a customer by hand",
+        T::SPEC.object
+    )
 }

@@ -14,6 +14,7 @@ use crate::{
     value::{FieldValue, FromFields},
 };
 use std::{borrow::Cow, collections::HashSet};
+use uuid::Uuid;
 
 impl Fields {
     /// Reads `body` as one JSON object with fields of `spec`. An empty body is `{}`.
@@ -23,6 +24,20 @@ impl Fields {
     /// # Errors
     /// [`Error::Malformed`] when it is not one JSON object, [`Error::Invalid`] with every bad field otherwise.
     pub fn parse(body: &[u8], spec: &'static ResourceSpec, verb: Verb, digits: u32) -> Result<Self, Error> {
+        let (fields, errors) = Self::read(body, spec, verb, digits)?;
+        errors.or(fields)
+    }
+
+    /// As [`Fields::parse`]; returns the valid fields beside the errors of the others.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] when it is not one JSON object.
+    pub(crate) fn read(
+        body: &[u8],
+        spec: &'static ResourceSpec,
+        verb: Verb,
+        digits: u32,
+    ) -> Result<(Self, FieldErrors), Error> {
         let sent = if body.is_empty() { Members::default() } else { members(body)? };
         let mut errors = FieldErrors::default();
         let mut values = vec![None; spec.fields.len()];
@@ -57,7 +72,23 @@ impl Fields {
                 errors.add(|| FieldError::new(field.name, FieldCode::Missing, "is required"));
             }
         }
-        errors.or(Self { spec, values })
+        Ok((Self { spec, values }, errors))
+    }
+
+    /// Replaces the references that `missing` names by the nil id, so that rules over other fields can still be checked.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `missing` if rules need the missing objects: those of the lines of an invoice do.
+    pub(crate) fn forget_missing(&mut self, missing: FieldErrors) -> Result<FieldErrors, Error> {
+        if self.spec.fields.iter().any(|field| field.kind == Kind::Lines) {
+            return missing.or(FieldErrors::default());
+        }
+        for (field, value) in self.spec.fields.iter().zip(&mut self.values) {
+            if missing.listed().iter().any(|error| error.param == field.name) {
+                *value = Some(FieldValue::Plain(Uuid::nil().to_string()));
+            }
+        }
+        Ok(missing)
     }
 
     /// The objects that the body names: where (`customer_id`, `lines[0].toll_id`), resource and id as sent.

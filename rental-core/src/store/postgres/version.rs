@@ -4,6 +4,7 @@
 //! division by zero unless the version is the one that the server knows, so no read needs another round trip, and none is
 //! answered from rows of another version.
 
+use crate::store::versioned;
 use std::sync::{Arc, atomic::AtomicU64};
 use tokio_postgres::{Error, error::SqlState};
 
@@ -25,6 +26,9 @@ pub(super) fn is_of_guard(error: &Error) -> bool {
 
 /// Why this server can neither read nor write any more.
 pub(super) fn outdated(expected: u64, found: Option<u64>) -> String {
+    if let Some(damaged) = found.filter(|version| version.cast_signed() < 0) {
+        return versioned::newer_than_this(damaged);
+    }
     let now = found.map_or_else(|| "another schema version".to_owned(), |version| format!("schema version {version}"));
     format!(
         "the store has {now} by now, this server works with {expected}: another server has upgraded it; stop this server and \

@@ -50,12 +50,26 @@ pub(super) fn open(
         if make && !path.exists() {
             make_file(&builder, path)?;
         }
+        refuse_empty(path)?;
         let db = if make { builder.create(path) } else { builder.open(path) }.map_err(|error| refusal(path, error))?;
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
     let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+}
+
+/// Refuses a file of 0 bytes. No crash leaves one, because [`make_file`] names only whole files, so the store that was there
+/// is lost. redb would make a new store of it, as if nothing had happened.
+fn refuse_empty(path: &Path) -> Result<(), StoreError> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => Err(StoreError::Corrupt(format!(
+            "{} is empty (0 bytes), so it is no store; restore it from a backup, or remove it to begin with a new store",
+            path.display()
+        ))),
+        // redb says what else is wrong.
+        _ => Ok(()),
+    }
 }
 
 /// Makes a new file whole before it gets its name, so that a crash meanwhile leaves none that cannot be opened.
@@ -139,7 +153,9 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     match error {
         DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} {IN_USE}")),
         DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            StoreError::Corrupt(format!("{shown} is not a store of this program, or is damaged ({error})"))
+            StoreError::Corrupt(format!(
+                "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
+            ))
         }
         DatabaseError::Storage(redb::StorageError::Corrupted(detail)) => {
             StoreError::Corrupt(format!("{shown} is damaged ({detail}); restore it from a backup"))

@@ -43,6 +43,19 @@ fn an_import_prints_the_servers_object_or_its_counts_and_the_first_bad_rows() {
 }
 
 #[test]
+fn an_import_shows_the_rows_for_review_on_stderr() {
+    let Some(cli) = Cli::find() else { return };
+    let server = Server::shared();
+    let organization = server.organization();
+    let unidentified = "T2,2026-06-02T10:03:00Z,MTAB&T,RKB,,,,2\n";
+    fs::write(cli.home.path().join("tolls.csv"), [HEADER, &toll(1, "1"), unidentified].concat()).unwrap();
+    let ran = cli.run(server, &format!("tolls import --organization {} tolls.csv", organization.id));
+    assert!(ran.stdout.lines().any(|line| line == "created\t2") && !ran.stdout.contains("review"), "{ran:?}");
+    assert!(ran.stderr.starts_with("row 3 was recorded without a plate and a transponder"), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+}
+
+#[test]
 fn a_file_comes_from_stdin_and_options_reach_the_server() {
     let Some(cli) = Cli::find() else { return };
     let server = Server::shared();
@@ -118,7 +131,7 @@ fn an_organization_moves_to_another_server_by_export_and_import() {
     source.one_of_each();
     let words = format!("export --organization {} --to org.ndjson", source.id);
     let written = cli.run(&from, &format!("{words} --json"));
-    assert_eq!((written.code, written.json()["objects"].clone()), (Some(0), json!(7)), "{written:?}");
+    assert_eq!((written.code, written.json()["objects"].clone()), (Some(0), json!(6)), "{written:?}");
     let file = fs::read_to_string(cli.home.path().join("org.ndjson")).unwrap();
     assert_eq!(written.json()["bytes"], json!(file.len()));
     assert!(!cli.home.path().join("org.ndjson.partial").exists());
@@ -130,7 +143,25 @@ fn an_organization_moves_to_another_server_by_export_and_import() {
     assert_eq!(cli.run(&from, &format!("export --organization {} --json", source.id)).code, Some(2));
     let imported = cli.run(&to, &format!("import --organization {} org.ndjson --json", target.id));
     assert_eq!((imported.code, imported.json()["created"].clone()), (Some(0), json!(6)), "{imported:?}");
+    assert_eq!(imported.json()["received"], written.json()["objects"], "both count the same objects");
     assert_eq!(listed(&target, "invoices")[0]["id"], listed(&source, "invoices")[0]["id"]);
+}
+
+#[test]
+fn an_import_into_another_organization_of_the_server_says_what_to_do() {
+    let Some(cli) = Cli::find() else { return };
+    let server = Server::shared();
+    let (source, target) = (server.organization(), server.organization());
+    source.vehicle(json!({}));
+    cli.run(server, &format!("export --organization {} --to own.ndjson", source.id));
+    let ran = cli.run(server, &format!("import --organization {} own.ndjson", target.id));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let words = [
+        "import the file into another server",
+        "else create new objects over the API",
+        "correct what the messages name",
+    ];
+    words.iter().for_each(|words| assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr));
 }
 
 #[test]

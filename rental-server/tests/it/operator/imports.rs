@@ -88,6 +88,22 @@ fn a_bad_row_is_reported_with_its_line_and_stops_no_other() {
 }
 
 #[test]
+fn a_row_without_plate_and_transponder_is_recorded_and_listed_for_review() {
+    let organization = Server::shared().organization();
+    let file = [HEADER, &toll(1, "1"), "T2,2026-06-02T10:03:00Z,MTAB&T,RKB,,,,2\n", &toll(3, "1"), "bad\n"].concat();
+    for query in ["?dry_run=true", ""] {
+        let answer = import(&organization, "tolls", query, &file).ok();
+        assert_eq!(counts(&answer), [3, 0, 0, 0, 1]);
+        let review = answer["review"].as_array().unwrap();
+        assert_eq!((review.len(), &review[0]["row"], &answer["review_omitted"]), (1, &json!(3), &json!(0)), "{answer}");
+        assert!(review[0]["message"].as_str().unwrap().contains("attach this toll to a customer by hand"), "{answer}");
+    }
+    assert_eq!(all(&organization, "tolls").len(), 3);
+    let again = import(&organization, "tolls", "", &file).ok();
+    assert_eq!((counts(&again), &again["review"]), ([0, 0, 3, 0, 1], &json!([])), "only new objects are listed");
+}
+
+#[test]
 fn a_dry_run_counts_the_same_and_records_nothing() {
     let organization = Server::shared().organization();
     let known = [HEADER, &toll(1, "1"), &toll(2, "1")].concat();

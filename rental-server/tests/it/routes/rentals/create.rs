@@ -223,3 +223,33 @@ fn a_second_hold_of_the_same_night_is_refused_and_names_the_first() {
     organization.post("/v1/rentals", &body).ok();
     assert_eq!(rules::walk(&organization, "rentals", "", 100).len(), 2);
 }
+
+#[test]
+fn a_missing_object_does_not_hide_the_other_errors() {
+    let organization = Server::shared().organization();
+    let (customer, unknown) = (organization.customer(json!({})), rules::UNKNOWN_ID);
+    let dates = ["end_date", "start_date"].map(|param| (param, "parameter_invalid"));
+    for (body, expected) in [
+        (
+            json!({"customer_id": customer, "vehicle_id": unknown, "start_date": "2027-06-05", "end_date": "2027-06-01"}),
+            vec![("vehicle_id", "resource_missing"), dates[0], dates[1]],
+        ),
+        (
+            json!({"customer_id": "x", "vehicle_id": unknown, "start_date": "2027-06-05", "end_date": "2027-06-01"}),
+            vec![("customer_id", "resource_missing"), ("vehicle_id", "resource_missing"), dates[0], dates[1]],
+        ),
+        (
+            json!({"customer_id": unknown, "final_price": -1}),
+            vec![
+                ("final_price", "parameter_invalid"),
+                ("vehicle_id", "parameter_missing"),
+                ("customer_id", "resource_missing"),
+            ],
+        ),
+    ] {
+        let reply = organization.post("/v1/rentals", &body);
+        let expected: Vec<_> = expected.into_iter().map(|(param, code)| (param.to_owned(), code.to_owned())).collect();
+        assert_eq!(reply.bad_fields(), expected, "{body}");
+    }
+    assert_eq!(organization.get("/v1/rentals").ok()["data"], json!([]));
+}

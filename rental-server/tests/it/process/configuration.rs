@@ -1,0 +1,47 @@
+//! Configuration that cannot be used is refused before the server makes any file.
+
+use super::{ANY_PORT, directory, refused, run};
+use std::{ffi::OsString, fs, path::Path};
+
+fn files(directory: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> =
+        fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_secret_that_cannot_be_used_is_refused_before_a_store_is_made() {
+    for (flag, content, words) in [
+        ("--admin-token-file", None, ["--admin-token-file", "openssl rand -hex 32"]),
+        ("--admin-token-file", Some("short"), ["secret", "at least 32"]),
+        ("--master-key-file", None, ["--master-key-file", "openssl rand -hex 32"]),
+        ("--master-key-file", Some("short"), ["secret", "64 hexadecimal digits"]),
+    ] {
+        let directory = directory();
+        let mut expected = vec!["stderr"];
+        if let Some(content) = content {
+            fs::write(directory.path().join("secret"), content).expect("a file");
+            expected.insert(0, "secret");
+        }
+        refused(&run(directory.path(), &[&ANY_PORT[..], &[flag, "secret"]].concat(), &[]), &words);
+        assert_eq!(files(directory.path()), expected, "{flag} {content:?}");
+    }
+}
+
+#[test]
+fn an_address_without_a_host_is_shown_with_one() {
+    let directory = directory();
+    let ended = run(directory.path(), &["--listen", "8085"], &[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("use 127.0.0.1:8085"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_empty_file_is_not_taken_for_a_new_store() {
+    let directory = directory();
+    fs::write(directory.path().join("rental.redb"), "").expect("a file");
+    refused(&run(directory.path(), &ANY_PORT, &[]), &["rental.redb is empty", "restore it from a backup", "remove it"]);
+    assert_eq!(files(directory.path()), ["rental.redb", "stderr"]);
+    assert_eq!(fs::metadata(directory.path().join("rental.redb")).expect("a file").len(), 0);
+}
