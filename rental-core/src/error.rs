@@ -6,7 +6,7 @@
 mod display;
 
 use crate::store::{DamagedRow, Key, StoreError};
-use uuid::Uuid;
+use crate::value::RentalId;
 
 /// One thing wrong with one field of a body or one parameter of a query.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -179,7 +179,7 @@ pub enum Error {
     /// Another rental of the same organization holds the vehicle on one of these nights.
     VehicleUnavailable {
         /// The rental that holds it.
-        rental: Uuid,
+        rental: RentalId,
         /// The sentence for the caller.
         message: String,
     },

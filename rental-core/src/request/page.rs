@@ -14,7 +14,7 @@ use crate::{
     rows::key,
     schema::{FilterSpec, IndexValue, Kind, ResourceSpec},
     store::{Record, Span},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -169,7 +169,7 @@ impl ListQuery {
 
     /// The one index range that answers this query in `organization`; `None` when nothing can match.
     #[must_use]
-    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Option<Span> {
+    pub fn span(&self, organization: OrganizationId, spec: &ResourceSpec) -> Option<Span> {
         if let Some(range) = &self.range {
             return Some(range.span(organization, spec, spec.index_over(&[], Some(range.field))?));
         }

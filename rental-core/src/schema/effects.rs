@@ -2,14 +2,14 @@
 //! A resource says it once, as a value.
 
 use super::{hold::Hold, index::IndexPrefix};
-use crate::value::Money;
+use crate::value::{CustomerId, Money};
 use uuid::Uuid;
 
 /// Who pays for something and how much: fixed while an invoice bills it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Charge {
     /// Who it is attached to.
-    pub customer: Option<Uuid>,
+    pub customer: Option<CustomerId>,
     /// How much, if that is fixed too: what is due to a city changes when somebody pays it.
     pub amount: Option<Money>,
 }
@@ -23,7 +23,7 @@ pub struct Effects {
     pub entries: Vec<IndexPrefix>,
     /// What there can be only one of, in words; looked at when the object is made.
     pub identity: Option<String>,
-    /// The tolls and violations that it bills.
+    /// The tolls and violations that it bills, which share one kind of row.
     pub bills: Vec<Uuid>,
     /// What an invoice can bill of it.
     pub charge: Option<Charge>,

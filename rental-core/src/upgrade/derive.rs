@@ -16,6 +16,7 @@ use crate::{
     },
     schema::ResourceSpec,
     store::{Key, Revision},
+    value::OrganizationId,
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -33,7 +34,12 @@ pub(super) struct Rows {
 pub(super) const DERIVED_TAGS: [Tag; 2] = [Tag::Hold, Tag::IndexEntry];
 
 /// The rows of a record. On the way it is parsed as what it should be.
-pub(super) fn rows(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, json: &[u8]) -> Result<Rows, Error> {
+pub(super) fn rows(
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    id: Uuid,
+    json: &[u8],
+) -> Result<Rows, Error> {
     let place = key::record(organization, spec, id);
     let effects = effects_of(spec, &place, json)?;
     let mut rows = Rows::default();

@@ -7,10 +7,10 @@
 use crate::{
     resources::row_words::in_words,
     store::{Key, Record, marks},
+    value::OrganizationId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use uuid::Uuid;
 
 /// Most damaged rows that the marker names; all are counted.
 const MOST_NAMED: usize = 100;
@@ -29,9 +29,9 @@ pub struct Marker {
     /// The last key that is done, in hex.
     pub after: String,
     /// Whose records are being read.
-    pub organization: Option<Uuid>,
+    pub organization: Option<OrganizationId>,
     /// The organization up to which derived rows are swept.
-    pub swept: Option<Uuid>,
+    pub swept: Option<OrganizationId>,
     /// Derived rows that the records of `organization` have, by the prefix of their keys in hex.
     pub expected: BTreeMap<String, u64>,
     /// Prefixes with rows that no record has.

@@ -8,12 +8,12 @@ use super::{
     window::Work,
 };
 use crate::{
-    resources::{rental, spec_of_tag},
+    resources::{Resource, rental::Rental, spec_of_tag},
     rows::{Tag, key},
     store::{Key, Order, Record, Span, after, get_each, key_of},
+    value::OrganizationId,
 };
 use std::collections::BTreeMap;
-use uuid::Uuid;
 
 /// Rows that are read at a time.
 const PAGE: usize = 1000;
@@ -42,7 +42,9 @@ impl Upgrade<'_> {
 
     /// The derived rows up to and with those of the organization, from where the last sweep ended.
     fn ranges(&self) -> Vec<Span> {
-        let at = |tag: Tag, organization: Uuid| Key::from_bytes(&[&[tag as u8][..], organization.as_bytes()].concat());
+        let at = |tag: Tag, organization: OrganizationId| {
+            Key::from_bytes(&[&[tag as u8][..], organization.as_bytes()].concat())
+        };
         let range = |tag: Tag| {
             let whole = Key::from_bytes(&[tag as u8]);
             let from = self.marker.swept.map_or_else(|| whole.clone(), |swept| after(&at(tag, swept)));
@@ -128,9 +130,9 @@ impl Upgrade<'_> {
 /// The record that a derived row belongs to.
 fn target(key: &Key) -> Option<Key> {
     let bytes = key.as_bytes();
-    let organization = Uuid::from_slice(bytes.get(1..17)?).ok()?;
+    let organization = OrganizationId::from_slice(bytes.get(1..17)?)?;
     match Tag::of(*bytes.first()?)? {
-        Tag::Hold => Some(key::record(organization, &rental::SPEC, key::hold_parts(key)?.1)),
+        Tag::Hold => Some(Rental::key(organization, key::hold_parts(key)?.1)),
         _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
     }
 }

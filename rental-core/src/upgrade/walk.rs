@@ -11,16 +11,18 @@ use super::{
 use crate::{
     error::Error,
     resources::{
-        organization::{self, SYSTEM},
+        Resource,
+        organization::{self, Organization, SYSTEM},
         spec_of_tag,
     },
-    rows::{Tag, key},
+    rows::Tag,
     schema::ResourceSpec,
     store::{
         Answer, Batch, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write,
         after, get_each, key_of, marks, versioned,
     },
     tasks::{Progress, Step},
+    value::OrganizationId,
 };
 use bytes::Bytes;
 use std::{
@@ -45,7 +47,7 @@ pub struct Upgrade<'s> {
     /// Records that were read and are not done.
     page: VecDeque<Scanned>,
     /// The organization whose records are being lifted.
-    context: Option<(Uuid, Result<Members, String>)>,
+    context: Option<(OrganizationId, Result<Members, String>)>,
     /// Derived rows of the organization that are in no committed batch.
     pub(super) pending: HashMap<String, u64>,
     /// Commits that are not answered yet, in order. Each expects the one before it.
@@ -306,7 +308,11 @@ impl<'s> Upgrade<'s> {
     }
 
     /// A record as the present program would have written it; the inner error says why there is none.
-    async fn lifted(&mut self, organization: Uuid, row: Scanned) -> Result<Result<Lifted, String>, UpgradeError> {
+    async fn lifted(
+        &mut self,
+        organization: OrganizationId,
+        row: Scanned,
+    ) -> Result<Result<Lifted, String>, UpgradeError> {
         let record = match row {
             Ok(record) => record,
             Err(damaged) => return Ok(Err(damaged.reason)),
@@ -320,7 +326,7 @@ impl<'s> Upgrade<'s> {
 
     pub(super) fn apply(
         &self,
-        organization: Uuid,
+        organization: OrganizationId,
         spec: &'static ResourceSpec,
         id: Uuid,
         record: Record,
@@ -342,14 +348,14 @@ impl<'s> Upgrade<'s> {
     }
 
     /// Reads the organization whose records come now.
-    pub(super) async fn load(&mut self, organization: Uuid) -> Result<(), UpgradeError> {
+    pub(super) async fn load(&mut self, organization: OrganizationId) -> Result<(), UpgradeError> {
         if self.context.as_ref().is_some_and(|(known, _)| *known == organization) {
             return Ok(());
         }
         let members = if organization == SYSTEM {
             Ok(Members::default())
         } else {
-            let place = key::record(SYSTEM, &organization::SPEC, organization);
+            let place = Organization::key(SYSTEM, organization);
             match get_each(self.store, std::slice::from_ref(&place)).await?.pop() {
                 Some(Ok(Some(record))) => Members::parse(&record.value).and_then(|mut members| {
                     // In a trial it was not lifted before.
@@ -373,8 +379,8 @@ pub(super) fn parts(key: &Key) -> Option<(&'static ResourceSpec, Uuid)> {
 }
 
 /// The organization in the key of a record.
-pub(super) fn owner(key: &Key) -> Uuid {
-    key.as_bytes().get(1..17).and_then(|bytes| Uuid::from_slice(bytes).ok()).unwrap_or(SYSTEM)
+pub(super) fn owner(key: &Key) -> OrganizationId {
+    key.as_bytes().get(1..17).and_then(OrganizationId::from_slice).unwrap_or(SYSTEM)
 }
 
 fn json(marker: &Marker) -> Result<Bytes, UpgradeError> {

@@ -4,16 +4,15 @@ use super::{BEGIN, END};
 use crate::{
     error::Error,
     imports::statements::{Failed, Refused},
-    request::{body::Verb, page},
+    request::body::Verb,
     resources::organization::{self, Organization},
     schema::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
     upgrade::{self, Members},
-    value::{Currency, FromField},
+    value::{Currency, FromField, OrganizationId},
 };
 use serde::Deserialize;
 use std::io::BufRead;
-use uuid::Uuid;
 
 /// Longest line: the longest object that the API takes has a quarter of it.
 const MOST_LINE: u64 = 1 << 20;
@@ -66,7 +65,7 @@ pub struct Inspection {
     /// How many lines come before the objects.
     pub head: usize,
     /// The organization that it was exported from.
-    pub source: Uuid,
+    pub source: OrganizationId,
     /// The members of that organization, as the present version has them.
     pub organization: Members,
     /// How many objects it has, without the organization.
@@ -157,7 +156,7 @@ pub(super) fn lifted(line: &[u8], version: u64, organization: &Members) -> Optio
 }
 
 /// The line of the organization, whose amounts must be in the currency of `target`.
-fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Members), Refused> {
+fn head(line: &[u8], version: u64, target: &Organization) -> Result<(OrganizationId, Members), Refused> {
     let lifted = lifted(line, version, &Members::default()).map(|(line, _)| line);
     let line = lifted.as_deref().map_or(line, str::as_bytes);
     let told = |why: &str| {
@@ -184,7 +183,7 @@ fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Membe
              whose `default_currency` is {theirs}"
         )));
     }
-    let id = fields.plain("id").and_then(page::id).ok_or_else(|| told("its id is none"))?;
+    let id = fields.plain("id").and_then(OrganizationId::parse).ok_or_else(|| told("its id is none"))?;
     Ok((id, Members::parse(line).map_err(|why| told(&why))?))
 }
 

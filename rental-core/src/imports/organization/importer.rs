@@ -17,6 +17,7 @@ use crate::{
     rows::key,
     store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
     upgrade::Members,
+    value::OrganizationId,
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -40,7 +41,7 @@ pub struct Importer<'a> {
     trial: Option<Arc<dyn Store>>,
     edge: &'a dyn Edge,
     organization: &'a Organization,
-    source: Uuid,
+    source: OrganizationId,
     /// The schema version of the lines, and the organization that they come from.
     version: (u64, Members),
     /// The outcomes of the lines so far.
@@ -70,7 +71,7 @@ impl<'a> Importer<'a> {
         trial: Option<Arc<dyn Store>>,
         edge: &'a dyn Edge,
         organization: &'a Organization,
-        source: Uuid,
+        source: OrganizationId,
     ) -> Result<Self, Error> {
         let mut unused = Batch::default();
         let counter = invoice_counter();
@@ -235,7 +236,8 @@ impl<'a> Importer<'a> {
         let mut span = Span::newest_first(&prefix);
         loop {
             let page = self.store.scan(&span, ORGANIZATIONS).await?;
-            let others = page.iter().filter_map(|row| key_of(row).id()).filter(|id| *id != self.organization.id);
+            let others = page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid));
+            let others = others.filter(|id| *id != self.organization.id);
             let places = others
                 .flat_map(|other| ready.iter().map(move |(_, line)| key::record(other, line.resource.spec, line.id)));
             let places: Vec<Key> = places.collect();

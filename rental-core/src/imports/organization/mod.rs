@@ -16,14 +16,15 @@ pub use importer::{CHUNK, Importer};
 
 use crate::{
     resources::{
-        organization::{self, SYSTEM},
+        Resource,
+        organization::{Organization, SYSTEM},
         registry::PORTERS,
     },
     rows::key,
     store::{Key, Order, SCHEMA_VERSION, Span, after},
+    value::OrganizationId,
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// The `object` of the first line.
 pub const BEGIN: &str = "export";
@@ -32,9 +33,9 @@ pub const END: &str = "export_end";
 
 /// The spans of the store whose records are the lines of an export, in their order. Each span begins with the oldest.
 #[must_use]
-pub fn spans(organization: Uuid) -> Vec<Span> {
+pub fn spans(organization: OrganizationId) -> Vec<Span> {
     let all = |prefix: Key| Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
-    let own = all(key::record(SYSTEM, &organization::SPEC, organization));
+    let own = all(Organization::key(SYSTEM, organization));
     std::iter::once(own).chain(PORTERS.iter().map(|porter| all(key::records(organization, porter.spec)))).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::{
         row_words,
     },
     schema::{Fields, ResourceSpec},
-    value::{Currency, FromField, Text, Timestamp},
+    value::{Currency, FromField, OrganizationId, Text, Timestamp},
 };
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -50,7 +50,12 @@ struct Named<'a> {
 }
 
 /// Reads a line of an export of `source` for `target`.
-pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Timestamp) -> Result<ParsedLine, String> {
+pub(super) fn parse(
+    line: &[u8],
+    source: OrganizationId,
+    target: &Organization,
+    now: Timestamp,
+) -> Result<ParsedLine, String> {
     let named: Named<'_> =
         serde_json::from_slice(line).map_err(|error| format!("It is no JSON object with an `object`: {error}."))?;
     let resource = PORTERS.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
@@ -78,7 +83,13 @@ impl<'a> Common<'a> {
         })
     }
 
-    fn check(&self, spec: &ResourceSpec, source: Uuid, target: &Organization, now: Timestamp) -> Result<Uuid, String> {
+    fn check(
+        &self,
+        spec: &ResourceSpec,
+        source: OrganizationId,
+        target: &Organization,
+        now: Timestamp,
+    ) -> Result<Uuid, String> {
         let id = page::id(self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
         let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
         // A list by time is a range of ids.

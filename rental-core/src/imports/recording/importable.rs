@@ -5,9 +5,8 @@ use crate::{
     imports::{RowOutcome, statements::StatementRow},
     resources::organization::Organization,
     schema::IndexPrefix,
-    value::{Money, Name, Timestamp},
+    value::{Id, Money, Name, Timestamp, VehicleId},
 };
-use uuid::Uuid;
 
 /// A resource whose objects are recorded from the rows of statements.
 pub trait Importable: Attributable {
@@ -19,7 +18,7 @@ pub trait Importable: Attributable {
     const REPEATED_IN_DRY_RUN: RowOutcome;
 
     /// The object of a row. Its vehicle is not yet known.
-    fn from_row(row: &Self::Row, new: &NewObject<'_>) -> Self;
+    fn from_row(row: &Self::Row, new: &NewObject<'_, Self::Kind>) -> Self;
 
     /// The text that is the same in every row about this object, and in no row about another one. `None` when the row
     /// does not say enough.
@@ -27,7 +26,7 @@ pub trait Importable: Attributable {
 
     /// Changes the object to what a later row about it says. `before` is [`Importable::stated_amount`] of the row that
     /// was recorded last. `None` when the object would have an impossible amount.
-    fn correct(&mut self, row: &Self::Row, vehicle: Option<Uuid>, before: Money) -> Option<()>;
+    fn correct(&mut self, row: &Self::Row, vehicle: Option<VehicleId>, before: Money) -> Option<()>;
 
     /// The amount of a row, if a later row about the same object is a correction only when its amount differs. It is
     /// recorded with the identity, because the amount of the object changes with credits too.
@@ -52,9 +51,9 @@ pub trait Importable: Attributable {
 }
 
 /// What a new object does not have from its row.
-pub struct NewObject<'a> {
+pub struct NewObject<'a, K> {
     /// Its id.
-    pub id: Uuid,
+    pub id: Id<K>,
     /// The time in its id.
     pub created_at: Timestamp,
     /// Its organization.

@@ -7,12 +7,11 @@ use crate::{
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::organization::Organization,
-    rows::{claim, key},
+    rows::claim,
     store::{Batch, Commit, Key, Record, Store},
-    value::{Money, Name},
+    value::{Id, Money, Name, VehicleId},
 };
 use std::collections::{HashMap, HashSet};
-use uuid::Uuid;
 
 /// Rows in one transaction.
 pub const CHUNK: usize = 200;
@@ -42,16 +41,16 @@ pub struct Recorder<'a, T: Importable> {
     /// The outcomes of the rows so far.
     pub counts: Counts,
     /// Vehicles by their identifiers: most rows of a statement repeat few of them.
-    vehicles: HashMap<[Option<String>; 3], Option<Uuid>>,
+    vehicles: HashMap<[Option<String>; 3], Option<VehicleId>>,
     /// In a dry run: the ends of the keys that a real run would have written.
     written: HashSet<u64>,
     credits: Vec<(u64, T::Row)>,
 }
 
 /// The record under the key of an identity.
-pub(super) struct Claim {
+pub(super) struct Claim<K> {
     record: Record,
-    pub(super) id: Uuid,
+    pub(super) id: Id<K>,
     /// The amount that the last row stated.
     pub(super) amount: Option<Money>,
 }
@@ -107,15 +106,15 @@ impl<'a, T: Importable> Recorder<'a, T> {
     }
 
     /// A new object of a row, with its id.
-    pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
-        let id = self.edge.new_id();
-        let created_at = operations::created_at(id);
+    pub(super) fn object(&self, row: &T::Row) -> (Id<T::Kind>, T) {
+        let uuid = self.edge.new_id();
+        let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid));
         let issuer = &self.issuer;
         (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
     }
 
     /// The vehicle that the identifiers of an object name, if they name exactly one.
-    pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<Uuid>, Error> {
+    pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<VehicleId>, Error> {
         let [tag, plate, state] = object.identifiers();
         let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
         if let Some(known) = self.vehicles.get(&identifiers) {
@@ -141,16 +140,16 @@ impl<'a, T: Importable> Recorder<'a, T> {
         object.credit_look_up().map(|look_up| look_up.prefix(self.organization.id, T::SPEC))
     }
 
-    pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim>, Error> {
+    pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim<T::Kind>>, Error> {
         let Some(record) = self.store.get(std::slice::from_ref(place)).await?.pop().flatten() else { return Ok(None) };
         let (id, amount) = claim::read_claim(&record.value)?;
-        Ok(Some(Claim { record, id, amount }))
+        Ok(Some(Claim { record, id: Id::from_uuid(id), amount }))
     }
 
     /// Changes the object of a claim to what a later row says.
     pub(super) async fn correct(
         &mut self,
-        claim: Claim,
+        claim: Claim<T::Kind>,
         row: &T::Row,
         from_row: &T,
         batch: &mut Batch,
@@ -159,7 +158,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let before = claim.amount.unwrap_or_default();
         let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
         if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
-            let value = claim::claim_value(claim.id, Some(stated));
+            let value = claim::claim_value(claim.id.uuid(), Some(stated));
             batch.replace(claim.record.key, claim.record.revision, value);
         }
         Ok(outcome)
@@ -168,11 +167,11 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// Adds a change of an object to a batch. The change returns `None` when the object would have an impossible amount.
     pub(super) async fn change(
         &self,
-        id: Uuid,
+        id: Id<T::Kind>,
         batch: &mut Batch,
         change: impl FnOnce(&mut T) -> Option<()>,
     ) -> Result<RowOutcome, Error> {
-        let place = key::record(self.organization.id, T::SPEC, id);
+        let place = T::key(self.organization.id, id);
         let before = self.store.get(&[place]).await?.pop().flatten();
         let before =
             before.ok_or_else(|| Error::Internal(format!("no {} has the id {id} of a claim", T::SPEC.object)))?;

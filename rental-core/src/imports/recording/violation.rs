@@ -4,16 +4,15 @@ use super::importable::{Importable, NewObject};
 use crate::{
     imports::{RowOutcome, statements::ViolationRow},
     resources::violation::{self, Violation},
-    value::Money,
+    value::{Money, VehicleId},
 };
-use uuid::Uuid;
 
 impl Importable for Violation {
     type Row = ViolationRow;
 
     const REPEATED_IN_DRY_RUN: RowOutcome = RowOutcome::Updated;
 
-    fn from_row(row: &ViolationRow, new: &NewObject<'_>) -> Self {
+    fn from_row(row: &ViolationRow, new: &NewObject<'_, Self::Kind>) -> Self {
         let mut violation = Self {
             id: new.id,
             object: violation::SPEC.object.into(),
@@ -49,7 +48,7 @@ impl Importable for Violation {
         self.issuer.as_deref().map(|issuer| violation::identity(issuer, &self.summons_number))
     }
 
-    fn correct(&mut self, row: &ViolationRow, vehicle: Option<Uuid>, _: Money) -> Option<()> {
+    fn correct(&mut self, row: &ViolationRow, vehicle: Option<VehicleId>, _: Money) -> Option<()> {
         copy(self, row);
         self.vehicle_id = self.vehicle_id.or(vehicle);
         Some(())

@@ -8,7 +8,7 @@ use crate::{
     rows::key,
     schema::{FilterSpec, IndexPrefix, IndexSpec, ResourceSpec},
     store::{self, Key, Order, Record, Span},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ impl Range {
     }
 
     /// The one index range that answers it.
-    pub(super) fn span(&self, organization: Uuid, spec: &ResourceSpec, index: &IndexSpec) -> Span {
+    pub(super) fn span(&self, organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec) -> Span {
         let all = IndexPrefix::new(index.number).prefix(organization, spec);
         let at = |time: Timestamp| place(organization, spec, index, time);
         let mut from = self.gte.map_or_else(|| all.clone(), at);
@@ -75,7 +75,7 @@ impl Range {
 }
 
 /// Where the entries of this time begin.
-fn place(organization: Uuid, spec: &ResourceSpec, index: &IndexSpec, time: Timestamp) -> Key {
+fn place(organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec, time: Timestamp) -> Key {
     IndexPrefix::new(index.number).with(&time.millis().to_be_bytes()).prefix(organization, spec)
 }
 
