@@ -1,4 +1,4 @@
-//! Values that exist are valid: each type has a private field and one way in.
+//! Value types: money, dates, times, texts, plates. Constructors check each value, so every value that exists is valid.
 //!
 //! Source of every rule: `docs/decisions.md`, "Identity and values". Nothing here knows a resource.
 
