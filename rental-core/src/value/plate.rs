@@ -60,7 +60,7 @@ fn two_letters(state: &str) -> Option<String> {
 /// Spaces, hyphens and the quotes that spreadsheets add are removed. `None` for text with other characters, such as a
 /// number that a spreadsheet rewrote (`1.29143E+11`), and for fewer than 7 or more than 20 digits.
 #[must_use]
-pub fn tag_digits(text: &str) -> Option<String> {
+pub(crate) fn tag_digits(text: &str) -> Option<String> {
     let bare = text.trim().trim_matches(['\'', '"']);
     let digits: String = bare.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
     (TAG_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
@@ -69,7 +69,7 @@ pub fn tag_digits(text: &str) -> Option<String> {
 /// Whether two numbers from [`tag_digits`] identify the same transponder. They do when they differ only in leading
 /// zeros, or when one has an agency's prefix (3 or 4 digits before at least 8 more) that the other lacks.
 #[must_use]
-pub fn same_tag(a: &str, b: &str) -> bool {
+pub(crate) fn same_tag(a: &str, b: &str) -> bool {
     let without_prefix = |long: &str, short: &str| {
         let mut rests = [3, 4].into_iter().filter_map(|prefix| long.get(prefix..));
         rests.any(|rest| rest.len() >= SERIAL_DIGITS && bare(rest) == bare(short))
@@ -81,7 +81,7 @@ pub fn same_tag(a: &str, b: &str) -> bool {
 ///
 /// Equal transponders ([`same_tag`]) have the same serial. Different ones can share a serial.
 #[must_use]
-pub fn tag_serial(digits: &str) -> &str {
+pub(crate) fn tag_serial(digits: &str) -> &str {
     bare(digits.get(digits.len().saturating_sub(SERIAL_DIGITS)..).unwrap_or(digits))
 }
 
