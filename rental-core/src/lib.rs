@@ -34,7 +34,8 @@
 //! In reading order, each uses only what is before it: [`value`], [`store`] (ordered keys and batches), [`error`], [`schema`]
 //! (what a resource is, as data), [`rows`] (every kind of row in a store), [`resources`] (the structs and their rules),
 //! [`fleet`] (who had a vehicle), [`request`] (bodies and list queries become checked values), [`operations`] (the use
-//! cases), [`webhooks`] (what deliveries look like and what follows an attempt), [`imports`] (files of other systems as
+//! cases), [`webhooks`] (what deliveries look like and what follows an attempt), [`tasks`] (long operations that go
+//! on after a restart), [`imports`] (files of other systems as
 //! objects, and the export of an organization), [`upgrade`] (stores of older versions), [`check`] (whether a store is
 //! consistent), and [`platform`] on top.
 //!
@@ -53,6 +54,7 @@ pub mod resources;
 pub mod rows;
 pub mod schema;
 pub mod store;
+pub mod tasks;
 pub mod upgrade;
 pub mod value;
 pub mod webhooks;

@@ -9,5 +9,7 @@ mod archive;
 mod damage;
 #[path = "care/fleet.rs"]
 mod fleet;
+#[path = "care/left_over.rs"]
+mod left_over;
 #[path = "care/restore.rs"]
 mod restore;

@@ -1,4 +1,4 @@
-//! The audit log: whatever the operator changes leaves an entry in the same transaction.
+//! The audit log: each change by an operator adds an entry in the same transaction.
 
 use crate::http::call::Call;
 use rental_core::{
@@ -9,6 +9,7 @@ use rental_core::{
         audit_entry::{self, AuditEntry},
         effects,
         organization::{self, SYSTEM},
+        to_json,
     },
     rows::key,
     store::{Batch, Prior, Store},
@@ -16,7 +17,7 @@ use rental_core::{
 use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
 
-/// An intent that also writes what the operator did, when it changes anything.
+/// An intent that also adds an entry to the audit log, if it changes anything.
 pub(crate) struct Audited<'a> {
     pub(crate) intent: &'a dyn Intent,
     pub(crate) organization: Uuid,
@@ -39,7 +40,7 @@ impl Intent for Audited<'_> {
 }
 
 impl Audited<'_> {
-    /// The organization and the object that the answer speaks of.
+    /// The organization and the object of the response.
     fn about(&self, prepared: &Prepared) -> (Option<Uuid>, Option<Uuid>) {
         let object: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
         let id = |name: &str| object[name].as_str().and_then(page::id);
@@ -72,23 +73,22 @@ fn entry(
 }
 
 fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
-    let bytes = serde_json::to_vec(entry).map_err(|error| Error::Internal(error.to_string()))?;
-    batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), bytes.into());
+    batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), to_json(entry)?);
     effects::index_keys(SYSTEM, entry).into_iter().for_each(|place| batch.mark(place, Prior::New));
     Ok(())
 }
 
-/// An action that is no single write, such as an import, before it is known what comes of it.
+/// The entry of an action that is no single write, such as an import.
 pub(crate) struct Note(AuditEntry);
 
 impl Note {
-    /// Begins the note of an action of this call.
+    /// The entry of this call, before its result is known.
     pub(crate) fn of(call: &Call, organization: Option<Uuid>) -> Self {
         let action = call.operation.get().unwrap_or(&"unknown");
         Self(entry(call, &call.moment, action, organization, None, AuditEntry::details(b"{}")))
     }
 
-    /// Records it, with what came of the action.
+    /// Records the entry with the result of the action.
     pub(crate) async fn write(mut self, store: &dyn Store, details: &Value) -> Result<(), Error> {
         self.0.details = AuditEntry::details(details.to_string().as_bytes());
         let mut batch = Batch::default();

@@ -15,14 +15,14 @@ use std::{
     name = "rental-server",
     version,
     about = "Serves the rental platform's API.",
-    after_help = "Examples:\n  rental-server --demo                         a server with sample data, gone on Ctrl-C\n  rental-server                                a server on ./rental.redb\n  rental-server --listen 0.0.0.0:8080 --store redb:/var/lib/rental/rental.redb --log-format json\n\nThe admin token comes from RENTAL_ADMIN_TOKEN, from --admin-token-file, or is made at the first start."
+    after_help = "Examples:\n  rental-server --demo                         a server with sample data; Ctrl-C removes it\n  rental-server                                a server on ./rental.redb\n  rental-server --listen 0.0.0.0:8080 --store redb:/var/lib/rental/rental.redb --log-format json\n\nThe server reads the admin token from RENTAL_ADMIN_TOKEN or --admin-token-file, or makes one at the first start."
 )]
 pub(crate) struct Config {
-    /// Address to listen on; port 0 picks one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
-    /// Where the data lives: redb:PATH, or postgres://USER@HOST:PORT/DATABASE for several servers
+    /// Store of the data: redb:PATH, or postgres://USER@HOST:PORT/DATABASE, which several servers can share
     #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = "redb:rental.redb", value_name = "URL", value_parser = store_url)]
     pub(crate) store: StoreUrl,
 
@@ -38,11 +38,11 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_WEBHOOK_ALLOW_PRIVATE", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) webhook_allow_private: bool,
 
-    /// When a failed webhook delivery is tried again, after each failed attempt
+    /// Delays before each retry of a webhook delivery
     #[arg(long, env = "RENTAL_WEBHOOK_RETRY_SCHEDULE", default_value = "30s,2m,10m,30m,2h", value_name = "LIST", value_parser = schedule)]
     pub(crate) webhook_retry_schedule: Schedule,
 
-    /// Time for one webhook attempt, the answer's body included
+    /// Time-out of one webhook attempt, including the response body
     #[arg(long, env = "RENTAL_WEBHOOK_TIMEOUT", default_value = "10s", value_name = "D", value_parser = duration)]
     pub(crate) webhook_timeout: Duration,
 
@@ -58,15 +58,15 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_RATE_LIMIT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rate_limit: Option<u32>,
 
-    /// Most connections at once; more wait to be accepted
+    /// Most open connections; more wait to be accepted
     #[arg(long, env = "RENTAL_MAX_CONNECTIONS", default_value = "4096", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: u32,
 
-    /// Longest time for one request, its body included
+    /// Time-out of one request, including its body
     #[arg(long, env = "RENTAL_REQUEST_TIMEOUT", default_value = "30s", value_name = "D", value_parser = duration)]
     pub(crate) request_timeout: Duration,
 
-    /// Largest body of a request
+    /// Largest request body
     #[arg(long, env = "RENTAL_MAX_BODY", default_value = "1MB", value_name = "SIZE", value_parser = size)]
     pub(crate) max_body: usize,
 
@@ -78,30 +78,30 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_STORE_UPGRADE", default_value = "auto", value_name = "WHEN")]
     pub(crate) store_upgrade: StoreUpgrade,
 
-    /// How logs are written to stderr
+    /// Format of the log on stderr
     #[arg(long, env = "RENTAL_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 
-    /// Least severe log lines that are written; debug has one line for each request
+    /// Lowest level of log lines that are written; debug writes one line for each request
     #[arg(long, env = "RENTAL_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     pub(crate) log_level: LogLevel,
 }
 
-/// What is done with a store of an older schema version.
+/// Whether a store of an older schema version is upgraded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum StoreUpgrade {
     Auto,
     Never,
 }
 
-/// How logs are written.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// Which log lines are written.
+/// Lowest level of log lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LogLevel {
     Error,
@@ -110,7 +110,7 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// Where the data lives.
+/// The store that `--store` names.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreUrl {
     File(PathBuf),
@@ -127,7 +127,7 @@ impl StoreUrl {
     }
 }
 
-/// A text that may hold a password: never shown.
+/// A text that may contain a password: its `Debug` does not show it.
 #[derive(Clone)]
 pub(crate) struct Secret(String);
 
@@ -160,7 +160,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// `redb:PATH`, or the URL of a database. What may hold a password is looked at later: errors of flags show their value.
+/// `redb:PATH`, or the URL of a database. A URL is checked later: errors of flags show the value, and so a password.
 fn store_url(url: &str) -> Result<StoreUrl, String> {
     match url.split_once(':') {
         Some(("redb", path)) if !path.is_empty() => Ok(StoreUrl::File(PathBuf::from(path))),
@@ -171,22 +171,12 @@ fn store_url(url: &str) -> Result<StoreUrl, String> {
     }
 }
 
-/// `500ms`, `30s`, `2m`, `10m`, `2h`, `1d`: more than 0, at most 30 days.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let millis = match &text[split..] {
-        "ms" => 1,
-        "s" | "" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        other => return Err(format!("unknown unit `{other}`: use ms, s, m, h or d, such as 30s")),
-    };
-    let number: u64 = text[..split].parse().map_err(|_| "must be a number and a unit, such as 30s".to_owned())?;
-    match number.checked_mul(millis) {
-        Some(total) if (1..=30 * 86_400_000).contains(&total) => Ok(Duration::from_millis(total)),
-        _ => Err("must be more than 0 and at most 30d".into()),
-    }
+/// `500ms`, `30s`, `2m`, `2h`, `1d`: more than 0, at most 30 days.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let millis = quantity(text, &units, "write it with ms, s, m, h or d, such as 30s")?;
+    let in_range = (1..=30 * 86_400_000).contains(&millis);
+    if in_range { Ok(Duration::from_millis(millis)) } else { Err("must be more than 0 and at most 30d".into()) }
 }
 
 /// `30s,2m,10m`: 1 to 20 durations.
@@ -208,19 +198,26 @@ fn brand(text: &str) -> Result<String, String> {
     }
 }
 
-/// `64KB`, `1MB`, `2GB`, or plain bytes; units are powers of 1024. At least 1 KB, at most 64 GB.
-pub(crate) fn size(text: &str) -> Result<usize, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit: u64 = match text[split..].to_ascii_uppercase().as_str() {
-        "" | "B" => 1,
-        "K" | "KB" | "KIB" => 1 << 10,
-        "M" | "MB" | "MIB" => 1 << 20,
-        "G" | "GB" | "GIB" => 1 << 30,
-        other => return Err(format!("unknown unit `{other}`: use KB, MB or GB, such as 64MB")),
-    };
-    let number: u64 = text[..split].parse().map_err(|_| "must be a number and a unit, such as 64MB".to_owned())?;
-    let bytes = number.checked_mul(unit).filter(|bytes| (1 << 10..=64 << 30).contains(bytes));
-    bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(|| "must be at least 1KB and at most 64GB".into())
+/// `64KB`, `1MB`, `2GB`: powers of 1024, at least 1 KB, at most 64 GB.
+fn size(text: &str) -> Result<usize, String> {
+    let (kilo, mega, giga) = (1 << 10, 1 << 20, 1 << 30);
+    let usual = [("B", 1), ("KB", kilo), ("MB", mega), ("GB", giga)];
+    let others = [("K", kilo), ("M", mega), ("G", giga), ("KIB", kilo), ("MIB", mega), ("GIB", giga)];
+    let units = [&usual[..], &others].concat();
+    let bytes = quantity(&text.to_ascii_uppercase(), &units, "write it with KB, MB or GB, such as 64MB")?;
+    let in_range = Some(bytes).filter(|bytes| (1 << 10..=64 << 30).contains(bytes));
+    in_range.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| "must be at least 1KB and at most 64GB".into())
+}
+
+/// A whole number and one of these units. `usage` ends the message about any other text.
+fn quantity(text: &str, units: &[(&str, u64)], usage: &str) -> Result<u64, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = number.parse().map_err(|_| format!("is no whole number with a unit: {usage}"))?;
+    match units.iter().find(|(name, _)| *name == unit) {
+        Some((_, factor)) => Ok(number.saturating_mul(*factor)),
+        None if unit.is_empty() => Err(format!("has no unit: {usage}")),
+        None => Err(format!("unknown unit `{unit}`: {usage}")),
+    }
 }
 
 #[cfg(test)]
@@ -232,7 +229,7 @@ mod tests {
         assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
-        for bad in ["", "s", "0s", "-1s", "1.5s", "31d", "1w", "99999999999999999999s"] {
+        for bad in ["", "30", "s", "0s", "-1s", "1.5s", "31d", "1w", "99999999999999999999s"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }
@@ -257,8 +254,9 @@ mod tests {
     #[test]
     fn sizes_have_a_unit_and_a_bound() {
         assert_eq!(size("64MB"), Ok(64 << 20));
-        assert_eq!(size("2048"), Ok(2048));
-        for bad in ["", "MB", "0", "1", "65GB", "1TB", "-1MB"] {
+        assert_eq!(size("2KB"), Ok(2048));
+        assert_eq!([size("2k"), size("2KiB"), size("2048B")], [Ok(2048), Ok(2048), Ok(2048)]);
+        for bad in ["", "MB", "0", "1", "2048", "65GB", "1TB", "-1MB"] {
             assert!(size(bad).is_err(), "{bad}");
         }
     }

@@ -1,4 +1,4 @@
-//! Damaged rows that work in the background comes upon: each is skipped, logged once and counted once.
+//! Corrupted rows that background work finds: each is skipped, logged once and counted once.
 
 use prometheus_client::metrics::counter::Counter;
 use rental_core::{
@@ -11,9 +11,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Most rows that are remembered. Beyond it a damaged row is skipped without being logged or counted.
+/// Most rows that are remembered. Further corrupted rows are skipped without being logged or counted.
 const MOST_REMEMBERED: usize = 10_000;
-/// Most rows that are logged one by one. After these the log only says how many there are, at each multiple.
+/// Most rows that are logged one by one. Above it, one log line for each multiple says how many there are.
 const MOST_LOGGED: usize = 100;
 
 /// The damaged rows that were skipped since the process started.
@@ -42,17 +42,17 @@ impl DamagedRows {
         }
     }
 
-    /// The row, if it is sound.
+    /// The row, if it is not corrupted.
     pub(crate) fn sound<T>(&self, row: Result<T, Box<DamagedRow>>) -> Option<T> {
         row.inspect_err(|row| self.note(row)).ok()
     }
 
-    /// The sound rows of a scan.
+    /// The rows of a scan that are not corrupted.
     pub(crate) fn all_sound(&self, rows: Vec<Scanned>) -> Vec<Record> {
         rows.into_iter().filter_map(|row| self.sound(row)).collect()
     }
 
-    /// What was made of a row; `None` if the row is damaged.
+    /// The result of reading a row; `None` if the row is corrupted.
     ///
     /// # Errors
     /// Every other error.

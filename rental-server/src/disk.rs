@@ -1,9 +1,9 @@
-//! Room on the disk of the store.
+//! Free space on the disk of the store.
 
 use rustix::fs::statvfs;
 use std::{fs, path::Path};
 
-/// Sizes of the data file and its disk, as far as they can be told.
+/// Sizes of the data file and its disk, in bytes; `None` where unknown.
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) data: Option<u64>,

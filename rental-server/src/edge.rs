@@ -17,10 +17,10 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
-/// Counts within a millisecond, and keeps counting when the clock is set back.
+/// Orders the ids of one millisecond, and continues to rise when the clock is set back.
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
 
-/// The moment of one request: its time stands still, its ids rise.
+/// The time of one request, the same for all that it does, and its ids, which rise.
 pub(crate) struct Moment(Timestamp);
 
 impl Moment {
@@ -43,7 +43,7 @@ impl Edge for Moment {
     }
 }
 
-/// The time as it passes, for work that takes longer than a request.
+/// The present time at each call, for work that takes longer than a request.
 pub(crate) struct Clock;
 
 impl Edge for Clock {
@@ -57,13 +57,13 @@ impl Edge for Clock {
 }
 
 /// 32 random bytes for a secret, from the operating system.
-#[expect(clippy::disallowed_methods, reason = "this is the edge")]
+///
+/// # Panics
+/// When the operating system has no random bytes; ids are made of them as well.
 pub(crate) fn secret_bytes() -> [u8; 32] {
-    // A v4 UUID has 122 random bits of a CSPRNG; three of them hashed give 256 bits without another dependency.
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    (0..3).for_each(|_| hash.update(Uuid::new_v4().as_bytes()));
-    hash.finalize().into()
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).unwrap_or_else(|error| panic!("no random bytes: {error}"));
+    bytes
 }
 
 /// `req_` and 32 hexadecimal digits, unique among all servers; not a secret.

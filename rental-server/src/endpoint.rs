@@ -1,7 +1,7 @@
 //! An endpoint is one value: method, path, guard, handler and documentation.
 //!
-//! The guard is the type of the handler, so no handler can exist without one: a handler gets a [`Request`] with a proof
-//! of who calls, and only the guard makes such a proof. The server's table (`endpoints.rs`) is the list of these values.
+//! The guard is a part of the handler's type, so no handler can exist without one: a handler gets a [`Request`] with a
+//! proof of who calls, and only the guard makes such proofs. The table (`endpoints.rs`) is the list of all endpoints.
 
 use crate::{
     http::{
@@ -29,46 +29,42 @@ pub(crate) struct Endpoint {
     /// With `{id}` or `{organization}` in the place of an id.
     pub(crate) path: String,
     pub(crate) handler: Handler,
-    /// Whether it may take longer than the request time-out: it limits by itself how long it waits for its client.
+    /// Whether it may take longer than the request time-out. It then limits by itself how long it waits for its client.
     pub(crate) takes_its_time: bool,
     pub(crate) documentation: Documentation,
-    /// Schemas that its documentation names, by their names.
+    /// Schemas that only this endpoint defines, with their names.
     pub(crate) schemas: Vec<(&'static str, Value)>,
 }
 
-/// A handler, by who may call it.
+/// A handler, by its guard.
 pub(crate) enum Handler {
-    /// Anyone.
+    /// Anyone may call it.
     Open(Handle<Open>),
-    /// Anyone with the admin token.
+    /// For the admin token.
     Operator(Handle<Operator>),
-    /// An API key that may read. Not boxed: this is the hot path.
-    KeyRead(Read),
-    /// An API key that may write.
-    KeyWrite(Write),
+    /// For API keys. Not boxed: this is the hot path.
+    Key(Action, &'static Collection),
 }
 
-/// What a key that may read can ask for.
-#[derive(Clone, Copy)]
-pub(crate) enum Read {
-    /// A page of objects.
-    List(&'static Collection),
-    /// One object.
-    Get(&'static Collection),
+/// The generic handlers of a resource.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Action {
+    List,
+    Get,
+    Create,
+    Update,
 }
 
-/// What a key that may write can ask for.
-#[derive(Clone, Copy)]
-pub(crate) enum Write {
-    /// A new object.
-    Create(&'static Collection),
-    /// A changed object.
-    Update(&'static Collection),
+impl Action {
+    /// Whether the API key needs the scope `read_write`.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Self::Create | Self::Update)
+    }
 }
 
 /// A handler of requests that the guard `G` has admitted.
 pub(crate) type Handle<G> = Box<dyn for<'r> Fn(Request<'r, G>) -> Handling<'r> + Send + Sync>;
-/// What a handler gives: boxed, so that the table can hold handlers of any kind.
+/// The future of a handler. Boxed, so that the table can hold any handler.
 pub(crate) type Handling<'r> = Pin<Box<dyn Future<Output = Handled> + Send + 'r>>;
 
 /// The proof that anyone may call.
@@ -122,9 +118,10 @@ impl<'r, G> Request<'r, G> {
         Self { app, call, id, body, _by: by }
     }
 
-    /// The whole body, as JSON; refuses parameters, because a request with a body takes none.
-    pub(crate) async fn read(&mut self) -> Result<Bytes, Problem> {
-        read(self.app, self.call, &mut self.body).await
+    /// Reads the whole body. Refuses parameters, because a request with a body takes none.
+    pub(crate) async fn read(mut self) -> Result<(Self, Bytes), Problem> {
+        let body = read(self.app, self.call, &mut self.body).await?;
+        Ok((self, body))
     }
 }
 
@@ -135,11 +132,11 @@ pub(crate) async fn read(app: &App, call: &Call, body: &mut Body<'_>) -> Result<
     Ok(bytes)
 }
 
-/// What the documents say about an endpoint.
+/// The documentation of an endpoint.
 pub(crate) enum Documentation {
-    /// In parts, from which the document is made.
+    /// Parts from which the OpenAPI operation is made.
     Operation(Box<Operation>),
-    /// As an OpenAPI operation of its own.
+    /// The OpenAPI operation itself.
     Whole(Value),
 }
 
@@ -167,32 +164,32 @@ pub(crate) enum Parameter {
     Own(Value),
 }
 
-/// What an operation takes.
+/// The body of a request.
 pub(crate) enum BodySchema {
-    /// What POST takes of the resource.
+    /// The body of POST of the resource.
     Create,
-    /// What PATCH takes of the resource.
+    /// The body of PATCH of the resource.
     Update,
     /// An OpenAPI request body.
     Own(Value),
 }
 
-/// What an operation gives.
+/// The response of an operation.
 pub(crate) struct ReplySchema {
     /// The name of the schema; none for the resource itself.
     pub(crate) schema: Option<String>,
     /// Whether it has an `ETag`.
     pub(crate) revision: bool,
-    /// Whether it can be a replay.
+    /// Whether it can be a replay for an idempotency key.
     pub(crate) replayed: bool,
     pub(crate) example: Example,
-    /// Media types instead of JSON.
+    /// Other media types, instead of JSON.
     pub(crate) instead: Option<Value>,
-    /// A media type beside JSON.
+    /// One more media type, beside JSON.
     pub(crate) beside: Option<(&'static str, Value)>,
 }
 
-/// The example of a reply.
+/// The example of a response.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum Example {
     None,
@@ -238,7 +235,7 @@ impl Route {
         self.with(Documentation::Whole(operation))
     }
 
-    /// Begins the documentation of an operation on a resource. Writes take an idempotency key, unless told otherwise.
+    /// Begins the documentation of an operation on a resource. By default, writes take an idempotency key.
     pub(crate) fn about(
         self,
         spec: &'static ResourceSpec,
@@ -288,14 +285,9 @@ impl Documented {
         self.handled_by(Handler::Operator(Box::new(handle)))
     }
 
-    /// For API keys that may read.
-    pub(crate) fn key_read(self, read: Read) -> Endpoint {
-        self.handled_by(Handler::KeyRead(read))
-    }
-
-    /// For API keys that may write.
-    pub(crate) fn key_write(self, write: Write) -> Endpoint {
-        self.handled_by(Handler::KeyWrite(write))
+    /// For API keys.
+    pub(crate) fn key(self, action: Action, collection: &'static Collection) -> Endpoint {
+        self.handled_by(Handler::Key(action, collection))
     }
 
     fn handled_by(self, handler: Handler) -> Endpoint {
@@ -303,12 +295,12 @@ impl Documented {
         Endpoint { method, path, handler, takes_its_time, documentation, schemas }
     }
 
-    /// What the operation does, beyond its summary.
+    /// A description, beyond the summary.
     pub(crate) fn says(self, description: &'static str) -> Self {
         self.change(|operation| operation.description = description)
     }
 
-    /// Its parameters beside the ids in its path, instead of the usual ones.
+    /// Parameters beside the ids in the path, instead of the default ones.
     pub(crate) fn parameters(self, parameters: Vec<Parameter>) -> Self {
         self.change(|operation| operation.parameters = parameters)
     }
@@ -317,7 +309,7 @@ impl Documented {
         self.change(|operation| operation.body = Some(body))
     }
 
-    /// Another reply than the resource itself: a schema by name, without an example.
+    /// A response that is not the resource itself: the name of its schema, without an example.
     pub(crate) fn replies(self, schema: impl Into<String>) -> Self {
         let schema = schema.into();
         self.change(|operation| {
@@ -326,32 +318,32 @@ impl Documented {
         })
     }
 
-    /// The example of its reply.
+    /// The example of the response.
     pub(crate) fn example(self, example: Example) -> Self {
         self.change(|operation| operation.reply.example = example)
     }
 
-    /// Its reply is no object with a revision.
+    /// The response is no object with a revision.
     pub(crate) fn without_revision(self) -> Self {
         self.change(|operation| operation.reply.revision = false)
     }
 
-    /// It keeps no response under an idempotency key.
+    /// The response is not stored for an idempotency key.
     pub(crate) fn without_replay(self) -> Self {
         self.change(|operation| operation.reply.replayed = false)
     }
 
-    /// Its reply in other media types than JSON.
+    /// A response in other media types than JSON.
     pub(crate) fn replies_in(self, content: Value) -> Self {
         self.change(|operation| operation.reply.instead = Some(content))
     }
 
-    /// Its reply in one more media type.
+    /// A response in one more media type.
     pub(crate) fn replies_also_in(self, media: &'static str, content: Value) -> Self {
         self.change(|operation| operation.reply.beside = Some((media, content)))
     }
 
-    /// It can be refused with 409, although it is no write.
+    /// It can be refused with 409 although it is no write.
     pub(crate) fn conflicts(self) -> Self {
         self.change(|operation| operation.conflicts = true)
     }
@@ -362,7 +354,7 @@ impl Documented {
         self
     }
 
-    /// A schema that its documentation names.
+    /// Defines a schema that the documentation names.
     pub(crate) fn defines(mut self, name: &'static str, schema: Value) -> Self {
         self.schemas.push((name, schema));
         self

@@ -1,8 +1,8 @@
-//! THE TABLE: every endpoint of the server, and how a request reaches its handler.
+//! The table of all endpoints, and how a request reaches its handler.
 
 use crate::{
     endpoint::{Endpoint, Handler, Open, Operator, Request},
-    fleet_api::{self, Asked},
+    fleet_api,
     http::{
         Method,
         call::{Body, Call},
@@ -32,7 +32,7 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static Method, &'static str)> {
     ENDPOINTS.iter().map(|endpoint| (&endpoint.method, endpoint.path.as_str()))
 }
 
-/// The server: the table, and what its handlers reach.
+/// The server: the table, and the state that handlers use.
 pub(crate) struct Server {
     app: Arc<App>,
     endpoints: &'static [Endpoint],
@@ -59,8 +59,9 @@ impl Service for Server {
         let (app, endpoint, id) = (&*self.app, &self.endpoints[place.row], place.id(call.path()));
         async move {
             match &endpoint.handler {
-                Handler::KeyRead(read) => fleet_api::with_key(app, call, (Asked::Read(*read), id), body).await,
-                Handler::KeyWrite(write) => fleet_api::with_key(app, call, (Asked::Write(*write), id), body).await,
+                Handler::Key(action, collection) => {
+                    fleet_api::with_key(app, call, (*action, collection, id), body).await
+                }
                 Handler::Open(handle) => handle(Request::new(app, call, id, body, Open::admit())).await,
                 Handler::Operator(handle) => {
                     let by = Operator::admit(app, call, endpoint)?;
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_public_table_has_the_21_operations_of_the_specification() {
-        let keyed = |endpoint: &&Endpoint| matches!(endpoint.handler, Handler::KeyRead(_) | Handler::KeyWrite(_));
+        let keyed = |endpoint: &&Endpoint| matches!(endpoint.handler, Handler::Key(..));
         assert_eq!(ENDPOINTS.iter().filter(keyed).count(), 21);
     }
 

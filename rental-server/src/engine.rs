@@ -1,4 +1,4 @@
-//! Which engine keeps the data: a file of this server's own, or a database that several servers share.
+//! The engine of the store: a file of this server alone, or a database that several servers share.
 
 use crate::{
     config::{Config, StoreUrl},
@@ -21,23 +21,33 @@ use std::{
     time::Duration,
 };
 
-/// Whether a file is being opened.
+/// True while a file is opened.
 pub(crate) static OPENING: AtomicBool = AtomicBool::new(false);
-/// A call on a database can take eight times its longest single wait: it ends before the request does.
+/// A call of a database waits at most this many times. So it ends before the request time-out.
 const WAITS: u32 = 8;
-/// The longest single wait, however long requests may take.
+/// The longest single wait.
 const MOST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The store of this server.
 pub(crate) enum Engine {
     /// In a file.
     File(Redb),
-    /// In PostgreSQL, or what speaks its protocol.
+    /// In PostgreSQL or a database that speaks its protocol.
     Shared(Postgres),
 }
 
+/// The same call on either engine.
+macro_rules! on_either {
+    ($engine:expr, $store:ident => $call:expr) => {
+        match $engine {
+            Engine::File($store) => $call,
+            Engine::Shared($store) => $call,
+        }
+    };
+}
+
 impl Engine {
-    /// Opens what `url` names, or makes it.
+    /// Opens the store that `url` names. Makes it if there is none.
     pub(crate) async fn open(url: &StoreUrl, config: &Config) -> Result<Self, String> {
         match url {
             StoreUrl::File(path) => open_file(path, config.cache_size).map(Self::File),
@@ -45,18 +55,18 @@ impl Engine {
         }
     }
 
-    /// Makes the views for SQL, where people query the store. Not before it is of the present version.
+    /// Makes the SQL views of a database. The store must be of the present schema version.
     pub(crate) async fn make_views(&self) {
         let Self::Shared(store) = self else { return };
         let views = sql_views::all("rental");
         let views: Vec<(&str, &str)> = views.iter().map(|view| (view.name, view.create.as_str())).collect();
         if let Err(why) = store.make_views(&views).await {
-            // Nothing that is served needs them.
+            // No request needs them.
             tracing::warn!(why, "the views for SQL could not be made");
         }
     }
 
-    /// Its name for people.
+    /// The name that the status shows.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::File(_) => "redb",
@@ -64,19 +74,16 @@ impl Engine {
         }
     }
 
-    /// Whether other servers may change it too.
+    /// Whether other servers can change the store.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Shared(_))
     }
 
     pub(crate) fn stats(&self) -> WriterStats {
-        match self {
-            Self::File(store) => store.stats(),
-            Self::Shared(store) => store.stats(),
-        }
+        on_either!(self, store => store.stats())
     }
 
-    /// Resolves when it has failed for good. A database may come back, so it never does.
+    /// Resolves when the store has failed for good. With a database it never resolves, because connections can recover.
     pub(crate) async fn failed(&self) -> String {
         match self {
             Self::File(store) => store.failed().await,
@@ -84,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// One moment of all rows, for a reader that takes its time.
+    /// A snapshot of all rows, for long reads.
     pub(crate) async fn moment(&self) -> Result<Moment, StoreError> {
         Ok(match self {
             Self::File(store) => Moment::File(store.snapshot()),
@@ -92,7 +99,7 @@ impl Engine {
         })
     }
 
-    /// Finishes what is queued.
+    /// Closes the store after the queued batches are committed.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         match self {
             Self::File(store) => store.close(),
@@ -106,65 +113,44 @@ impl Engine {
 
 impl Store for Engine {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        match self {
-            Self::File(store) => store.get(keys),
-            Self::Shared(store) => store.get(keys),
-        }
+        on_either!(self, store => store.get(keys))
     }
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
-        match self {
-            Self::File(store) => store.scan(span, limit),
-            Self::Shared(store) => store.scan(span, limit),
-        }
+        on_either!(self, store => store.scan(span, limit))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
-        match self {
-            Self::File(store) => store.commit(batch),
-            Self::Shared(store) => store.commit(batch),
-        }
+        on_either!(self, store => store.commit(batch))
     }
 
     fn ready(&self) -> Answer<'_, ()> {
-        match self {
-            Self::File(store) => store.ready(),
-            Self::Shared(store) => store.ready(),
-        }
+        on_either!(self, store => store.ready())
     }
 }
 
 impl Versioned for Engine {
     fn version(&self) -> Answer<'_, u64> {
-        match self {
-            Self::File(store) => store.version(),
-            Self::Shared(store) => store.version(),
-        }
+        on_either!(self, store => store.version())
     }
 
     fn batches_together(&self) -> usize {
-        match self {
-            Self::File(store) => store.batches_together(),
-            Self::Shared(store) => store.batches_together(),
-        }
+        on_either!(self, store => store.batches_together())
     }
 
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {
-        match self {
-            Self::File(store) => store.change_version(from, to, batch),
-            Self::Shared(store) => store.change_version(from, to, batch),
-        }
+        on_either!(self, store => store.change_version(from, to, batch))
     }
 }
 
-/// All rows as they were at one moment.
+/// A snapshot of all rows.
 pub(crate) enum Moment {
     File(redb::Snapshot),
     Shared(Box<postgres::Snapshot>, tokio::runtime::Handle),
 }
 
 impl Moment {
-    /// The rows of a span, by rising key; entries are not followed. For a thread of its own: it may wait.
+    /// The rows of a span, by rising key. Index entries are not followed. It blocks, so it needs a thread of its own.
     pub(crate) fn rows<'a>(
         &'a mut self,
         span: &Span,
@@ -216,7 +202,7 @@ async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres,
     Ok(store)
 }
 
-/// From where libpq takes it: a variable, or a file that only its owner can read.
+/// The password from where libpq takes it: a variable, or a file that only its owner can read.
 fn password(address: &Address) -> Result<Option<String>, String> {
     if let Ok(password) = std::env::var("PGPASSWORD") {
         return Ok(Some(password));

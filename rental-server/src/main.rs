@@ -2,6 +2,7 @@
 
 mod access;
 mod audit;
+mod chores;
 mod config;
 mod damaged_rows;
 mod demo;
@@ -16,9 +17,12 @@ mod metrics;
 mod objects;
 mod observability;
 mod operator;
+mod panics;
 mod reference;
 mod secrets;
 mod state;
+mod supervisor;
+mod tasks;
 mod upgrade;
 mod webhooks;
 
@@ -28,17 +32,16 @@ use crate::{
     engine::{Engine, OPENING},
     metrics::Metrics,
     state::{App, Limits},
+    supervisor::Supervisor,
     upgrade::Ended,
     webhooks::Hooks,
 };
 use clap::Parser;
-use rental_core::{error::Error, operations::idempotency, rows::key, store::Commit};
 use std::{
     io::Write,
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
 };
 use tokio::{
     net::TcpListener,
@@ -136,17 +139,28 @@ async fn run(config: &Config) -> Result<(), String> {
         timeout: config.webhook_timeout,
         brand: config.brand.clone(),
     };
-    let hooks = Hooks::new(Arc::clone(&store), settings, secrets::master_key(config, url.path())?)?;
+    let supervisor = Supervisor::new();
+    let master_key = secrets::master_key(config, url.path())?;
+    let hooks = Hooks::new(Arc::clone(&store), settings, master_key, Arc::clone(&supervisor))?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
-    let described = (Metrics::new(names, &hooks.metrics, &hooks.damaged), reference::documents(&endpoints::ENDPOINTS));
+    let described =
+        (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));
     let path = url.path().map(Path::to_owned);
-    let app = Arc::new(App::new(Arc::clone(&store), path, Arc::clone(&hooks), &token.text, limits, described));
+    let app = Arc::new(App::new(
+        Arc::clone(&store),
+        path,
+        (Arc::clone(&supervisor), Arc::clone(&hooks)),
+        &token.text,
+        limits,
+        described,
+    ));
     match &demo {
         Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
         None => announce(&address.to_string(), token.path.as_deref()),
     }
-    let relay = hooks.start().await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
-    let chores = tokio::spawn(chores(Arc::clone(&app)));
+    let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
+    let mut chores = chores::start(&supervisor, &app);
+    chores.push(tasks::start(&supervisor, &app));
     let failed = Arc::clone(&store);
     let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {
@@ -154,11 +168,15 @@ async fn run(config: &Config) -> Result<(), String> {
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
-    let _ = relay.await;
-    chores.abort();
-    let _ = chores.await;
+    for task in deliver {
+        let _ = task.await;
+    }
+    for task in chores {
+        task.abort();
+        let _ = task.await;
+    }
     // Losing these would only make `last_used_at` a minute older.
-    let _ = app.gate.flush_use(app.store(), &app.hooks.damaged).await;
+    let _ = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await;
     drop((app, hooks));
     close(store).await;
     outcome
@@ -196,41 +214,4 @@ fn stop_signal() -> Result<impl Future<Output = ()>, String> {
             std::process::exit(130);
         });
     })
-}
-
-/// What is done now and then: forget old idempotency records, note when keys were last used.
-async fn chores(app: Arc<App>) {
-    let mut tick = tokio::time::interval(Duration::from_secs(20));
-    let mut rounds = 0u32;
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        if let Err(error) = app.gate.flush_use(app.store(), &app.hooks.damaged).await {
-            tracing::warn!(?error, "cannot note when keys were last used");
-        }
-        // Old events and deliveries once an hour: 30 days are not a matter of seconds.
-        if rounds.is_multiple_of(180)
-            && let Err(error) = webhooks::retention::sweep(&app.hooks, edge::now()).await
-        {
-            tracing::warn!(?error, "cannot remove old events and deliveries");
-        }
-        rounds = rounds.wrapping_add(1);
-        if let Err(error) = forget_answers(&app).await {
-            tracing::warn!(?error, "cannot remove old idempotency records");
-        }
-    }
-}
-
-/// Removes idempotency records that have expired.
-async fn forget_answers(app: &App) -> Result<(), Error> {
-    let now = edge::now();
-    let mut span = key::memo_expiries_until(now.millis());
-    while let Some(step) = idempotency::sweep(app.store(), &span, now, 256).await? {
-        step.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
-        // A record that was used again meanwhile makes the batch stale: the same entries are read again.
-        if step.batch.is_empty() || app.store().commit(step.batch).await? == Commit::Applied {
-            span.from = step.behind;
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
-//! What `/metrics` shows, in the Prometheus text format.
+//! The metrics of `/metrics`, in the Prometheus text format.
 
-use crate::{damaged_rows::DamagedRows, webhooks::metrics::HookMetrics};
+use crate::{damaged_rows::DamagedRows, supervisor::Supervisor, webhooks::metrics::HookMetrics};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -67,7 +67,7 @@ impl EncodeMetric for Durations {
     }
 }
 
-/// Handles for one endpoint, looked up once so that a request only adds to atomics.
+/// The metrics of one endpoint, looked up once, so that a request only adds to atomics.
 struct Row {
     /// 2xx, 3xx, 4xx, 5xx.
     by_status: [Counter; 4],
@@ -94,6 +94,7 @@ impl Metrics {
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
         hooks: &HookMetrics,
         damaged: &DamagedRows,
+        supervisor: &Supervisor,
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
@@ -115,6 +116,7 @@ impl Metrics {
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
         hooks.register(&mut registry);
+        supervisor.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",
@@ -133,14 +135,14 @@ impl Metrics {
         Self { registry, rows, unmatched, connections, connections_total, replays, commits, batches }
     }
 
-    /// Counts one request; `row` is its place in the table, or `None` when it matched none.
+    /// Counts one request. `row` is its endpoint's index in the table, or `None` for an unknown path.
     pub(crate) fn record(&self, row: Option<usize>, status: u16, took: Duration) {
         let row = row.and_then(|row| self.rows.get(row)).unwrap_or(&self.unmatched);
         row.by_status[usize::from(status / 100).clamp(2, 5) - 2].inc();
         row.duration.observe(took);
     }
 
-    /// The page, with the store's numbers as they are now.
+    /// The page, with the present numbers of the store.
     pub(crate) fn page(&self, writer: WriterStats) -> String {
         self.commits.inc_by(writer.commits.saturating_sub(self.commits.get()));
         self.batches.inc_by(writer.batches.saturating_sub(self.batches.get()));

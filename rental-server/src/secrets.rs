@@ -3,16 +3,15 @@
 use crate::{config::Config, edge};
 use rental_core::webhooks::secret::MasterKey;
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-/// Fewest characters of a token.
+/// The shortest token, in characters.
 const SHORTEST: usize = 32;
 
-/// A token, and where it lies if it lies in a file.
+/// A token, and its file if it has one.
 pub(crate) struct AdminToken {
     pub(crate) text: String,
     pub(crate) path: Option<PathBuf>,
@@ -20,30 +19,34 @@ pub(crate) struct AdminToken {
 
 /// Checks the secrets that are configured or exist. Makes nothing, so that a wrong flag leaves no new store behind.
 pub(crate) fn check(config: &Config, store_path: Option<&Path>) -> Result<(), String> {
-    existing_token(config, store_path)?;
-    existing_key(config, store_path)?;
+    // A database is there already, and the errors of its address come first.
+    if store_path.is_some() {
+        existing_token(config, store_path)?;
+        existing_key(config, store_path)?;
+    }
     Ok(())
 }
 
-/// Finds the admin token, or makes one beside the data file at `store_path`.
+/// Reads the admin token, or makes one beside the data file at `store_path`.
 pub(crate) fn admin_token(config: &Config, store_path: Option<&Path>) -> Result<AdminToken, String> {
     match existing_token(config, store_path)? {
         Found::Secret(token) => Ok(token),
         Found::Missing(path) => {
-            let text = generate();
+            let text = format!("rat_{}", hex::encode(edge::secret_bytes()));
             write_private(&path, &text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
             Ok(AdminToken { text, path: Some(path) })
         }
     }
 }
 
-/// Finds the master key, or makes one beside the data file at `store_path`.
+/// Reads the master key, or makes one beside the data file at `store_path`.
 pub(crate) fn master_key(config: &Config, store_path: Option<&Path>) -> Result<MasterKey, String> {
     match existing_key(config, store_path)? {
         Found::Secret(key) => Ok(key),
         Found::Missing(path) => {
             let bytes = edge::secret_bytes();
-            write_private(&path, &hex(&bytes)).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            write_private(&path, &hex::encode(bytes))
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
             Ok(MasterKey::new(&bytes))
         }
     }
@@ -60,16 +63,11 @@ fn existing_token(config: &Config, store_path: Option<&Path>) -> Result<Found<Ad
         return checked(text, "RENTAL_ADMIN_TOKEN", None).map(Found::Secret);
     }
     let must = "a store in a database has no file to keep the admin token beside: give it in RENTAL_ADMIN_TOKEN or with --admin-token-file, the same one to each server";
-    let (path, own) = match &config.admin_token_file {
-        Some(path) => (path.clone(), false),
-        None => (beside(store_path.ok_or(must)?, ".admin-token"), true),
-    };
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if own && error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing(path)),
-        Err(error) => return Err(unreadable(&path, &error, "--admin-token-file", "a token")),
-    };
-    checked(text.trim_end().to_owned(), &path.display().to_string(), Some(path)).map(Found::Secret)
+    let given = ("--admin-token-file", config.admin_token_file.as_deref(), "a token");
+    match find(given, store_path, (".admin-token", must))? {
+        (path, None) => Ok(Found::Missing(path)),
+        (path, Some(text)) => checked(text, &path.display().to_string(), Some(path.clone())).map(Found::Secret),
+    }
 }
 
 fn checked(text: String, source: &str, path: Option<PathBuf>) -> Result<AdminToken, String> {
@@ -81,17 +79,35 @@ fn checked(text: String, source: &str, path: Option<PathBuf>) -> Result<AdminTok
 
 fn existing_key(config: &Config, store_path: Option<&Path>) -> Result<Found<MasterKey>, String> {
     let must = "a store in a database has no file to keep the master key beside: make one with `openssl rand -hex 32` and give it with --master-key-file, the same one to each server";
-    let (path, own) = match &config.master_key_file {
-        Some(path) => (path.clone(), false),
-        None => (beside(store_path.ok_or(must)?, ".master-key"), true),
+    let given = ("--master-key-file", config.master_key_file.as_deref(), "a key");
+    match find(given, store_path, (".master-key", must))? {
+        (path, None) => Ok(Found::Missing(path)),
+        (path, Some(text)) => {
+            let mut bytes = [0; 32];
+            hex::decode_to_slice(text, &mut bytes)
+                .map_err(|_| format!("{} must hold 64 hexadecimal digits", path.display()))?;
+            Ok(Found::Secret(MasterKey::new(&bytes)))
+        }
+    }
+}
+
+/// Reads the secret in the file that a flag names, or else in the file beside the data file, which may be missing.
+/// Without a data file, the error is `must`.
+fn find(
+    (flag, given, what): (&str, Option<&Path>, &str),
+    store_path: Option<&Path>,
+    (suffix, must): (&str, &str),
+) -> Result<(PathBuf, Option<String>), String> {
+    let path = match (given, store_path) {
+        (Some(path), _) => path.to_owned(),
+        (None, Some(store_path)) => beside(store_path, suffix),
+        (None, None) => return Err(must.into()),
     };
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if own && error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing(path)),
-        Err(error) => return Err(unreadable(&path, &error, "--master-key-file", "a key")),
-    };
-    let bytes = unhex(text.trim_end()).ok_or_else(|| format!("{} must hold 64 hexadecimal digits", path.display()))?;
-    Ok(Found::Secret(MasterKey::new(&bytes)))
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok((path, Some(text.trim_end().to_owned()))),
+        Err(error) if given.is_none() && error.kind() == io::ErrorKind::NotFound => Ok((path, None)),
+        Err(error) => Err(unreadable(&path, &error, flag, what)),
+    }
 }
 
 /// Why a file of a secret cannot be read, and what to do.
@@ -113,32 +129,13 @@ fn beside(store_path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// A new token: `rat_` and 256 random bits.
-pub(crate) fn generate() -> String {
-    format!("rat_{}", hex(&edge::secret_bytes()))
-}
-
-/// Writes a new file that only its owner can read; it is whole before it gets its name.
+/// Writes a new file that only its owner can read. It gets its name when it is complete.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = beside(path, ".new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    // Made with mode 0600.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    writeln!(file, "{text}")?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }

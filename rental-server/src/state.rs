@@ -1,9 +1,10 @@
-//! What every request can reach: the store, the gate, the documents, and the limits.
+//! State that all requests share: the store, the authenticator, the documents, and the limits.
 
 use crate::{
-    access::{gate::Gate, limiter::Limit},
+    access::{authentication::Authenticator, limiter::Limit},
     engine::Engine,
     metrics::Metrics,
+    supervisor::Supervisor,
     webhooks::Hooks,
 };
 use bytes::Bytes;
@@ -16,13 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 use subtle::ConstantTimeEq;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
-/// Imports that run at once; more wait, and their files with them.
+/// Most imports that run at the same time. More of them wait before their files are read.
 const MOST_IMPORTS: usize = 2;
 
-/// Bounds of every request; all of them are flags.
+/// Limits of every request. All of them are flags.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) max_body: usize,
@@ -30,7 +31,7 @@ pub(crate) struct Limits {
     pub(crate) rate: Option<Limit>,
 }
 
-/// The documents, as they are served.
+/// The OpenAPI document and its page, as they are served.
 pub(crate) struct Documents {
     pub(crate) openapi: Bytes,
     pub(crate) page: Bytes,
@@ -39,20 +40,23 @@ pub(crate) struct Documents {
 /// The server's state, shared by all connections.
 pub(crate) struct App {
     pub(crate) store: Arc<Engine>,
-    /// The data file, if it is one.
+    /// The data file, if the store is one.
     pub(crate) store_path: Option<PathBuf>,
+    pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) hooks: Arc<Hooks>,
-    pub(crate) gate: Gate,
+    pub(crate) authenticator: Authenticator,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) started: Instant,
-    /// Set when the process was asked to stop.
+    /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
-    /// Set while a backup is made.
+    /// Set while a backup or an export runs.
     pub(crate) backing_up: Arc<AtomicBool>,
     pub(crate) documents: Documents,
-    /// Lets so many imports run at once.
+    /// Limits the number of imports that run.
     pub(crate) imports: Arc<Semaphore>,
+    /// Signalled when a long task was begun.
+    pub(crate) tasks_begun: Notify,
     admin_token: [u8; 32],
     /// Idempotency keys whose first request still runs in this process.
     running: Mutex<HashSet<(Uuid, String)>>,
@@ -62,16 +66,17 @@ impl App {
     pub(crate) fn new(
         store: Arc<Engine>,
         store_path: Option<PathBuf>,
-        hooks: Arc<Hooks>,
+        (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,
         limits: Limits,
         (metrics, documents): (Metrics, Documents),
     ) -> Self {
         Self {
-            gate: Gate::new(store.is_shared()),
+            authenticator: Authenticator::new(store.is_shared()),
             store,
             store_path,
             metrics,
+            supervisor,
             hooks,
             documents,
             limits,
@@ -80,6 +85,7 @@ impl App {
             backing_up: Arc::default(),
             admin_token: Sha256::digest(admin_token.as_bytes()).into(),
             imports: Arc::new(Semaphore::new(MOST_IMPORTS)),
+            tasks_begun: Notify::new(),
             running: Mutex::default(),
         }
     }
@@ -94,7 +100,7 @@ impl App {
         hash.ct_eq(&self.admin_token).into()
     }
 
-    /// Marks an idempotency key as running until the guard goes.
+    /// Marks an idempotency key as running until the guard is dropped.
     pub(crate) fn begin(&self, organization: Uuid, name: &str) -> Result<Running<'_>, Error> {
         let entry = (organization, name.to_owned());
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

@@ -205,6 +205,7 @@ impl Api {
         Err(AttemptError::Refused(Box::new(
             ErrorResponse::read(status.as_u16(), &body, request.access.hint())
                 .with_headers(request_id, retry_after)
+                .with_base_path(self.base_url.path())
                 .with_id(request.odd_id.as_deref()),
         )))
     }
@@ -235,10 +236,14 @@ impl Api {
     }
 
     fn disconnected(&self, cause: &str) -> AttemptError {
-        AttemptError::Disconnected(Failure::Unreachable {
-            problem: format!("cannot reach {}: {cause}", self.shown_url()),
-            hint: "check that the server runs, and check --base-url or RENTAL_BASE_URL",
-        })
+        // rustls says so when the first bytes of a server are no TLS.
+        let hint = if self.base_url.scheme() == "https" && cause.contains("InvalidContentType") {
+            "the server does not use TLS at this address; begin the base URL with http://, or use the address of the proxy"
+        } else {
+            "check that the server runs, and check --base-url or RENTAL_BASE_URL"
+        };
+        let problem = format!("cannot reach {}: {cause}", self.shown_url());
+        AttemptError::Disconnected(Failure::Unreachable { problem, hint })
     }
 }
 

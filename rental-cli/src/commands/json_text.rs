@@ -48,6 +48,11 @@ impl JsonText {
         }
     }
 
+    /// As [`JsonText::number`], for fields with whole numbers. The server checks that it is one.
+    pub(crate) fn whole_number(text: &str) -> Result<Self, String> {
+        Self::number(text).map_err(|_| "not a number; write it with digits only, such as 2024".into())
+    }
+
     /// A JSON list.
     pub(crate) fn list<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
         let items: Vec<&str> = items.into_iter().map(|item| item.0.as_str()).collect();
@@ -98,7 +103,8 @@ pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
         if nullable && text.is_empty() { Ok(JsonText::null()) } else { otherwise(text) }
     };
     match kind {
-        Kind::Money | Kind::Integer(..) => ValueParser::new(move |text: &str| or_null(text, JsonText::number)),
+        Kind::Money => ValueParser::new(move |text: &str| or_null(text, JsonText::number)),
+        Kind::Integer(..) => ValueParser::new(move |text: &str| or_null(text, JsonText::whole_number)),
         Kind::Json(_) => ValueParser::new(move |text: &str| or_null(text, JsonText::document)),
         Kind::Lines => ValueParser::new(JsonText::line),
         Kind::Boolean => Words(&["true", "false"]).try_map(|text| truth(&text)).into(),

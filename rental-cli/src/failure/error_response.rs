@@ -22,6 +22,8 @@ pub(crate) struct ErrorResponse {
     /// The response body, if it is an error object of the API.
     json: Option<String>,
     odd_id: Option<String>,
+    /// Whether the base URL ends with the prefix of the API, which every path has too.
+    prefix_twice: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -75,6 +77,12 @@ impl ErrorResponse {
     /// Adds the id of the request's path, if it is not a valid id.
     pub(crate) fn with_id(mut self, odd_id: Option<&str>) -> Self {
         self.odd_id = odd_id.map(|id| id.chars().take(EXCERPT_CHARS).collect());
+        self
+    }
+
+    /// Notes the path of the base URL.
+    pub(crate) fn with_base_path(mut self, path: &str) -> Self {
+        self.prefix_twice = path.trim_end_matches('/').ends_with("/v1");
         self
     }
 
@@ -142,6 +150,9 @@ impl ErrorResponse {
             (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
             (403, "insufficient_scope") => {
                 "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"
+            }
+            (404, "route_unknown" | "http_404") if self.prefix_twice => {
+                "remove /v1 from the end of the base URL: every command adds it"
             }
             (404, "route_unknown") => "check --base-url, and that server and rental-cli have the same version",
             (404, _) if self.odd_id.is_some() => {

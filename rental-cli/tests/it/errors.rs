@@ -1,6 +1,7 @@
 //! Exit codes and what stderr says.
 
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
+use std::{io::Write as _, net::TcpListener, thread};
 
 #[track_caller]
 fn check(reply: Reply, args: &[&str], code: i32, stderr: &str) {
@@ -203,6 +204,46 @@ fn with_json_the_error_of_the_api_is_printed_as_it_came() {
     let server = FakeServer::new(vec![Reply::Answer { status: 409, headers: "", body: body.into() }]);
     let ran = server.run(&["vehicles", "update", "1", "--name", "x", "--json"]);
     assert_eq!((ran.code, ran.stdout, ran.stderr), (Some(6), String::new(), body.trim_end().replace('\n', " ") + "\n"));
+}
+
+#[test]
+fn a_base_url_that_ends_with_v1_is_told_to_lose_it() {
+    let body = r#"{"error":{"type":"t","code":"route_unknown","message":"There is no GET /v1/v1/vehicles."}}"#;
+    let server = FakeServer::new(vec![Reply::Answer { status: 404, headers: "", body: body.into() }]);
+    for (path, told) in [("/v1", true), ("/v1/", true), ("/admin/v1", true), ("", false)] {
+        let mut command = server.command(&["vehicles", "list"]);
+        let ran = Ran::of(command.args(["--base-url", &format!("{}{path}", server.base_url)]));
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.contains("hint: remove /v1 from the end of the base URL"),
+            told,
+            "{path}: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_told_from_one_that_does_not_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        // What a server of plain HTTP makes of the first message of TLS.
+        for stream in listener.incoming() {
+            let _ = stream.unwrap().write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    let mut command = cli(&["vehicles", "list", "--base-url", &url]);
+    let ran = Ran::of(command.env("RENTAL_API_KEY", "k"));
+    assert_eq!(ran.code, Some(7), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: the server does not use TLS at this address"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_whole_number_is_shown_without_decimals() {
+    let ran = Ran::of(&mut cli(&["vehicles", "create", "--name", "x", "--year", "last"]));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("digits only, such as 2024") && !ran.stderr.contains("89.50"), "{}", ran.stderr);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::{
     rows::{Marker, Row, claim, key, outbox},
     schema::ResourceSpec,
     store::{DamagedRow, Key, Record, StoreError},
+    tasks::Task,
     webhooks::secret::Sealed,
 };
 use serde::Deserialize;
@@ -38,6 +39,8 @@ pub struct Audit<'g> {
     invoices: Option<(Uuid, u64)>,
     /// The last organization that was found to exist.
     organization: Option<Uuid>,
+    /// The endpoint whose due rows were last found to be in order.
+    endpoint: Option<Uuid>,
 }
 
 /// The problem of a row, as a sentence that follows its place.
@@ -47,7 +50,15 @@ impl<'g> Audit<'g> {
     /// Starts a check; `get` reads other rows of the same store.
     #[must_use]
     pub fn new(get: Get<'g>) -> Self {
-        Self { get, report: Report::default(), gaps: false, api_keys: (0, 0), invoices: None, organization: None }
+        Self {
+            get,
+            report: Report::default(),
+            gaps: false,
+            api_keys: (0, 0),
+            invoices: None,
+            organization: None,
+            endpoint: None,
+        }
     }
 
     /// The result so far.
@@ -90,7 +101,8 @@ impl<'g> Audit<'g> {
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
-            Row::Marker(Marker::Upgrade) | Row::Task { .. } => json(row),
+            Row::Marker(Marker::Upgrade) => json(row),
+            Row::Task { .. } => Task::read(row).map(drop).map_err(detail),
             Row::Erased { organization, resource, .. } => {
                 resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
                 self.organization_exists(organization)
@@ -255,12 +267,26 @@ impl<'g> Audit<'g> {
         self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event))
     }
 
-    fn due(&self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
+    /// Leads to a delivery. Its endpoint may be deleted while a task removes what is left of it.
+    fn due(&mut self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
         let organization = Uuid::from_slice(&row.value).map_err(|_| "it names no organization")?;
         let place = key::record(organization, &delivery::SPEC, delivery);
         let record = self.find(&place)?.ok_or("its delivery is not there")?;
         let delivery: Delivery = parse(&place, &record.value).map_err(detail)?;
-        if delivery.endpoint_id == endpoint { Ok(()) } else { Err("its delivery goes to another endpoint".into()) }
+        if delivery.endpoint_id != endpoint {
+            return Err("its delivery goes to another endpoint".into());
+        }
+        if self.endpoint != Some(endpoint) {
+            // A corrupted endpoint is a problem of its own.
+            let gone = matches!(self.find(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint)), Ok(None));
+            if gone && self.find(&key::task(endpoint))?.is_none() {
+                return Err(
+                    "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
+                );
+            }
+            self.endpoint = Some(endpoint);
+        }
+        Ok(())
     }
 
     fn secrets(&self, endpoint: Uuid, row: &Record) -> Verdict {

@@ -3,6 +3,7 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
+    resources::Resource,
     store::{Batch, Revision, Store},
 };
 use bytes::Bytes;
@@ -17,6 +18,16 @@ pub struct Prepared {
     pub body: Bytes,
     /// Its revision after the commit.
     pub revision: Revision,
+}
+
+impl Prepared {
+    /// The object as its type.
+    ///
+    /// # Errors
+    /// It is of another type: a bug.
+    pub fn object<T: Resource>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| Error::Internal(error.to_string()))
+    }
 }
 
 /// A future of a write.

@@ -24,6 +24,7 @@ words! {
 }
 
 /// The deliveries of an event to an endpoint.
+const OF_EVENT: IndexSpec = index(2, &["event_id"]);
 const OF_ENDPOINT_AND_EVENT: IndexSpec = index(3, &["endpoint_id", "event_id"]);
 
 /// What a delivery is.
@@ -60,7 +61,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     ],
     filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id")],
     ranges: &[],
-    indexes: &[index(1, &["endpoint_id"]), index(2, &["event_id"]), OF_ENDPOINT_AND_EVENT],
+    indexes: &[index(1, &["endpoint_id"]), OF_EVENT, OF_ENDPOINT_AND_EVENT],
     look_ups: &[],
     usual_changes: &[],
 };
@@ -100,6 +101,12 @@ pub struct Delivery {
     pub log: Vec<Attempt>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Where the deliveries of an event are found.
+#[must_use]
+pub fn of_event(event: Uuid) -> IndexPrefix {
+    IndexPrefix::new(OF_EVENT.number).with(event.as_bytes())
 }
 
 /// Where the deliveries of an event to an endpoint are found.

@@ -30,7 +30,7 @@ pub mod webhook_endpoint;
 pub use attribution::unattached_look_up;
 pub use collection::{Collection, Row, of};
 pub use registry::{API, RESOURCES, spec_of, spec_of_tag, specs};
-pub use resource::{Resource, parse};
+pub use resource::{Resource, parse, to_json};
 pub use rules::{Create, Facts, Otherwise, Outcome, Portable, Update};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::{
     store::Key,
     value::Timestamp,
 };
+use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
@@ -39,4 +40,12 @@ pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// The record does not parse: the store is damaged.
 pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(value).map_err(|error| Error::damaged(key, &error))
+}
+
+/// Writes an object as the store keeps it; [`parse`] reads it.
+///
+/// # Errors
+/// The object has no JSON: a bug.
+pub fn to_json(object: &impl Serialize) -> Result<Bytes, Error> {
+    serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
 }

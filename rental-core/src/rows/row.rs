@@ -35,7 +35,7 @@ pub enum Class {
 /// | `q` | organization | empty: it has or had webhook endpoints | Derived |
 /// | `r` | organization, resource, id | the JSON of a GET | Record |
 /// | `s` | endpoint | JSON: its sealed secrets | State |
-/// | `t` | task | reserved: JSON of a long task that goes on after a restart | State |
+/// | `t` | task | JSON: kind and state of a long task that goes on after a restart | State |
 /// | `u` | organization, resource, half a SHA-256 | id of the one object with this identity, its amount | State |
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
@@ -161,7 +161,7 @@ pub enum Row<'a> {
         /// The endpoint.
         endpoint: Uuid,
     },
-    /// Reserved: a long task that goes on after a restart.
+    /// A long task that goes on after a restart.
     Task {
         /// The task.
         id: Uuid,

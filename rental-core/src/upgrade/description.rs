@@ -7,6 +7,7 @@ use crate::{
     rows::{Class, Marker, Row, Tag},
     schema,
     store::SCHEMA_VERSION,
+    tasks,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -95,5 +96,6 @@ pub fn describe() -> Value {
         "resources": resources::specs().map(schema::describe).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "event_types": EVENT_NAMES,
+        "task_kinds": tasks::KINDS,
     })
 }

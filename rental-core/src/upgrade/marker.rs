@@ -1,5 +1,8 @@
-//! The marker: the row with the progress of an upgrade. Every batch changes it in its transaction. So after a crash the
-//! next process continues where the last batch ended.
+//! The marker: the row with the progress of an upgrade. It changes like the row of a task
+//! ([`Progress`](crate::tasks::Progress)), so after a crash the next process continues where the last batch ended.
+//!
+//! It is no task and has its own key: programs read it before any other row and in every schema version, and there is
+//! never a second one.
 
 use crate::{
     resources::row_words::in_words,

@@ -32,10 +32,11 @@ mod version_3;
 mod walk;
 mod window;
 
+pub use crate::tasks::Step;
 pub use description::describe;
 pub use marker::{Marker, Phase};
 pub use members::Members;
 pub use state::{State, UpgradeError, state};
 pub use steps::lift;
 pub use survey::{Survey, survey};
-pub use walk::{Step, Upgrade};
+pub use walk::Upgrade;

@@ -17,9 +17,10 @@ use crate::{
     rows::{Tag, key},
     schema::ResourceSpec,
     store::{
-        Answer, Batch, Check, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned,
-        Write, after, get_each, key_of, marks, versioned,
+        Answer, Batch, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write,
+        after, get_each, key_of, marks, versioned,
     },
+    tasks::{Progress, Step},
 };
 use bytes::Bytes;
 use std::{
@@ -35,31 +36,11 @@ const WINDOW_RECORDS: u64 = 50_000;
 /// Most batches that are submitted to the engine and not yet committed.
 const IN_FLIGHT: usize = 16;
 
-/// The result of [`Upgrade::step`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Step {
-    /// A window was submitted to the engine. Call [`Upgrade::step`] again.
-    Went,
-    /// Another process upgrades the same store and committed first. Wait a little before the next step.
-    Outrun,
-    /// The upgrade is complete.
-    Done,
-}
-
-/// Whether an upgrade changes the store.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Effect {
-    /// Commits the batches.
-    Commit,
-    /// Builds the batches and drops them.
-    Trial,
-}
-
 /// An upgrade in progress.
 pub struct Upgrade<'s> {
     pub(super) store: &'s dyn Versioned,
-    effect: Effect,
-    revision: Revision,
+    /// The row of the marker. `None` in a trial, which commits nothing.
+    row: Option<Progress>,
     pub(super) marker: Marker,
     /// Records that were read but not yet upgraded.
     page: VecDeque<Scanned>,
@@ -118,14 +99,13 @@ impl<'s> Upgrade<'s> {
             State::Unfinished(marker) => marker.from,
             State::Older(version) => version,
         };
-        Ok(Some(Self::new(store, Effect::Trial, 0, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
+        Ok(Some(Self::new(store, None, Marker::new(from, SCHEMA_VERSION, steps::name(from)))))
     }
 
-    fn new(store: &'s dyn Versioned, effect: Effect, revision: Revision, marker: Marker) -> Self {
+    fn new(store: &'s dyn Versioned, row: Option<Progress>, marker: Marker) -> Self {
         Self {
             store,
-            effect,
-            revision,
+            row,
             marker,
             page: VecDeque::new(),
             context: None,
@@ -140,7 +120,7 @@ impl<'s> Upgrade<'s> {
     async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
         let Some(record) = store.get(&[marks::upgrade()]).await?.pop().flatten() else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
-        Ok(Some(Self::new(store, Effect::Commit, record.revision, marker)))
+        Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
     }
 
     /// Limits batches to `rows` rows and windows to three batches, for tests of interruptions.
@@ -156,6 +136,7 @@ impl<'s> Upgrade<'s> {
     }
 
     /// Builds the next window and submits it to the engine. When this returns, the window before it is committed.
+    /// [`Step::Done`] means that the upgrade is complete.
     ///
     /// # Errors
     /// The engine failed. Call [`Upgrade::begin`] again to continue from the marker.
@@ -236,25 +217,21 @@ impl<'s> Upgrade<'s> {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
             before.removed += removed;
             before.written += writes.len() as u64 - removed;
-            if self.effect == Effect::Trial {
-                continue;
-            }
+            let Some(row) = &mut self.row else { continue };
             let mut batch = Batch { checks: Vec::new(), writes };
             if at + 1 < batches {
-                batch.replace(marks::upgrade(), self.revision, json(&before)?);
+                row.advance(&mut batch, &before).map_err(unwritable)?;
             } else {
                 (self.marker.removed, self.marker.written) = (before.removed, before.written);
                 if done {
-                    batch.checks.push(Check::At(marks::upgrade(), self.revision));
-                    batch.delete(marks::upgrade());
+                    row.finish(&mut batch);
                 } else {
-                    batch.replace(marks::upgrade(), self.revision, json(&self.marker)?);
+                    row.advance(&mut batch, &self.marker).map_err(unwritable)?;
                 }
             }
             self.waiting.push_back(batch);
-            self.revision += 1;
         }
-        if self.effect == Effect::Trial {
+        if self.row.is_none() {
             (self.marker.removed, self.marker.written) = (before.removed, before.written);
             return Ok(if done { Step::Done } else { Step::Went });
         }
@@ -281,7 +258,8 @@ impl<'s> Upgrade<'s> {
         match self.store.get(&[marks::upgrade()]).await?.pop().flatten() {
             None => Ok(Step::Done),
             Some(record) => {
-                (self.revision, self.marker) = (record.revision, Marker::read(&record).map_err(UpgradeError::Refused)?);
+                self.marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
+                self.row = Some(Progress::of(&record));
                 Ok(Step::Outrun)
             }
         }
@@ -402,8 +380,11 @@ pub(super) fn owner(key: &Key) -> Uuid {
 }
 
 fn json(marker: &Marker) -> Result<Bytes, UpgradeError> {
-    let value = serde_json::to_vec(marker).map_err(|error| UpgradeError::Refused(error.to_string()))?;
-    Ok(value.into())
+    serde_json::to_vec(marker).map(Bytes::from).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> UpgradeError {
+    UpgradeError::Refused(format!("the marker of the upgrade cannot be written: {error}"))
 }
 
 /// The description of a damaged record, for the operator.

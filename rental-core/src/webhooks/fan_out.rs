@@ -6,6 +6,7 @@ use crate::{
     resources::{Resource, delivery::Delivery, effects, webhook_endpoint::WebhookEndpoint},
     rows::{key, outbox::OutboxEvent},
     store::{Batch, Check, Prior, Write},
+    webhooks::deletion,
 };
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +19,8 @@ pub const RETRY: u8 = 1;
 
 /// Turns outbox rows into deliveries, in one batch; gives the endpoints that have something new.
 ///
-/// A disabled endpoint gets its deliveries too: they wait until it is enabled.
+/// A disabled endpoint gets its deliveries too: they wait until it is enabled. The batch is stale when one of the endpoints
+/// was deleted.
 ///
 /// # Errors
 /// Never for objects that this program made.
@@ -34,18 +36,32 @@ pub fn plan(
         batch.delete(place);
         let own = endpoints.get(&row.organization).map_or(&[][..], Vec::as_slice);
         for endpoint in own.iter().filter(|endpoint| endpoint.wants(&row.kind)) {
-            add(&mut batch, row.organization, endpoint.id, (row.event, &row.kind), edge)?;
-            woken.insert(endpoint.id);
+            if woken.insert(endpoint.id) {
+                batch.checks.push(Check::Present(deletion::place(endpoint.id)));
+            }
+            insert(&mut batch, row.organization, endpoint.id, (row.event, &row.kind), edge)?;
         }
     }
     Ok((batch, woken))
 }
 
-/// Adds one delivery that is due at once.
+/// Adds one delivery that is due at once. The batch is stale when the endpoint was deleted.
 ///
 /// # Errors
 /// Never for objects that this program made.
 pub fn add(
+    batch: &mut Batch,
+    organization: Uuid,
+    endpoint: Uuid,
+    event: (Uuid, &str),
+    edge: &dyn Edge,
+) -> Result<Delivery, Error> {
+    batch.checks.push(Check::Present(deletion::place(endpoint)));
+    insert(batch, organization, endpoint, event, edge)
+}
+
+/// Adds the rows of a new delivery.
+fn insert(
     batch: &mut Batch,
     organization: Uuid,
     endpoint: Uuid,

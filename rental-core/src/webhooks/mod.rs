@@ -6,6 +6,7 @@
 
 pub mod attempt;
 pub mod cluster;
+pub mod deletion;
 pub mod fan_out;
 pub mod secret;
 pub mod signature;

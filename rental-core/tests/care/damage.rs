@@ -15,6 +15,7 @@ use rental_core::{
         Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
         redb::{Closed, Found, Redb},
     },
+    tasks::Task,
     value::Timestamp,
 };
 use std::{collections::BTreeSet, fs, path::Path};
@@ -240,10 +241,11 @@ fn the_check_knows_every_kind_of_row() {
     let rows = dump_file(&path);
     let (organization, id) = (organization_of(&rows), uuid::Uuid::from_u128(9));
     let state = |key: Key, value: &'static str| Write::Put(key, 1, value.into(), Prior::Any);
+    let task = serde_json::to_vec(&Task::endpoint_deletion(id, Timestamp::default())).unwrap();
     commit(
         &path,
         vec![
-            state(key::task(id), "{}"),
+            Write::Put(key::task(id), 1, task.into(), Prior::Any),
             state(key::erased(organization, &rental::SPEC, id), ""),
             state(key::beat(id), ""),
             state(key::owner(id), "?"),

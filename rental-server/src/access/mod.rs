@@ -1,7 +1,7 @@
-//! Who may call: from the text of an API key to a principal, whether that still holds, and how often.
+//! Authentication of API keys, revalidation of what is cached about them, and the rate limit.
 
-mod confirm;
-pub(crate) mod gate;
+pub(crate) mod authentication;
 pub(crate) mod limiter;
+mod revalidation;
 
-pub(crate) use confirm::Confirming;
+pub(crate) use revalidation::Revalidating;

@@ -1,4 +1,4 @@
-//! The words of the demo fleet: real makes and models, toll plazas in the style of E-ZPass statements, violation
+//! The data of the demo fleet: real makes and models, toll plazas in the style of E-ZPass statements, violation
 //! descriptions of New York's open data. People are invented.
 
 /// Name, make, model, year, color, daily rate, deposit.

@@ -1,14 +1,14 @@
-//! `--demo`: a believable fleet in a temporary store, made through the same operations as any request.
+//! `--demo`: a sample fleet in a temporary store, written by the same operations as requests.
 
 mod data;
 
 use crate::{
-    access::gate,
     edge::{self, Moment},
     fleet_api,
     operator::{api_keys, invoices::Settle, organizations::ORGANIZATIONS, records},
     state::App,
 };
+use bytes::Bytes;
 use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHICLES, VIOLATIONS};
 use futures_util::future::join_all;
 use rental_core::{
@@ -19,18 +19,16 @@ use rental_core::{
     schema::ResourceSpec,
     value::{Date, Timestamp},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     io::Write,
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 use uuid::Uuid;
 
-/// A temporary directory that goes when the process ends in order.
+/// A temporary directory. It is removed when the process shuts down gracefully.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -48,7 +46,8 @@ impl Place {
 pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), String> {
     let explain = |error: Error| format!("cannot make the sample data: {error:?}");
     let (organization, write_key) = seed(app).await.map_err(explain)?;
-    let read_key = api_keys::issue(app, &organization, "read", "Demo, read only").await.map_err(explain)?;
+    let read_key =
+        api_keys::issue(app, &organization, "read", "Demo, read only", &Moment::new()).await.map_err(explain)?;
     let mut out = std::io::stdout().lock();
     let _ = writeln!(
         out,
@@ -64,6 +63,10 @@ pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), 
 Try it:
 
   curl -s '{base}/v1/rentals?status=ACTIVE&limit=3' -H 'Authorization: Bearer {write_key}'
+
+For the examples of the README and for rental-cli, paste this in another terminal:
+
+  export RENTAL_BASE_URL={base} RENTAL_API_KEY={write_key} RENTAL_ADMIN_TOKEN={token}
 ",
         version = env!("CARGO_PKG_VERSION"),
         id = organization.id,
@@ -74,141 +77,119 @@ Try it:
 }
 
 async fn seed(app: &App) -> Result<(Organization, String), Error> {
-    let system = Organization::system();
-    let made = make_documented(app, &system, &ORGANIZATIONS, &json!({"name": "Sunrise Rentals (demo)"})).await?;
-    let organization = gate::organization(app.store(), text(&made, "id")).await?;
-    let key = api_keys::issue(app, &organization, "read_write", "Demo").await?;
-    api_keys::issue_at(app, &organization, "read", "Example of the documentation", &documented(&api_key::SPEC)?)
-        .await?;
+    let system = Seed { app, organization: Organization::system() };
+    let made = system.create(Some(&ORGANIZATIONS), vec![json!({"name": "Sunrise Rentals (demo)"})]).await?;
+    let organization = Organization::deserialize(&made[0]).map_err(|error| Error::Internal(error.to_string()))?;
+    let key = api_keys::issue(app, &organization, "read_write", "Demo", &Moment::new()).await?;
+    let documented = Ids::documented(&api_key::SPEC)?;
+    api_keys::issue(app, &organization, "read", "Example of the documentation", &documented).await?;
+    let seed = Seed { app, organization };
     let today = today();
-    let vehicles = all(app, &organization, "vehicle", (0..VEHICLES.len()).map(vehicle).collect()).await?;
-    let customers = all(app, &organization, "customer", (0..200).map(customer).collect()).await?;
+    let vehicles = seed.create(fleet_api::collection("vehicle"), (0..VEHICLES.len()).map(vehicle).collect()).await?;
+    let customers = seed.create(fleet_api::collection("customer"), (0..200).map(customer).collect()).await?;
     let rentals =
         (0..400).map(|n| rental(n, &vehicles[n % vehicles.len()], &customers[(n * 37 + 11) % customers.len()], today));
-    let rentals = all(app, &organization, "rental", rentals.collect()).await?;
+    let rentals = seed.create(fleet_api::collection("rental"), rentals.collect()).await?;
     for rental in rentals.iter().filter(|rental| rental["status"] == "ACTIVE") {
-        hand_over(app, &organization, text(rental, "vehicle_id")).await?;
+        seed.hand_over(text(rental, "vehicle_id")).await?;
     }
     let ended: Vec<&Value> = rentals.iter().filter(|rental| rental["status"] == "COMPLETED").collect();
     let bills = ended.iter().rev().take(90).rev().map(|rental| invoice(rental, &vehicles)).collect();
-    let bills = recorded(app, &organization, "invoice", bills).await?;
+    let bills = seed.create(records::collection("invoice"), bills).await?;
     for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
         let how = if at % 20 == 1 { Settlement::Void } else { Settlement::Paid };
-        settle(app, &organization, text(bill, "id"), how).await?;
+        let settle = Settle { organization: &seed.organization, id: text(bill, "id"), how };
+        seed.perform(&settle, &Moment::new()).await?;
     }
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
-    recorded(app, &organization, "toll", tolls).await?;
+    seed.create(records::collection("toll"), tolls).await?;
     let violations = (0..40).map(|n| violation(n, ended[(n * 13 + 5) % ended.len()], &vehicles)).collect();
-    recorded(app, &organization, "violation", violations).await?;
+    seed.create(records::collection("violation"), violations).await?;
     let lead =
         json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
-    all(app, &organization, "lead", vec![lead]).await?;
-    Ok((organization, key))
+    seed.create(fleet_api::collection("lead"), vec![lead]).await?;
+    Ok((seed.organization, key))
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or("")
 }
 
-async fn all(app: &App, organization: &Organization, object: &str, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
-    let collection = fleet_api::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
-    many(app, organization, collection, bodies).await
+/// Writes the sample data of one organization.
+struct Seed<'a> {
+    app: &'a App,
+    organization: Organization,
 }
 
-async fn recorded(
-    app: &App,
-    organization: &Organization,
-    object: &str,
-    bodies: Vec<Value>,
-) -> Result<Vec<Value>, Error> {
-    let collection = records::collection(object).ok_or_else(|| Error::Internal(format!("no {object}")))?;
-    many(app, organization, collection, bodies).await
-}
-
-/// Many at once share a commit; the order of the bodies is the order of the objects.
-async fn many(
-    app: &App,
-    organization: &Organization,
-    collection: &Collection,
-    bodies: Vec<Value>,
-) -> Result<Vec<Value>, Error> {
-    let mut made = Vec::with_capacity(bodies.len());
-    let (first, rest) = bodies.split_at(bodies.len().min(1));
-    for body in first {
-        made.push(make_documented(app, organization, collection, body).await?);
-    }
-    for chunk in rest.chunks(50) {
-        for object in join_all(chunk.iter().map(|body| make(app, organization, collection, body))).await {
-            made.push(object?);
+impl Seed<'_> {
+    /// Creates objects in the order of the bodies. Many at once share a commit. The first one has the id that the
+    /// examples of the documentation use, so that they work when pasted.
+    async fn create(&self, collection: Option<&Collection>, bodies: Vec<Value>) -> Result<Vec<Value>, Error> {
+        let collection = collection.ok_or_else(|| Error::Internal("no such collection".into()))?;
+        let make = async |body: &Value, ids: Ids| {
+            let body = body.to_string();
+            let create = Create { collection, organization: &self.organization, body: body.as_bytes(), given: &[] };
+            self.perform(&create, &ids).await
+        };
+        let mut made = Vec::with_capacity(bodies.len());
+        let (first, rest) = bodies.split_at(bodies.len().min(1));
+        for body in first {
+            made.push(make(body, Ids::documented(collection.spec)?).await?);
         }
+        for chunk in rest.chunks(50) {
+            for object in join_all(chunk.iter().map(|body| make(body, Ids::default()))).await {
+                made.push(object?);
+            }
+        }
+        Ok(made)
     }
-    Ok(made)
+
+    /// Sets the status of a vehicle that a customer has to `rented`.
+    async fn hand_over(&self, id: &str) -> Result<Value, Error> {
+        let collection = fleet_api::collection("vehicle").ok_or_else(|| Error::Internal("no vehicles".into()))?;
+        let (organization, body) = (&self.organization, br#"{"status":"rented"}"#);
+        self.perform(&Update { collection, organization, id, body, expected: &|_| true }, &Moment::new()).await
+    }
+
+    async fn perform(&self, intent: &dyn Intent, edge: &dyn Edge) -> Result<Value, Error> {
+        let render = |_: &Error| (500, Bytes::new());
+        let (store, organization) = (self.app.store(), self.organization.id);
+        let written = operations::write(store, edge, organization, None, intent, (200, &render)).await?;
+        serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
+    }
 }
 
-async fn make(app: &App, organization: &Organization, collection: &Collection, body: &Value) -> Result<Value, Error> {
-    let body = body.to_string();
-    perform(app, organization, &Create { collection, organization, body: body.as_bytes(), given: &[] }).await
-}
-
-/// The first object of a resource has the id that the examples of the documentation use, so that they work when pasted.
-async fn make_documented(
-    app: &App,
-    organization: &Organization,
-    collection: &Collection,
-    body: &Value,
-) -> Result<Value, Error> {
-    let body = body.to_string();
-    let create = Create { collection, organization, body: body.as_bytes(), given: &[] };
-    perform_at(app, organization, &create, &documented(collection.spec)?).await
-}
-
-fn documented(spec: &ResourceSpec) -> Result<Documented, Error> {
-    let example: Option<String> = spec.field("id").and_then(|field| serde_json::from_str(field.example).ok());
-    let id = example.and_then(|text| page::id(&text)).ok_or_else(|| Error::Internal("an example is no id".into()))?;
-    Ok(Documented { id, used: AtomicBool::new(false), rest: Moment::new() })
-}
-
-/// Gives a chosen id to the object, and fresh ones to its events.
-struct Documented {
-    id: Uuid,
-    used: AtomicBool,
+/// Gives a chosen id first, if there is one, and new ids after it.
+struct Ids {
+    first: Mutex<Option<Uuid>>,
     rest: Moment,
 }
 
-impl Edge for Documented {
+impl Default for Ids {
+    fn default() -> Self {
+        Self { first: Mutex::default(), rest: Moment::new() }
+    }
+}
+
+impl Ids {
+    /// The first id is that of the documentation's example.
+    fn documented(spec: &ResourceSpec) -> Result<Self, Error> {
+        let example: Option<String> = spec.field("id").and_then(|field| serde_json::from_str(field.example).ok());
+        let id =
+            example.and_then(|text| page::id(&text)).ok_or_else(|| Error::Internal("an example is no id".into()))?;
+        Ok(Self { first: Mutex::new(Some(id)), ..Self::default() })
+    }
+}
+
+impl Edge for Ids {
     fn now(&self) -> Timestamp {
         self.rest.now()
     }
 
     fn new_id(&self) -> Uuid {
-        if self.used.swap(true, Ordering::Relaxed) { self.rest.new_id() } else { self.id }
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.rest.new_id())
     }
-}
-
-/// A vehicle that somebody drives is `rented`.
-async fn hand_over(app: &App, organization: &Organization, id: &str) -> Result<Value, Error> {
-    let collection = fleet_api::collection("vehicle").ok_or_else(|| Error::Internal("no vehicle".into()))?;
-    let body = br#"{"status":"rented"}"#;
-    perform(app, organization, &Update { collection, organization, id, body, expected: &|_| true }).await
-}
-
-async fn settle(app: &App, organization: &Organization, id: &str, how: Settlement) -> Result<Value, Error> {
-    perform(app, organization, &Settle { organization, id, how }).await
-}
-
-async fn perform(app: &App, organization: &Organization, intent: &dyn Intent) -> Result<Value, Error> {
-    perform_at(app, organization, intent, &Moment::new()).await
-}
-
-async fn perform_at(
-    app: &App,
-    organization: &Organization,
-    intent: &dyn Intent,
-    edge: &dyn Edge,
-) -> Result<Value, Error> {
-    let render = |_: &Error| (500, bytes::Bytes::new());
-    let written = operations::write(app.store(), edge, organization.id, None, intent, (200, &render)).await?;
-    serde_json::from_slice(&written.body).map_err(|error| Error::Internal(error.to_string()))
 }
 
 fn today() -> u32 {
@@ -255,7 +236,8 @@ fn customer(n: usize) -> Value {
     })
 }
 
-/// The sixteen rentals of a vehicle follow one another, from five months ago to next month; the states follow the calendar.
+/// Each vehicle has sixteen rentals, one after another, from five months ago to next month. The date decides the
+/// status.
 fn rental(n: usize, vehicle: &Value, customer: &Value, today: u32) -> Value {
     let (car, turn) = ((n % VEHICLES.len()) as u32, (n / VEHICLES.len()) as u32);
     let start = today - 150 + turn * 12 + car % 5;

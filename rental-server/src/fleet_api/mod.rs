@@ -1,12 +1,12 @@
-//! `/v1`: the seven resources, for API keys. Who asks, whether they may, how often, and only then what for.
+//! `/v1`: the seven resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
 
 use crate::{
     access::{
-        Confirming,
-        gate::Pass,
+        Revalidating,
+        authentication::Pass,
         limiter::{Limit, Verdict},
     },
-    endpoint::{self, Endpoint, Read, Write, presented, read},
+    endpoint::{self, Action, Endpoint, presented, read},
     http::{
         HeaderName,
         call::{Body, Call},
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
     operations::{Edge, access::Access},
-    resources::{Collection, organization::Organization, registry},
+    resources::{Collection, registry},
     store::Store,
 };
 
@@ -38,16 +38,16 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 
 fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
     let (all, one) = (format!("/v1/{}", row.spec.plural), format!("/v1/{}/{{id}}", row.spec.plural));
-    let list = row.list.then(|| endpoint::list(&all, row.spec).key_read(Read::List(row)));
+    let list = row.list.then(|| endpoint::list(&all, row.spec).key(Action::List, row));
     let create = row.create.is_some().then(|| {
         let create = endpoint::create(&all, row.spec);
         let create = match row.spec.object {
             "rental" => create.says("A rental in `APPROVED` or `ACTIVE` with both dates holds its vehicle for the nights from pickup to return: a second one is refused with 409."),
             _ => create,
         };
-        create.key_write(Write::Create(row))
+        create.key(Action::Create, row)
     });
-    let get = row.get.then(|| endpoint::retrieve(&one, row.spec).key_read(Read::Get(row)));
+    let get = row.get.then(|| endpoint::retrieve(&one, row.spec).key(Action::Get, row));
     let update = row.update.is_some().then(|| {
         let update = endpoint::update(&one, row.spec);
         let update = match row.spec.object {
@@ -57,58 +57,58 @@ fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
             "toll" | "violation" => update.says("Attaches it to the customer who pays. Nothing else can be changed."),
             _ => update,
         };
-        update.key_write(Write::Update(row))
+        update.key(Action::Update, row)
     });
     [list, create, get, update].into_iter().flatten()
 }
 
-/// What a request with an API key asks for.
-#[derive(Clone, Copy)]
-pub(crate) enum Asked {
-    Read(Read),
-    Write(Write),
-}
-
 /// Serves a request that needs an API key.
-pub(crate) async fn with_key(app: &App, call: &Call, (asked, id): (Asked, &str), body: Body<'_>) -> Handled {
-    let mut request = Keyed { call, asked, id, body: Some(body), read: Ok(Bytes::new()), verdict: None };
+pub(crate) async fn with_key(
+    app: &App,
+    call: &Call,
+    (action, collection, id): (Action, &'static Collection, &str),
+    body: Body<'_>,
+) -> Handled {
+    let mut request = Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), verdict: None };
     let presented = presented(call)?;
     loop {
-        let opened = app.gate.open(app.store(), presented, call.moment.now()).await;
-        let (pass, confirm) = opened.map_err(|error| match error {
+        let opened = app.authenticator.authenticate(app.store(), presented, call.moment.now()).await;
+        let (pass, cached) = opened.map_err(|error| match error {
             Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => Problem::AdminTokenAsApiKey,
             other => other.into(),
         })?;
-        if !confirm {
+        if !cached {
             return request.handle(app, app.store(), &pass).await;
         }
-        let store = Confirming::new(app.store(), &pass);
+        let store = Revalidating::new(app.store(), &pass);
         let handled = request.handle(app, &store, &pass).await;
-        if store.holds().await.map_err(Error::from)? {
+        if store.is_current().await.map_err(Error::from)? {
             return handled;
         }
-        // Another server has changed the key or the organization; nothing was committed or answered.
-        app.gate.forget_pass(presented, &pass);
+        // Another server has changed the key or the organization. Nothing was committed or sent: handle the request
+        // again.
+        app.authenticator.forget(presented, &pass);
     }
 }
 
-/// A request with an API key, which may be handled more than once.
+/// A request with an API key. It may be handled more than once.
 struct Keyed<'r> {
     call: &'r Call,
-    asked: Asked,
+    action: Action,
+    collection: &'static Collection,
     id: &'r str,
     /// The body, until it is read.
     body: Option<Body<'r>>,
-    /// What the body came to once it was read.
+    /// The bytes of the body, or why they could not be read.
     read: Result<Bytes, Problem>,
-    /// What the rate limit says, once it was asked.
+    /// The decision of the rate limit, once it was asked.
     verdict: Option<(Limit, Verdict)>,
 }
 
 impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
-        let access = if matches!(self.asked, Asked::Write(_)) { Access::Write } else { Access::Read };
+        let access = if self.action.writes() { Access::Write } else { Access::Read };
         pass.principal.authorize(access, call.moment.now())?;
         if let (Some(limit), None) = (app.limits.rate, &self.verdict) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -118,12 +118,16 @@ impl Keyed<'_> {
             let refused = Problem::TooManyRequests { retry_after: wait_secs };
             return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), self.verdict));
         }
-        let organization = &pass.principal.organization;
-        let handled = match self.asked {
-            Asked::Read(Read::List(collection)) => list(store, organization.id, collection.spec, call).await,
-            Asked::Read(Read::Get(collection)) => get(store, organization.id, collection.spec, self.id, call).await,
-            // Boxed, so that the future of a read stays small.
-            Asked::Write(write) => Box::pin(self.write(write, app, store, organization)).await,
+        let (organization, spec) = (&pass.principal.organization, self.collection.spec);
+        let target = (store, &**organization, self.collection);
+        let handled = match self.action {
+            Action::List => list(store, organization.id, spec, call).await,
+            Action::Get => get(store, organization.id, spec, self.id, call).await,
+            // Writes are boxed, so that the future of a read stays small.
+            Action::Create => Box::pin(async { create(app, target, call, &self.body(app).await?).await }).await,
+            Action::Update => {
+                Box::pin(async { update(app, target, self.id, call, &self.body(app).await?).await }).await
+            }
         };
         match self.verdict {
             None => handled,
@@ -134,17 +138,12 @@ impl Keyed<'_> {
         }
     }
 
-    async fn write(&mut self, write: Write, app: &App, store: &dyn Store, organization: &Organization) -> Handled {
+    /// The whole body, which is read once.
+    async fn body(&mut self, app: &App) -> Result<Bytes, Problem> {
         if let Some(mut body) = self.body.take() {
             self.read = read(app, self.call, &mut body).await;
         }
-        let bytes = self.read.clone()?;
-        match write {
-            Write::Create(collection) => create(app, (store, organization, collection), self.call, &bytes).await,
-            Write::Update(collection) => {
-                update(app, (store, organization, collection), self.id, self.call, &bytes).await
-            }
-        }
+        self.read.clone()
     }
 }
 

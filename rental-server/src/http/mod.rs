@@ -4,6 +4,7 @@ pub(crate) mod call;
 mod closing;
 pub(crate) mod paths;
 pub(crate) mod problem;
+mod problem_log;
 pub(crate) mod progress;
 pub(crate) mod reply;
 mod run_to_end;

@@ -37,6 +37,8 @@ pub(crate) enum Problem {
     BodyBroken,
     /// The server upgrades its store and serves no requests yet.
     StoreUpgrading,
+    /// This background task dies again and again.
+    TaskFailing(&'static str),
     /// An uploaded file does not match its format.
     FileRefused(String),
 }
@@ -125,6 +127,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
+        Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
@@ -181,6 +184,10 @@ fn message(problem: &Problem) -> String {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
+        Problem::TaskFailing(task) => format!(
+            "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \
+             server if that does not end it."
+        ),
         Problem::StoreUpgrading => {
             "The server is upgrading its store to a new schema version. Try again, with the same idempotency key; /readyz \
              tells how far the upgrade is."

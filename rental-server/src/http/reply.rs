@@ -103,7 +103,9 @@ impl Reply {
             | Problem::NotAdmin
             | Problem::ApiKeyAsAdminToken
             | Problem::AdminTokenAsApiKey => reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\""),
-            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) => reply.with(header::RETRY_AFTER, "1"),
+            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
+                reply.with(header::RETRY_AFTER, "1")
+            }
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
             Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),

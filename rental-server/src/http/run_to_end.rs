@@ -7,7 +7,7 @@
 //!
 //! A handler that still waits for its body has changed nothing: it is dropped. Safe methods are not wrapped at all.
 
-use crate::http::{call::Call, reply::Handled, serve::log_problem};
+use crate::http::{call::Call, problem_log::log_problem, reply::Handled};
 use std::{
     future::Future,
     pin::Pin,

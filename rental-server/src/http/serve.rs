@@ -3,18 +3,21 @@
 //! A single warp filter collects the call; it never rejects, so no rejection can decide a status or fall through to
 //! another route. Order of checks: `docs/decisions.md`, "Errors".
 
-use crate::http::{
-    call::{Body, Call},
-    paths::{Paths, Place},
-    reply::{self, Handled, Problem, Reply},
-    run_to_end::RunToEnd,
+use crate::{
+    http::{
+        call::{Body, Call},
+        paths::{Paths, Place},
+        problem_log::log_problem,
+        reply::{self, Handled, Problem, Reply},
+        run_to_end::RunToEnd,
+    },
+    panics::catch_panic,
 };
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
-use rental_core::{error::Error, resources::row_words::damage_in_words};
+use rental_core::error::Error;
 use std::{
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::{
         Arc,
@@ -133,7 +136,7 @@ async fn handle<S: Service>(service: &S, place: &Place, call: &Call, parts: impl
     if call.has_unread_body() {
         skip_arrived(call, body, service.max_body()).await;
     }
-    outcome.unwrap_or_else(|()| Err(Error::Internal("a handler panicked".into()).into()))
+    outcome.unwrap_or_else(|_| Err(Error::Internal("a handler panicked".into()).into()))
 }
 
 async fn until_late<S: Service>(
@@ -174,32 +177,5 @@ async fn skip_arrived(call: &Call, mut body: Body<'_>, most: usize) {
             Poll::Ready(None) => return call.body_was_read(),
             Poll::Ready(Some(Err(_))) | Poll::Pending => return,
         }
-    }
-}
-
-async fn catch_panic<T>(future: impl Future<Output = T>) -> Result<T, ()> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
-        Err(_) => Poll::Ready(Err(())),
-    })
-    .await
-}
-
-pub(super) fn log_problem(problem: &Problem, call: &Call) {
-    let (request_id, method, path) = (call.request_id.as_str(), &call.method, call.path());
-    match problem {
-        Problem::Core(Error::Internal(detail)) => {
-            tracing::error!(request_id, %method, path, detail, "a request failed")
-        }
-        Problem::Core(Error::Damaged(row)) => {
-            let row = damage_in_words(row);
-            tracing::error!(request_id, %method, path, row, "a request failed: a row of the store is damaged")
-        }
-        Problem::Core(Error::Unavailable(detail)) => {
-            tracing::warn!(request_id, %method, path, detail, "a request was turned away")
-        }
-        other => tracing::debug!(request_id, %method, path, problem = ?other, "a request was refused"),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) async fn get(
     Ok(Reply::object(value, revision))
 }
 
-/// Where objects are written: the store as the request sees it, whose, and which.
+/// The store of a request, the organization, and the collection in which objects are written.
 pub(crate) type Target<'a> = (&'a dyn Store, &'a Organization, &'static Collection);
 
 /// A new object.

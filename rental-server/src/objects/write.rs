@@ -1,4 +1,4 @@
-//! How a write over HTTP ends: committed once for each idempotency key, with the answer that is kept.
+//! Writes over HTTP: each is committed once for its idempotency key, together with the stored response.
 
 use crate::{
     audit::Audited,
@@ -29,7 +29,7 @@ pub(crate) async fn write(
     write_to(app.store(), app, organization, call, body, intent).await
 }
 
-/// The same on the store as this request sees it.
+/// The same on a given store, which may revalidate the API key.
 pub(crate) async fn write_to(
     store: &dyn Store,
     app: &App,

@@ -4,7 +4,7 @@ use crate::{
     endpoint::{Endpoint, Open, Request, get},
     http::{
         header,
-        reply::{Handled, Reply},
+        reply::{Handled, Problem, Reply},
     },
     reference::parts::open_operation,
 };
@@ -42,15 +42,32 @@ async fn ready(request: Request<'_, Open>) -> Handled {
         return Err(Error::Unavailable("draining".into()).into());
     }
     request.app.store().ready().await.map_err(Error::from)?;
+    if let Some(task) = request.app.supervisor.failing() {
+        return Err(Problem::TaskFailing(task));
+    }
     Ok(word("ready"))
 }
 
 async fn page(request: Request<'_, Open>) -> Handled {
     let app = request.app;
-    // A store that cannot be read shows in other metrics; the last count stays.
+    // If the store cannot be read, other metrics show it, and the last count stays.
     if let Ok(backlog) = app.hooks.backlog().await {
         app.hooks.metrics.set_backlog(backlog);
     }
     Ok(Reply::json(app.metrics.page(app.store.stats()).into())
         .with(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::problem::render;
+
+    #[test]
+    fn a_task_that_keeps_dying_is_named_in_the_503() {
+        let (status, body) = render(&Problem::TaskFailing("relay"), "req_1");
+        let body: Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (503, Some("service_unavailable")));
+        assert!(body["error"]["message"].as_str().is_some_and(|text| text.contains("`relay`")), "{body}");
+    }
 }

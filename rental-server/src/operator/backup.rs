@@ -1,5 +1,5 @@
-//! `GET /admin/v1/backup`: the store as an archive, streamed while the server goes on serving. One runs at a time, an
-//! export too.
+//! `GET /admin/v1/backup`: the store as an archive, streamed while the server serves other requests. One backup or
+//! export runs at a time.
 
 use crate::{
     endpoint::{Endpoint, Operator, Request, get},
@@ -30,7 +30,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![get("/admin/v1/backup").documented(document()).operator(|request| Box::pin(start(request)))]
 }
 
-/// Starts a backup and gives the response that streams it.
+/// Starts a backup and returns the response that streams it.
 async fn start(request: Request<'_, Operator>) -> Handled {
     let (app, call) = (request.app, request.call);
     let full = full_pace(call.query())?;
@@ -47,7 +47,7 @@ async fn start(request: Request<'_, Operator>) -> Handled {
         .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"rental-{time}.backup\"")))
 }
 
-/// `pace=full` or `pace=gentle`, which is the same as nothing.
+/// Whether the query is `pace=full`. The default is `pace=gentle`.
 pub(crate) fn full_pace(query: &str) -> Result<bool, Error> {
     match query.strip_prefix("pace=") {
         Some("full") => Ok(true),

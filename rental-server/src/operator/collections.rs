@@ -1,18 +1,23 @@
-//! Lists and objects as operators get them, and what the registry offers operators.
+//! Reads of operators, and the collections in which operators write.
 
 use crate::{
-    access::gate,
     endpoint::{self, Endpoint},
     objects,
 };
 use rental_core::{
+    error::Error,
     operations,
-    resources::{Collection, organization::SYSTEM, registry},
+    resources::{
+        Collection,
+        organization::{self, Organization, SYSTEM},
+        parse, registry,
+    },
     schema::ResourceSpec,
+    store::Store,
 };
 
-/// What the registry offers operators of a resource. Evaluated at compile time: a resource that is not offered to
-/// operators does not compile.
+/// The collection in which operators write objects of a resource. Evaluated at compile time: without an entry in the
+/// registry, the program does not compile.
 pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
     let mut at = 0;
     while at < registry::OPERATOR.len() {
@@ -24,32 +29,36 @@ pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
     panic!("the registry does not offer this resource to operators")
 }
 
-/// GET on a collection of the operator's own.
-pub(super) fn list(collection: &'static Collection) -> Endpoint {
-    let spec = collection.spec;
+/// The organization whose id is in the path.
+pub(super) async fn organization_named(store: &dyn Store, id: &str) -> Result<Organization, Error> {
+    let record = operations::get(store, SYSTEM, &organization::SPEC, id).await?;
+    parse(&record.key, &record.value)
+}
+
+/// GET on all objects of a resource that belongs to the operator.
+pub(super) fn list(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::list(format!("/admin/v1/{}", spec.plural), spec)
         .operator(move |request| Box::pin(objects::list(request.app.store(), SYSTEM, spec, request.call)))
 }
 
-/// GET on an object of the operator's own.
-pub(super) fn retrieve(collection: &'static Collection) -> Endpoint {
-    let spec = collection.spec;
+/// GET on an object of a resource that belongs to the operator.
+pub(super) fn retrieve(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec)
         .operator(move |request| Box::pin(objects::get(request.app.store(), SYSTEM, spec, request.id, request.call)))
 }
 
-/// GET on what an organization has and only operators see.
+/// GET on the objects of an organization that only operators see.
 pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     let path = format!("/admin/v1/organizations/{{organization}}/{}", spec.plural);
     endpoint::list(path, spec).operator(move |request| {
         Box::pin(async move {
-            let organization = gate::organization(request.app.store(), request.id).await?;
+            let organization = organization_named(request.app.store(), request.id).await?;
             objects::list(request.app.store(), organization.id, spec, request.call).await
         })
     })
 }
 
-/// GET on one such object, whichever organization has it.
+/// GET on one such object of any organization.
 pub(super) fn retrieve_of_any(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).operator(move |request| {
         Box::pin(async move {

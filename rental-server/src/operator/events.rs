@@ -1,10 +1,10 @@
-//! Events, as operators read them and send them again.
+//! Operators read events and send them again.
 
 use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
     http::reply::Handled,
     objects::write::write,
-    operator::{collections, webhook_endpoints::read},
+    operator::{bodies, collections},
     reference::parts,
     webhooks::{Hooks, relay},
 };
@@ -25,7 +25,7 @@ pub(super) fn resource() -> Vec<Endpoint> {
     vec![collections::list_of_organization(&event::SPEC), collections::retrieve_of_any(&event::SPEC)]
 }
 
-/// What else can be done with an event.
+/// Actions on an event.
 pub(super) fn actions() -> Vec<Endpoint> {
     let only = json!({"type": "string", "format": "uuid", "description": "Only to this endpoint."});
     let body = parts::action_body(json!({"endpoint_id": only}), &[], json!({}));
@@ -45,13 +45,12 @@ struct ResendBody {
 }
 
 /// A new delivery of a stored event, to one endpoint or to all that want it.
-async fn resend(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
-    let asked: ResendBody = read(body, "`endpoint_id`")?;
+async fn resend(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let asked: ResendBody = bodies::optional(&body, "`endpoint_id`")?;
     let organization = operations::owner_of(app.store(), &event::SPEC, id).await?;
     let intent = Resend { hooks: &app.hooks, organization: &organization, id, endpoint: asked.endpoint_id.as_deref() };
-    let reply = write(app, &organization, call, body, &intent).await?;
+    let reply = write(app, &organization, call, &body, &intent).await?;
     let endpoints = relay::endpoints_of(&app.hooks, organization.id).await?;
     app.hooks.wake_anywhere(endpoints.into_iter().map(|endpoint| endpoint.id)).await?;
     Ok(reply)

@@ -1,8 +1,7 @@
-//! `GET /admin/v1/organizations/{organization}/export`: all objects of an organization as lines, from one snapshot, at the
-//! pace of a backup.
+//! `GET /admin/v1/organizations/{organization}/export`: all objects of an organization as lines, from one snapshot,
+//! streamed like a backup.
 
 use crate::{
-    access::gate,
     endpoint::{Endpoint, Operator, Parameter, Request, get},
     engine::Moment,
     http::{
@@ -11,7 +10,7 @@ use crate::{
         reply::Handled,
         streamed::{self, Outlet},
     },
-    operator::backup::full_pace,
+    operator::{backup::full_pace, collections},
     reference::parts,
 };
 use rental_core::{
@@ -23,7 +22,7 @@ use serde_json::json;
 use std::io::{self, BufWriter, Write};
 use uuid::Uuid;
 
-/// Bytes that go out at a time.
+/// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
 
 /// The endpoint of this file.
@@ -39,10 +38,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![export]
 }
 
-/// Starts an export and gives the response that streams it.
+/// Starts an export and returns the response that streams it.
 async fn start(request: Request<'_, Operator>) -> Handled {
     let app = request.app;
-    let id = gate::organization(app.store(), request.id).await?.id;
+    let id = collections::organization_named(app.store(), request.id).await?.id;
     let full = full_pace(request.call.query())?;
     let moment = app.store.moment().await.map_err(Error::from)?;
     let reply = streamed::streamed("export", (&app.backing_up, &app.draining), full, move |outlet| {

@@ -1,10 +1,9 @@
-//! Files of toll agencies, cities and other servers, sent by the operator: the whole file lies in a temporary file and is
-//! read once to its end before anything is recorded, so a file that is not what it claims changes nothing.
+//! Imports of files of toll agencies, cities and other servers. The upload is copied to a temporary file and read to
+//! its end before anything is recorded, so a file that does not match its format changes nothing.
 
 mod documents;
 
 use crate::{
-    access::gate,
     audit::Note,
     edge,
     endpoint::{Endpoint, Operator, Request},
@@ -13,6 +12,7 @@ use crate::{
         progress::{self, Progress},
         reply::{Handled, Problem, Reply},
     },
+    operator::collections,
     state::App,
 };
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use rental_core::{
         statements::{Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
     },
     request::page,
-    resources::{organization::Organization, toll::Toll, violation::Violation},
+    resources::{organization::Organization, to_json},
     store::{Store, redb::Redb},
     value::{Name, Zone},
 };
@@ -38,14 +38,14 @@ use std::{
 };
 use tokio::runtime::Handle;
 
-/// Largest file: 2 GiB, which are some fifteen million tolls.
+/// Largest statement: 2 GiB, about fifteen million tolls.
 const MOST_BYTES: u64 = 2 << 30;
-/// Largest export: a file of many years.
+/// Largest export.
 const MOST_BYTES_OF_LINES: u64 = 16 << 30;
-/// Memory for pages of the store that a trial run fills.
+/// Page cache of the temporary store of a dry run, in bytes.
 const TRIAL_CACHE: usize = 32 << 20;
 
-/// How a file is to be read, from the query.
+/// The parameters of an import.
 #[derive(Debug, Default)]
 struct Asked {
     format: Option<String>,
@@ -64,28 +64,19 @@ struct Answer<'a> {
     counts: Counts,
 }
 
-/// Imports of statements of tolls.
-pub(super) fn tolls() -> Vec<Endpoint> {
-    statements::<Toll>()
-}
-
-/// Imports of lists of violations.
-pub(super) fn violations() -> Vec<Endpoint> {
-    statements::<Violation>()
-}
-
 /// Imports of exports.
 pub(super) fn exports() -> Vec<Endpoint> {
     vec![documents::export().operator(|request| Box::pin(export(request)))]
 }
 
-fn statements<T: Importable>() -> Vec<Endpoint> {
+/// Imports of statements of tolls or violations.
+pub(super) fn statements<T: Importable>() -> Vec<Endpoint> {
     vec![documents::statement(T::Row::KIND).operator(|request| Box::pin(statement::<T>(request)))]
 }
 
 async fn statement<T: Importable>(request: Request<'_, Operator>) -> Handled {
     let kind = T::Row::KIND;
-    let organization = gate::organization(request.app.store(), request.id).await?;
+    let organization = collections::organization_named(request.app.store(), request.id).await?;
     let asked = Asked::parse(request.call.query(), Some(kind))?;
     let format = match (&asked.format, &asked.mapping) {
         (Some(name), _) => name.clone(),
@@ -97,7 +88,7 @@ async fn statement<T: Importable>(request: Request<'_, Operator>) -> Handled {
 }
 
 async fn export(request: Request<'_, Operator>) -> Handled {
-    let organization = gate::organization(request.app.store(), request.id).await?;
+    let organization = collections::organization_named(request.app.store(), request.id).await?;
     let asked = Asked::parse(request.call.query(), None)?;
     let record: Record = |import, file, progress| import.objects(file, progress);
     run(request, (organization, asked, "export".to_owned(), record), MOST_BYTES_OF_LINES).await
@@ -109,18 +100,18 @@ async fn run(
     limit: u64,
 ) -> Handled {
     let (app, call) = (request.app, request.call);
-    // Before anything is kept: so many files lie on the disk at once.
+    // Before the upload is read, so that this also limits the number of temporary files.
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
     let spool = spool(app, call, &mut request.body, limit).await?;
     let note = Note::of(call, Some(organization.id));
     let (mut progress, listening) = progress::of(call);
     let import = Import { store: Arc::clone(&app.store) as _, runtime: Handle::current(), organization, asked, format };
     let hooks = Arc::clone(&app.hooks);
-    // On a thread of its own: parsing never waits, and must not keep other requests waiting.
+    // On another thread: parsing would block the threads that serve requests.
     let work = tokio::task::spawn_blocking(move || {
         let answered = catch_unwind(AssertUnwindSafe(|| import.answer(record, spool, note, &mut progress)));
         let outcome = answered.unwrap_or_else(|_| Err(Error::Internal("an import panicked".into()).into()));
-        // Also after a failure: what was recorded before it stays, and so do its events.
+        // Also after a failure: rows that were recorded before it have events.
         hooks.committed();
         drop(permit);
         progress.finish(&outcome);
@@ -136,7 +127,7 @@ async fn run(
 }
 
 impl Asked {
-    /// Reads the parameters that a kind of statement takes; without a kind, those of an export.
+    /// Reads the parameters of a kind of statement; without a kind, those of an export.
     fn parse(query: &str, kind: Option<&Kind>) -> Result<Self, Error> {
         let known: &[&str] = match kind.map(|kind| kind.parameter) {
             Some(Parameter::Mapping) => &["format", "mapping", "time_zone", "dry_run"],
@@ -180,7 +171,7 @@ impl Asked {
     }
 }
 
-/// The whole body in a temporary file that nobody else can see.
+/// Copies the body to an unnamed temporary file.
 async fn spool(app: &App, call: &Call, body: &mut Body<'_>, limit: u64) -> Result<File, Problem> {
     let failed = |error: std::io::Error| Error::Unavailable(format!("cannot keep an uploaded file: {error}"));
     let mut file = tempfile::tempfile().map_err(failed)?;
@@ -195,7 +186,7 @@ struct Import {
     runtime: Handle,
     organization: Organization,
     asked: Asked,
-    /// How the file is read, by name.
+    /// The name of the format.
     format: String,
 }
 
@@ -203,7 +194,7 @@ struct Import {
 type Record = fn(&Import, File, &mut Progress) -> Result<Counts, Problem>;
 
 impl Import {
-    /// Records the file, and notes that in the audit log when anything has changed.
+    /// Records the file. Adds an entry to the audit log when anything has changed.
     fn answer(&self, record: Record, file: File, note: Note, progress: &mut Progress) -> Result<Bytes, Problem> {
         let counts = record(self, file, progress)?;
         let details = serde_json::json!({
@@ -214,7 +205,7 @@ impl Import {
             self.runtime.block_on(note.write(self.store.as_ref(), &details))?;
         }
         let answer = Answer { object: "import", format: &self.format, dry_run: self.asked.dry_run, counts };
-        Ok(serde_json::to_vec(&answer).map_err(|error| Error::Internal(error.to_string()))?.into())
+        Ok(to_json(&answer)?)
     }
 
     /// Reads a statement to its end, then reads it again and records its rows.
@@ -248,8 +239,8 @@ impl Import {
         Ok(recorder.counts)
     }
 
-    /// Reads the lines of an export to their end, then reads them again and records them. A trial run records them in a
-    /// store of its own, which goes away: a line may name what came before it.
+    /// Reads the lines of an export to their end, then reads them again and records them. A dry run records them in a
+    /// temporary store, because a line can name objects of earlier lines.
     fn objects(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
         let inspection = inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
         let scratch = if self.asked.dry_run { Some(tempfile::tempdir().map_err(unreadable)?) } else { None };
@@ -264,7 +255,7 @@ impl Import {
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
         let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
         let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
-        // The organization itself is there already.
+        // The first lines describe the export and its organization, which exists already.
         let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);
         let objects = usize::try_from(inspection.objects).unwrap_or(usize::MAX);
         for (done, line) in lines.take(objects).enumerate() {
@@ -277,7 +268,7 @@ impl Import {
     }
 }
 
-/// The file from its beginning.
+/// The file, from its beginning.
 fn again(file: &mut File) -> Result<File, Problem> {
     file.rewind().map_err(unreadable).and_then(|()| file.try_clone().map_err(unreadable))
 }

@@ -1,4 +1,4 @@
-//! The operator settles and prints invoices.
+//! Operators mark invoices as paid or void, and print them.
 
 use crate::{
     endpoint::{Endpoint, Operator, Request, get, post},
@@ -30,20 +30,19 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .operator(|request| Box::pin(settle(request, Settlement::Void))),
         get("/admin/v1/invoices/{id}/print")
             .about(&invoice::SPEC, "printInvoice", "Print invoice")
-            .says("A page that prints well and loads nothing from elsewhere.")
+            .says("An HTML page for printing. It loads nothing from other servers.")
             .replies_in(json!({"text/html": {"schema": {"type": "string"}}}))
             .operator(|request| Box::pin(print(request))),
     ]
 }
 
-async fn settle(mut request: Request<'_, Operator>, how: Settlement) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
+async fn settle(request: Request<'_, Operator>, how: Settlement) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
     let organization = operations::owner_of(app.store(), &invoice::SPEC, id).await?;
-    write(app, &organization, call, body, &Settle { organization: &organization, id, how }).await
+    write(app, &organization, call, &body, &Settle { organization: &organization, id, how }).await
 }
 
-/// A page to print or to save.
+/// An invoice as an HTML page.
 async fn print(request: Request<'_, Operator>) -> Handled {
     let Request { app, call, id, .. } = request;
     page::no_parameters(call.query())?;

@@ -1,10 +1,9 @@
 //! The operator's API, `/admin/v1`: one file for each feature.
 
 pub(crate) mod api_keys;
-mod audit_entries;
 mod backup;
+mod bodies;
 mod collections;
-mod deliveries;
 mod events;
 mod export;
 mod imports;
@@ -17,6 +16,7 @@ mod suggestions;
 mod webhook_endpoints;
 
 use crate::endpoint::Endpoint;
+use rental_core::resources::{audit_entry, delivery, toll::Toll, violation::Violation};
 
 /// Every operation of operators, in the order of the document.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
@@ -24,18 +24,18 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         organizations::endpoints(),
         api_keys::resource(),
         webhook_endpoints::resource(),
-        audit_entries::endpoints(),
+        vec![collections::list(&audit_entry::SPEC), collections::retrieve(&audit_entry::SPEC)],
         api_keys::actions(),
         webhook_endpoints::actions(),
         events::resource(),
-        deliveries::endpoints(),
+        vec![collections::list_of_organization(&delivery::SPEC), collections::retrieve_of_any(&delivery::SPEC)],
         events::actions(),
         records::endpoints(),
         invoices::endpoints(),
-        imports::tolls(),
-        suggestions::tolls(),
-        imports::violations(),
-        suggestions::violations(),
+        imports::statements::<Toll>(),
+        suggestions::endpoints::<Toll>(),
+        imports::statements::<Violation>(),
+        suggestions::endpoints::<Violation>(),
         export::endpoints(),
         imports::exports(),
         status::endpoints(),

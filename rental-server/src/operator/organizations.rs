@@ -15,25 +15,22 @@ pub(crate) static ORGANIZATIONS: Collection = collections::offered(&organization
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let create =
-        endpoint::create("/admin/v1/organizations", &organization::SPEC).operator(|request| Box::pin(create(request)));
-    let update = endpoint::update("/admin/v1/organizations/{id}", &organization::SPEC)
-        .operator(|request| Box::pin(update(request)));
-    vec![collections::list(&ORGANIZATIONS), create, collections::retrieve(&ORGANIZATIONS), update]
+    let spec = &organization::SPEC;
+    let create = endpoint::create("/admin/v1/organizations", spec).operator(|request| Box::pin(create(request)));
+    let update = endpoint::update("/admin/v1/organizations/{id}", spec).operator(|request| Box::pin(update(request)));
+    vec![collections::list(spec), create, collections::retrieve(spec), update]
 }
 
-async fn create(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let (app, system) = (request.app, Organization::system());
-    objects::create(app, (app.store(), &system, &ORGANIZATIONS), request.call, body).await
+async fn create(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, .. }, body) = request.read().await?;
+    objects::create(app, (app.store(), &Organization::system(), &ORGANIZATIONS), call, &body).await
 }
 
-async fn update(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let (app, system) = (request.app, Organization::system());
-    let target = (app.store(), &system, &ORGANIZATIONS);
-    let reply = objects::update(app, target, request.id, request.call, body).await?;
-    // The plan and the policy are remembered with each key.
-    app.gate.forget();
+async fn update(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let target = (app.store(), &Organization::system(), &ORGANIZATIONS);
+    let reply = objects::update(app, target, id, call, &body).await?;
+    // The cache of API keys has the plan and the booking policy.
+    app.authenticator.forget_all();
     Ok(reply)
 }

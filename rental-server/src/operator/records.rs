@@ -1,10 +1,10 @@
-//! What operators record for an organization: invoices, tolls and violations.
+//! Operators record invoices, tolls and violations of an organization.
 
 use crate::{
-    access::gate,
     endpoint::{BodySchema, Endpoint, Operator, Request, camel, post},
     http::reply::Handled,
     objects,
+    operator::collections,
 };
 use rental_core::resources::{Collection, registry};
 
@@ -29,9 +29,8 @@ fn endpoint(collection: &'static Collection) -> Endpoint {
         .operator(move |request| Box::pin(record(request, collection)))
 }
 
-async fn record(mut request: Request<'_, Operator>, collection: &'static Collection) -> Handled {
-    let app = request.app;
-    let organization = gate::organization(app.store(), request.id).await?;
-    let body = &request.read().await?[..];
-    objects::create(app, (app.store(), &organization, collection), request.call, body).await
+async fn record(request: Request<'_, Operator>, collection: &'static Collection) -> Handled {
+    let organization = collections::organization_named(request.app.store(), request.id).await?;
+    let (Request { app, call, .. }, body) = request.read().await?;
+    objects::create(app, (app.store(), &organization, collection), call, &body).await
 }

@@ -1,6 +1,5 @@
-//! `GET /admin/v1/status`: what an operator, or `rental-cli doctor`, wants to know of a running server.
-//!
-//! It tells no path and no secret: the token may be used from another machine than the server's.
+//! `GET /admin/v1/status`: the state of a running server, for operators and `rental-cli doctor`. It shows no path and
+//! no secret.
 
 use crate::{
     disk::Room,
@@ -35,7 +34,9 @@ async fn body(app: &App) -> Value {
     let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
         .await
         .unwrap_or_default();
-    let ready = !app.draining.load(Ordering::Relaxed) && app.store().ready().await.is_ok();
+    let ready = !app.draining.load(Ordering::Relaxed)
+        && app.store().ready().await.is_ok()
+        && app.supervisor.failing().is_none();
     json!({
         "object": "status",
         "version": env!("CARGO_PKG_VERSION"),

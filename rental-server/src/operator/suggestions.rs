@@ -1,10 +1,10 @@
-//! Who should pay for a toll or violation that nobody is attached to, and attaching what is clear.
+//! Suggests customers for tolls and violations without one, and attaches the clear ones.
 
 use crate::{
-    access::gate,
     endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
     http::reply::{Handled, Reply},
     objects::write::write,
+    operator::{bodies, collections},
     reference::{
         parts,
         shapes::{object, optional_id, text},
@@ -16,7 +16,7 @@ use rental_core::{
     imports::statements::KINDS,
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page::{self, ListQuery},
-    resources::{organization::Organization, parse, toll::Toll, unattached_look_up, violation::Violation},
+    resources::{organization::Organization, parse, unattached_look_up},
     schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
 };
@@ -25,30 +25,21 @@ use serde_json::{Value, json};
 use std::marker::PhantomData;
 use uuid::Uuid;
 
-/// Suggestions for tolls.
-pub(super) fn tolls() -> Vec<Endpoint> {
-    endpoints::<Toll>()
-}
-
-/// Suggestions for violations.
-pub(super) fn violations() -> Vec<Endpoint> {
-    endpoints::<Violation>()
-}
-
-fn endpoints<T: Attributable>() -> Vec<Endpoint> {
+/// The endpoints for tolls or violations.
+pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
     let (plural, many) = (T::SPEC.plural.replace('_', " "), camel(T::SPEC.plural));
     let path = format!("/admin/v1/organizations/{{organization}}/{}/suggestions", T::SPEC.plural);
     let suggest = get(&path)
         .about(T::SPEC, format!("suggestCustomersOf{many}"), format!("Suggest who pays for {plural}"))
-        .says("Those without a customer, newest first, each with the rental that had the vehicle at that time, as far as that is clear, and why.")
+        .says("Lists those without a customer, newest first. Each suggestion has the rental that had the vehicle at that time, if it is clear, and the reason.")
         .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
         .replies("SuggestionList")
         .without_revision()
         .defines("SuggestionList", schema())
         .operator(|request| Box::pin(list::<T>(request)));
     let attach = post(&path)
-        .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to who clearly pays"))
-        .says("Attaches what is clear on one page, and says what is not. What somebody decided is never changed.")
+        .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to the customers who clearly pay"))
+        .says("Attaches the clear ones of a page, and lists the others with reasons. It never changes an existing attachment.")
         .takes(BodySchema::Own(body()))
         .replies("SuggestionList")
         .without_revision()
@@ -58,28 +49,26 @@ fn endpoints<T: Attributable>() -> Vec<Endpoint> {
 
 async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
     let Request { app, call, id, .. } = request;
-    let organization = gate::organization(app.store(), id).await?;
-    let query = page::parameters(call.query(), &["limit", "starting_after"])?;
-    let raw = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
-    let page = Page::of(&ListQuery::parse(&raw, T::SPEC)?);
+    let organization = collections::organization_named(app.store(), id).await?;
+    page::parameters(call.query(), &["limit", "starting_after"])?;
+    let query = ListQuery::parse(call.query(), T::SPEC)?;
+    let page = Page { limit: query.limit, after: query.starting_after };
     let judged = judge_page::<T>(app.store(), None, &organization, &page).await?;
     Ok(Reply::json(judged.body.to_string().into()))
 }
 
 /// Attaches what is clear on one page, in one transaction.
-async fn attach<T: Attributable>(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
-    let organization = gate::organization(app.store(), id).await?;
-    let asked: Asked = if body.is_empty() { Asked::default() } else { read(body)? };
+async fn attach<T: Attributable>(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let organization = collections::organization_named(app.store(), id).await?;
+    let asked: Asked = bodies::optional(&body, "`limit` and `starting_after`")?;
     let limit = asked.limit.unwrap_or(100);
     if !(1..=100).contains(&limit) {
         return Err(Error::field("limit", FieldCode::Invalid, "must be a whole number from 1 to 100").into());
     }
-    let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
-    let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
+    let after = bodies::cursor(asked.starting_after.as_deref())?;
     let intent = AttachPage::<T> { organization: &organization, page: Page { limit, after }, resource: PhantomData };
-    let reply = write(app, &organization, call, body, &intent).await?;
+    let reply = write(app, &organization, call, &body, &intent).await?;
     Ok(reply.without_revision())
 }
 
@@ -90,20 +79,10 @@ struct Asked {
     starting_after: Option<String>,
 }
 
-fn read(body: &[u8]) -> Result<Asked, Error> {
-    serde_json::from_slice(body)
-        .map_err(|error| Error::Malformed(format!("The body takes `limit` and `starting_after` alone: {error}.")))
-}
-
+/// A page of objects without a customer.
 struct Page {
     limit: usize,
     after: Option<Uuid>,
-}
-
-impl Page {
-    fn of(query: &ListQuery) -> Self {
-        Self { limit: query.limit, after: query.starting_after }
-    }
 }
 
 struct AttachPage<'a, T> {
@@ -127,7 +106,7 @@ struct Judged {
     body: Value,
 }
 
-/// Judges one page of what nobody is attached to, newest first; with an edge, attaches what is clear.
+/// Judges one page of objects without a customer, newest first. With an edge, attaches the clear ones.
 async fn judge_page<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
@@ -164,7 +143,7 @@ async fn judge<T: Attributable>(
     let (vehicle, verdict) = decide(store, organization, &object, known).await?;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
     let row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
-    // A vehicle that was found is kept even when it is not clear who had it.
+    // A vehicle that was found is recorded also when the customer is not clear.
     if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known.is_none())) {
         let now = edge.now();
         let rule = |object: &mut T| {
@@ -208,7 +187,7 @@ async fn decide<T: Attributable>(
     Ok((Some(vehicle), attribution::decide(&rentals, when, T::OCCASION)))
 }
 
-/// A suggestion as the answer shows it.
+/// A suggestion as the response shows it.
 fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<Uuid>, verdict: &Verdict, attached: bool) -> Value {
     let (word, reason, clear, candidates) = match verdict {
         Verdict::Clear(candidate) => ("clear", &candidate.reason, Some(candidate), std::slice::from_ref(candidate)),

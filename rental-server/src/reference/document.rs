@@ -67,8 +67,8 @@ fn described(endpoint: &Endpoint, operation: &Operation) -> Value {
     let (scope, for_operators) = match endpoint.handler {
         Handler::Open(_) => ("No key is needed.", false),
         Handler::Operator(_) => ("Needs the admin token.", true),
-        Handler::KeyRead(_) => ("Needs a key with scope `read` or `read_write`.", false),
-        Handler::KeyWrite(_) => ("Needs a key with scope `read_write`.", false),
+        Handler::Key(action, _) if action.writes() => ("Needs a key with scope `read_write`.", false),
+        Handler::Key(..) => ("Needs a key with scope `read` or `read_write`.", false),
     };
     let mut value = json!({
         "operationId": operation.id,
@@ -146,7 +146,7 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
         responses.insert("304".into(), json!({"$ref": "#/components/responses/NotModified"}));
     }
     let writes = endpoint.method != Method::GET;
-    let keyed = matches!(endpoint.handler, Handler::KeyRead(_) | Handler::KeyWrite(_));
+    let keyed = matches!(endpoint.handler, Handler::Key(..));
     for (status, applies) in [
         ("400", true),
         ("401", true),

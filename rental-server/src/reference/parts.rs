@@ -196,7 +196,15 @@ pub(crate) fn action_body(properties: Value, required: &[&str], example: Value) 
     json_body(!required.is_empty(), schema, example)
 }
 
-/// `overlap_seconds` of a rotation.
-pub(crate) fn overlap(max: i64, description: &str) -> Value {
-    json!({"overlap_seconds": described(shapes::integer(0, max), description)})
+/// The body of a rotation.
+pub(crate) fn rotation_body(max: i64, description: &str) -> Value {
+    let seconds = described(shapes::integer(0, max), description);
+    action_body(json!({"overlap_seconds": seconds}), &[], json!({"overlap_seconds": 3600}))
+}
+
+/// A resource with a member that only the response to its creation has.
+pub(crate) fn showing_once(schema: &str, member: &str, description: &str) -> Value {
+    let secret = shapes::text(&format!("{description} It is shown here and never again; absent on a replay."));
+    let resource = json!({"$ref": format!("#/components/schemas/{schema}")});
+    json!({"allOf": [resource, {"type": "object", "properties": {member: secret}}]})
 }

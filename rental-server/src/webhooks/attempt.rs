@@ -1,11 +1,7 @@
-//! One attempt of a delivery: it is signed, sent, and its outcome is committed.
-//!
-//! [`super::lane`] decides when; nothing in here waits for its turn.
+//! One attempt of a delivery: sign, send, commit the outcome. The lane decides when.
 
-use crate::{
-    edge,
-    webhooks::{Hooks, send::Message},
-};
+use super::{hooks::Hooks, send::Message};
+use crate::{edge, panics::catch_panic};
 use bytes::Bytes;
 use rental_core::{
     error::Error,
@@ -16,10 +12,11 @@ use rental_core::{
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
-    store::{Batch, Commit, Prior, Record, Revision},
+    store::{Batch, Check, Commit, Prior, Record, Revision},
     value::{Timestamp, url},
     webhooks::{
         attempt::{Ending, Next, Verdict, after_attempt},
+        deletion,
         fan_out::{RETRY, due},
         secret::Sealed,
         signature,
@@ -29,7 +26,7 @@ use reqwest::Url;
 use std::{sync::Arc, time::Duration};
 use uuid::Uuid;
 
-/// An endpoint with its secrets, as of the last change.
+/// An endpoint with its secrets, as they were last read.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) endpoint: WebhookEndpoint,
@@ -55,18 +52,18 @@ pub(super) struct Report {
     pub(super) failures: u32,
     pub(super) success: bool,
     pub(super) disabled: bool,
-    /// Whether the endpoint was thought to be healthy when the attempt began.
+    /// Whether the endpoint had no failures when the attempt began.
     pub(super) began_healthy: bool,
-    /// Why the attempt could not be made or its outcome not be saved, when no repetition can help.
+    /// What is corrupted, if the attempt could not be made or its outcome not be saved and no retry can help.
     pub(super) damage: Option<Damage>,
 }
 
-/// What is damaged.
+/// What keeps a delivery from being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Damage {
-    /// The delivery or its event.
+    /// The delivery or its event is corrupted, or its attempt panicked.
     Delivery,
-    /// The endpoint, which all its deliveries need.
+    /// The endpoint is corrupted, which all its deliveries need.
     Endpoint,
 }
 
@@ -109,7 +106,7 @@ pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
     read().ok_or_else(|| Error::damaged_row(&record.key, "it names no organization"))
 }
 
-/// One attempt and the commit of its outcome.
+/// Makes one attempt and commits its outcome.
 pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, failures: u32) -> Report {
     let permit = Arc::clone(&hooks.in_flight).acquire_owned().await;
     let quiet = Report {
@@ -120,26 +117,31 @@ pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, fa
         began_healthy: failures == 0,
         damage: None,
     };
-    let outcome = perform(&hooks, &target, row, failures).await;
+    let outcome = catch_panic(perform(&hooks, &target, row, failures)).await;
     drop(permit);
     match outcome {
-        Ok(Some(report)) => report,
-        Ok(None) => quiet,
-        Err(Error::Damaged(damaged)) => {
+        Ok(Ok(Some(report))) => report,
+        Ok(Ok(None)) => quiet,
+        // It would panic again: only this delivery waits, not the endpoint.
+        Err(_) => {
+            tracing::error!(delivery = %row.delivery, endpoint = %target.endpoint.id, "an attempt panicked; its delivery waits until the endpoint changes or the server starts again");
+            Report { damage: Some(Damage::Delivery), ..quiet }
+        }
+        Ok(Err(Error::Damaged(damaged))) => {
             hooks.damaged.note(&damaged);
             let is_endpoint = damaged.key == key::record(SYSTEM, &webhook_endpoint::SPEC, target.endpoint.id);
             Report { damage: Some(if is_endpoint { Damage::Endpoint } else { Damage::Delivery }), ..quiet }
         }
-        Err(error) => {
-            tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; it will be repeated");
-            // Not in a tight loop: the lane reads the row again at its next turn.
+        Ok(Err(error)) => {
+            tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; the attempt will be repeated");
+            // The lane reads the row again at its next turn: the pause keeps it from doing so in a tight loop.
             tokio::time::sleep(Duration::from_millis(500)).await;
             quiet
         }
     }
 }
 
-/// `None` when there was nothing to send: the row was left over.
+/// `None` when there was nothing to send: the due row was left over, and is removed.
 async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Option<Report>, Error> {
     let place = key::record(row.organization, &delivery::SPEC, row.delivery);
     let Some(record) = hooks.store().get(std::slice::from_ref(&place)).await?.pop().flatten() else {
@@ -148,8 +150,10 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     let pending: Delivery = parse(&record.key, &record.value)?;
     let event_key = key::record(row.organization, &rental_core::resources::event::SPEC, pending.event_id);
     let event = hooks.store().get(std::slice::from_ref(&event_key)).await?.pop().flatten();
-    let (Some(event), DeliveryStatus::Pending) = (event, pending.status) else {
-        return remove_row(hooks, target, row).await;
+    let event = match (event, pending.status) {
+        (Some(event), DeliveryStatus::Pending) => event,
+        (None, DeliveryStatus::Pending) => return give_up(hooks, target, row, record).await,
+        _ => return remove_row(hooks, target, row).await,
     };
     let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
     hooks.metrics.record(&ending, log.duration_ms);
@@ -178,6 +182,18 @@ async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Option<R
     Ok(None)
 }
 
+/// Ends a delivery whose event is gone: there is nothing to send.
+async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Result<Option<Report>, Error> {
+    let mut delivery: Delivery = parse(&record.key, &record.value)?;
+    delivery.give_up("event_removed", edge::now());
+    let mut batch = Batch::default();
+    batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
+    batch.replace(record.key, record.revision, json(&delivery)?);
+    // Stale: the delivery has changed, and the lane reads the row again.
+    hooks.store().commit(batch).await?;
+    Ok(None)
+}
+
 /// Commits what follows an attempt: the delivery, its due row, and the endpoint when its failures change.
 async fn settle(
     hooks: &Hooks,
@@ -201,13 +217,20 @@ async fn settle(
             Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
             None => seen,
         };
+        let deleted = endpoint.is_none();
         let mut verdict = after_attempt(0, failures, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
             let mut object: Delivery = parse(&record.key, &record.value)?;
             verdict = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
             object.record(ending, verdict, log.clone(), now);
             if let Next::RetryAt(time) = verdict.next {
-                batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
+                if deleted {
+                    object.give_up(deletion::REASON, now);
+                } else {
+                    // A due row for an endpoint that was deleted since would stay for ever.
+                    batch.checks.push(Check::Present(deletion::place(id)));
+                    batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
+                }
             }
             batch.replace(record.key, record.revision, json(&object)?);
         }
@@ -225,7 +248,7 @@ async fn settle(
     }
 }
 
-/// Notes the failures in the endpoint's record when they change; says whether this disables it.
+/// Writes the failures in a row to the endpoint's record if they change; true if they disable the endpoint.
 fn note_health(batch: &mut Batch, record: Record, verdict: Verdict, now: Timestamp) -> Result<bool, Error> {
     let mut endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
     if endpoint.failures() == verdict.failures || !endpoint.is_enabled() {

@@ -1,7 +1,8 @@
-//! How much waits to be delivered, and for how long: counted when somebody asks, so that nothing on the way of a delivery
-//! has to count, and a restart or another server cannot make it wrong.
+//! Counts the backlog when somebody asks for it. So the path of a delivery counts nothing, and no restart or other server
+//! can make the numbers wrong.
 
-use crate::{edge, webhooks::Hooks};
+use super::{hooks::Hooks, metrics::Backlog};
+use crate::edge;
 use rental_core::{
     error::Error,
     resources::{
@@ -14,34 +15,16 @@ use rental_core::{
     value::Timestamp,
 };
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
 use uuid::Uuid;
 
-/// Rows read in one go; other work gets a turn in between.
+/// Rows that are read at a time; other tasks run in between.
 const PAGE: usize = 1000;
 
-/// What waits.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Backlog {
-    /// Events that are not deliveries yet.
-    pub(crate) outbox: u64,
-    /// Deliveries to enabled endpoints: due now, or waiting for their next attempt.
-    pub(crate) enabled: u64,
-    /// Deliveries that are kept for disabled endpoints.
-    pub(crate) disabled: u64,
-    /// How long the delivery that is due the longest has been due, of enabled endpoints; 0 when none is due.
-    pub(crate) oldest_due_millis: u64,
-}
-
-/// The last count, and when the next one is worth its time.
-#[derive(Default)]
-pub(crate) struct Counted(Mutex<Option<(Backlog, Instant)>>);
-
 impl Hooks {
-    /// The backlog as of the last second; longer ago when counting takes long, so that it never takes more than a
-    /// twentieth of one core however often it is asked for.
+    /// The backlog, counted at most a second ago. Where counting takes long, the count is used for longer: counting never
+    /// takes more than a twentieth of one core, however often somebody asks.
     pub(crate) async fn backlog(&self) -> Result<Backlog, Error> {
-        let mut counted = self.counted.0.lock().await;
+        let mut counted = self.counted.lock().await;
         let begin = Instant::now();
         if let Some((backlog, _)) = counted.filter(|(_, until)| begin < *until) {
             return Ok(backlog);
@@ -92,7 +75,8 @@ async fn count_outbox(hooks: &Hooks) -> Result<u64, Error> {
     }
 }
 
-/// A deleted endpoint's rows are about to go. Those of a damaged endpoint are kept like those of a disabled one.
+/// Whether an endpoint gets its deliveries. A corrupted endpoint gets none, like a disabled one; the rows of a deleted
+/// endpoint are about to be removed.
 async fn is_enabled(hooks: &Hooks, id: Uuid) -> Result<bool, Error> {
     let place = [key::record(SYSTEM, &webhook_endpoint::SPEC, id)];
     let found = hooks.store().get(&place).await.map_err(Error::from);

@@ -1,15 +1,13 @@
-//! One endpoint's lane: what is due goes out, a few at a time; after a failure one at a time, spaced.
+//! The lane of one endpoint: sends due deliveries, ten at a time; after a failure one at a time, with growing pauses.
 //!
-//! A lane is the only sender for its endpoint. Its memory is a window of due rows; the rows themselves stay in the
-//! store until the attempt's outcome is committed, so whatever is in flight at a crash is sent again.
+//! A lane is the only sender for its endpoint. In memory it has a window of due rows. A due row stays in the store until the
+//! outcome of its attempt is committed, so attempts that were in flight at a crash are made again.
 
-use crate::{
-    edge,
-    webhooks::{
-        Bell, Hooks,
-        attempt::{Damage, Due, Report, Target, attempt, load, read_due, records, revisions},
-    },
+use super::{
+    attempt::{Damage, Due, Report, Target, attempt, load, read_due, records, revisions},
+    hooks::{Bell, Hooks},
 };
+use crate::edge;
 use rental_core::{
     error::Error,
     rows::key,
@@ -25,8 +23,8 @@ use std::{
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Most attempts in flight for one endpoint. Half of what disables it, so that a receiver that goes away while a full
-/// burst is under way still has ten spaced probes before it is disabled: three minutes on the default schedule.
+/// Most attempts in flight for one endpoint: half of the failures that disable it. So a receiver that goes down during a full
+/// burst still gets ten probes before its endpoint is disabled, over three minutes on the default schedule.
 const CONCURRENCY: usize = 10;
 /// Due rows that are read at a time.
 const WINDOW: usize = 64;
@@ -35,30 +33,30 @@ struct Lane {
     hooks: Arc<Hooks>,
     id: Uuid,
     target: Arc<Target>,
-    /// When the lane last compared its endpoint and secrets with the store.
+    /// When the lane last compared its endpoint and secrets with those in the store.
     looked_at: Instant,
     window: VecDeque<Due>,
-    /// Whether the store may hold due rows that the window has not.
+    /// Whether the store may have due rows that are not in the window.
     unread: bool,
-    /// When the first retry is due that is not due yet.
+    /// When the next retry becomes due.
     next_retry: Option<u64>,
     busy: HashSet<Uuid>,
-    /// Deliveries that a damaged row keeps from being sent. They are left alone until the endpoint changes or the server
-    /// starts again, so that no turn is spent on them.
+    /// Deliveries that cannot be sent: a row is corrupted, or the attempt panicked. The lane skips them until the endpoint
+    /// changes or the lane is started again.
     damaged: HashSet<Uuid>,
     running: JoinSet<Report>,
     failures: u32,
-    /// Failed probes since the trouble began; the burst that began it counts as one.
+    /// Failed probes since the last success. The failures of one burst count as one.
     probes: u32,
     probe_at: Timestamp,
 }
 
-/// Runs until the endpoint is deleted or the server stops.
+/// Runs until the endpoint is deleted, another server sends for it, or the server stops.
 pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
     let mut lane = None;
     loop {
         if hooks.is_stopping() {
-            // Attempts in flight end by themselves: each holds a permit that `Hooks::stop` waits for.
+            // Attempts in flight end by themselves. Each has a permit, and `Hooks::stop` waits for all permits.
             if let Some(Lane { mut running, .. }) = lane {
                 running.detach_all();
             }
@@ -74,6 +72,10 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
                 Ok(Some(target)) => lane = Some(Lane::reloaded(lane, &hooks, id, target)),
                 Ok(None) => {
                     hooks.forget_lane(id);
+                    // The endpoint was deleted. The outcomes of the attempts in flight are still saved.
+                    if let Some(Lane { mut running, .. }) = lane {
+                        running.detach_all();
+                    }
                     return;
                 }
                 Err(Error::Damaged(row)) => {
@@ -81,7 +83,7 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
                     if let Some(lane) = &mut lane {
                         lane.drain(&bell).await;
                     }
-                    // Until somebody repairs it; whoever changes the endpoint rings.
+                    // Until somebody repairs the endpoint: its change signals this lane.
                     let _ = tokio::time::timeout(hooks.patience(), bell.ring.notified()).await;
                     bell.changed.store(true, Ordering::Release);
                     continue;
@@ -127,7 +129,7 @@ impl Lane {
             probe_at: Timestamp::default(),
         });
         if failures == 0 && lane.failures > 0 {
-            // Enabled again, or a success that another lane saw: start anew.
+            // The endpoint was enabled again, or another server had a success.
             (lane.probes, lane.probe_at) = (0, Timestamp::default());
         }
         (lane.failures, lane.unread, lane.target) = (failures, true, Arc::new(target));
@@ -135,14 +137,14 @@ impl Lane {
         lane
     }
 
-    /// Starts what may start, then waits for whatever comes first. A lane that may not send looks by itself too: for an
-    /// endpoint that was enabled, or that it owns again.
+    /// Starts attempts, then waits for the end of an attempt, a signal, or the next due row. A lane that may not send reads the
+    /// store after a while too: the endpoint may have been enabled, or this server may own it again.
     async fn turn(&mut self, bell: &Bell) {
         let mut wake = None;
         let sends = self.target.endpoint.is_enabled() && self.hooks.may_send(self.id);
         if sends {
             if let Err(error) = self.start_due().await {
-                tracing::warn!(endpoint = %self.id, ?error, "cannot read what is due; trying again");
+                tracing::warn!(endpoint = %self.id, ?error, "cannot read the due rows of a webhook endpoint; trying again");
                 wake = Some(edge::now().plus_millis(1000).millis());
             } else {
                 wake = self.next_wake();
@@ -162,7 +164,7 @@ impl Lane {
         }
     }
 
-    /// Attempts that may be in flight: one while the endpoint is probed.
+    /// Most attempts in flight now: one while the endpoint is probed.
     fn most(&self) -> usize {
         if self.failures > 0 { 1 } else { CONCURRENCY }
     }
@@ -180,12 +182,12 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads due rows: first attempts before retries, but a few retries in each window, so that neither starves.
+    /// Fills the window: first attempts before retries, with a few retries in each window, so that neither starves.
     async fn refill(&mut self) -> Result<(), Error> {
         loop {
             let known = self.damaged.len();
             self.read_window().await?;
-            // A window of damaged rows alone is read again, with room for as many more: it ends with the rows.
+            // A window of corrupted rows alone is read again with room for as many more, until there are no more rows.
             if !self.window.is_empty() || self.damaged.len() == known {
                 return Ok(());
             }
@@ -231,10 +233,10 @@ impl Lane {
         Ok((rows, full))
     }
 
-    /// When to look again without being told.
+    /// When the lane has something to do without a signal.
     fn next_wake(&self) -> Option<u64> {
         if self.running.len() >= self.most() {
-            // Nothing can start before an attempt ends, and that wakes the lane.
+            // No attempt can start before another one ends, and its end wakes the lane.
             return None;
         }
         let waiting = (self.unread || !self.window.is_empty()) && self.running.is_empty();
@@ -258,7 +260,7 @@ impl Lane {
             self.damaged.insert(report.delivery);
             self.unread = true;
             if matches!(damage, Damage::Endpoint) {
-                // Loading it again shows the damage, and the lane waits until it is repaired.
+                // The lane loads the endpoint again, finds it corrupted, and waits until it is repaired.
                 bell.changed.store(true, Ordering::Release);
             }
             return;
@@ -267,13 +269,13 @@ impl Lane {
             (self.failures, self.probes, self.probe_at) = (report.failures, 0, Timestamp::default());
         } else {
             self.failures = report.failures;
-            // What was in flight when the trouble began is one trouble, not many.
+            // Attempts that were in flight at the first failure count as one failed probe.
             self.probes = if report.began_healthy { self.probes.max(1) } else { self.probes + 1 };
             self.probe_at = edge::now().plus_millis(self.hooks.settings.schedule.probe_spacing(self.probes));
             self.unread = true;
         }
         if report.disabled {
-            // What the window held stays in the store until the endpoint is enabled again.
+            // The due rows stay in the store until the endpoint is enabled again.
             self.window.clear();
             self.hooks.metrics.disabled.inc();
             let mut target = Target::clone(&self.target);

@@ -1,6 +1,5 @@
 //! Numbers about deliveries, for `/metrics`.
 
-use crate::webhooks::backlog::Backlog;
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
     registry::Registry,
@@ -8,7 +7,20 @@ use prometheus_client::{
 use rental_core::webhooks::attempt::Ending;
 use std::sync::atomic::AtomicU64;
 
-/// What happens to deliveries.
+/// What waits to be delivered.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Backlog {
+    /// Events without deliveries yet.
+    pub(crate) outbox: u64,
+    /// Deliveries to enabled endpoints: due now, or waiting for their next attempt.
+    pub(crate) enabled: u64,
+    /// Deliveries that are kept for disabled endpoints.
+    pub(crate) disabled: u64,
+    /// For how long the most overdue delivery to an enabled endpoint has been due; 0 when none is due.
+    pub(crate) oldest_due_millis: u64,
+}
+
+/// Counts of attempts, and the last count of the backlog.
 #[derive(Clone, Default)]
 pub(crate) struct HookMetrics {
     delivered: Counter,
@@ -24,7 +36,7 @@ pub(crate) struct HookMetrics {
 }
 
 impl HookMetrics {
-    /// Notes what waits at this moment.
+    /// Sets the gauges to a new count of the backlog.
     pub(crate) fn set_backlog(&self, backlog: Backlog) {
         let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.outbox.set(gauge(backlog.outbox));
@@ -44,7 +56,7 @@ impl HookMetrics {
         self.seconds.inc_by(duration_ms as f64 / 1000.0);
     }
 
-    /// Adds them to the page.
+    /// Adds them to the page of metrics.
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("webhook_attempts_delivered", "Attempts answered with 2xx", self.delivered.clone());
         registry.register("webhook_attempts_refused", "Attempts answered otherwise", self.refused.clone());

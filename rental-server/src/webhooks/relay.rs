@@ -1,6 +1,7 @@
-//! From the outbox to deliveries, in the order of the events.
+//! The relay: makes deliveries of the events in the outbox, in the order of the events.
 
-use crate::{edge::Moment, webhooks::Hooks};
+use super::hooks::Hooks;
+use crate::edge::Moment;
 use rental_core::{
     error::Error,
     operations::Edge,
@@ -15,7 +16,7 @@ use rental_core::{
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 use uuid::Uuid;
 
@@ -26,11 +27,10 @@ pub(crate) const MOST_ENDPOINTS: usize = 50;
 
 /// Runs until the server stops.
 pub(crate) async fn run(hooks: Arc<Hooks>) {
-    let mut looked_at = Instant::now();
-    loop {
+    while !hooks.is_stopping() {
         match relay_once(&hooks).await {
-            // The relay also looks without being told: for what another server left behind, and in case that a task was
-            // lost between its commit and its signal.
+            // The relay also reads the outbox without a signal: for events of another server, and of one that stopped
+            // between a commit and its signal.
             Ok(0) => drop(tokio::time::timeout(hooks.patience(), hooks.outbox.notified()).await),
             Ok(_) => {}
             Err(error) => {
@@ -38,19 +38,10 @@ pub(crate) async fn run(hooks: Arc<Hooks>) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
-        if hooks.is_stopping() {
-            return;
-        }
-        if looked_at.elapsed() >= hooks.patience() {
-            looked_at = Instant::now();
-            if let Err(error) = hooks.start_missing_lanes().await {
-                tracing::warn!(?error, "cannot read the webhook endpoints; trying again");
-            }
-        }
     }
 }
 
-/// Handles what lies in the outbox now, up to a batch; gives how many events.
+/// Makes deliveries of the oldest events in the outbox, up to a batch; gives the number of events.
 async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     let waiting = waiting_events(hooks).await?;
     if waiting.is_empty() {
@@ -74,7 +65,7 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     Ok(waiting.len())
 }
 
-/// The oldest events of the outbox, up to a batch. Damaged rows stay in the outbox, however many come first.
+/// The oldest events in the outbox, up to a batch. Corrupted rows stay there and do not count, however many come first.
 async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     let mut span = key::outbox_rows();
     loop {
@@ -92,8 +83,8 @@ async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     }
 }
 
-/// All endpoints of an organization, disabled ones included. A damaged endpoint is left out: it gets no delivery of an
-/// event that is fanned out meanwhile, until the operator recovers what it missed.
+/// All endpoints of an organization, disabled ones included, without corrupted ones. A corrupted endpoint misses the
+/// events that are fanned out before it is repaired; the operator can recover them.
 pub(crate) async fn endpoints_of(
     hooks: &Hooks,
     organization: Uuid,

@@ -1,6 +1,7 @@
-//! Events and finished deliveries are kept for 30 days.
+//! Removes events and finished deliveries after 30 days. A delivery that waits for a disabled endpoint stays, and so does its
+//! event.
 
-use crate::webhooks::Hooks;
+use super::hooks::Hooks;
 use rental_core::{
     error::Error,
     resources::{
@@ -30,6 +31,7 @@ pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<u64, Error> {
     loop {
         let page = hooks.store().scan(&organizations, 100).await?;
         for id in page.iter().filter_map(|row| key_of(row).id()) {
+            // Deliveries first: an event is needed as long as one of its deliveries is there and pending.
             removed += remove_old(hooks, id, &delivery::SPEC, before).await?;
             removed += remove_old(hooks, id, &event::SPEC, before).await?;
         }
@@ -45,17 +47,44 @@ async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSp
     let mut span = Span::newest_first(&prefix).created_before(&prefix, before);
     span.order = Order::Ascending;
     let mut removed = 0;
+    // Without an endpoint there are no deliveries to look for.
+    let delivers = hooks.store().get(&[key::subscribed(organization)]).await?.pop().flatten().is_some();
     while !span.is_empty() {
         let old = hooks.store().scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
         span.from = store::after(key_of(last));
         let mut batch = Batch::default();
-        for record in hooks.damaged.all_sound(old).into_iter().filter(is_finished) {
+        for record in hooks.damaged.all_sound(old) {
+            let needed = match record.key.id() {
+                Some(id) if spec.tag == event::SPEC.tag => delivers && is_needed(hooks, organization, id).await?,
+                _ => !is_finished(&record),
+            };
+            if needed {
+                continue;
+            }
             removed += u64::from(hooks.damaged.skip(remove(&mut batch, organization, spec, record))?.is_some());
         }
         hooks.store().commit(batch).await?;
     }
     Ok(removed)
+}
+
+/// Whether an event is still to be delivered: it is in the outbox, or one of its deliveries is pending.
+async fn is_needed(hooks: &Hooks, organization: Uuid, id: Uuid) -> Result<bool, Error> {
+    if hooks.store().get(&[key::outbox(id)]).await?.pop().flatten().is_some() {
+        return Ok(true);
+    }
+    let prefix = delivery::of_event(id).prefix(organization, &delivery::SPEC);
+    let mut span = Span::newest_first(&prefix).following(key::records(organization, &delivery::SPEC));
+    loop {
+        let page = hooks.store().scan(&span, STEP).await?;
+        let last = page.last().and_then(|row| key_of(row).id()).filter(|_| page.len() == STEP);
+        if hooks.damaged.all_sound(page).iter().any(|record| !is_finished(record)) {
+            return Ok(true);
+        }
+        let Some(last) = last else { return Ok(false) };
+        span.to = key::entry(&prefix, last);
+    }
 }
 
 /// A delivery that waits for a disabled endpoint stays until it is sent or its endpoint is deleted.

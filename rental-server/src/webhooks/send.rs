@@ -1,6 +1,8 @@
-//! One attempt over HTTP: a pooled client that dials only what the guard allows, follows nothing, and reads little.
+//! One attempt over HTTP. The client connects only to addresses that the guard allows, follows no redirect, and reads at
+//! most 64 KiB of a response.
 
-use crate::{edge, webhooks::Settings};
+use super::settings::Settings;
+use crate::edge;
 use bytes::Bytes;
 use rental_core::{
     resources::delivery::{Attempt, EXCERPT},
@@ -24,9 +26,9 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-/// Most bytes of an answer's body that are read; what follows is not waited for.
+/// Most bytes of a response's body that are read. The rest is not waited for.
 const MOST_READ: usize = 64 * 1024;
-/// Most names that are resolved at once: a resolver that hangs holds a thread each.
+/// Most names that are resolved at once: while a resolver hangs, each of them occupies a thread.
 const MOST_LOOKUPS: usize = 64;
 
 /// Sends attempts.
@@ -76,7 +78,7 @@ impl Sender {
         })
     }
 
-    /// Makes one attempt: head, body and answer within one time-out.
+    /// Makes one attempt. The time-out covers the request and the response with its body.
     pub(crate) async fn send(&self, message: Message<'_>) -> (Ending, Attempt) {
         let (at, started) = (edge::now(), Instant::now());
         let (ending, response) = match tokio::time::timeout(self.timeout, self.exchange(message)).await {
@@ -93,7 +95,7 @@ impl Sender {
     }
 
     async fn exchange(&self, message: Message<'_>) -> Result<(Ending, String), Failure> {
-        // A literal address never reaches the resolver, so it is judged here; names are judged there.
+        // A literal address never reaches the resolver, so it is checked here. The guard checks names.
         if !self.allow_private && target::check_host(message.url).is_err() {
             return Err(Failure::AddressForbidden);
         }
@@ -115,7 +117,7 @@ impl Sender {
     }
 }
 
-/// The beginning of the body. It is read to its end, within bounds, so that the connection can be used again.
+/// The beginning of the body. The body is read to its end, up to the limit, so that the connection can be used again.
 async fn excerpt(mut response: Response) -> Result<String, Failure> {
     let (mut kept, mut read) = (Vec::new(), 0);
     while read < MOST_READ {
@@ -145,7 +147,7 @@ fn classify(error: &reqwest::Error) -> Failure {
     }
 }
 
-/// Why a name is not dialled.
+/// Why the guard refuses a name.
 #[derive(Debug)]
 enum Refusal {
     Forbidden,
@@ -163,7 +165,8 @@ impl fmt::Display for Refusal {
 
 impl StdError for Refusal {}
 
-/// Resolves names; the addresses that it gives are the ones that are dialled, so there is no second look-up to fool.
+/// Resolves names and refuses forbidden addresses. The client connects to exactly the addresses that are returned: there
+/// is no second look-up with another result (DNS rebinding).
 struct Guard {
     allow_private: bool,
     lookups: Arc<Semaphore>,
@@ -177,7 +180,7 @@ impl Resolve for Guard {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| Refusal::Unknown)?;
             let found: Vec<SocketAddr> = found.collect();
             let forbidden = |address: &IpAddr| !allow_private && !target::is_public(*address);
-            // One forbidden address among others is a sign of a trick, not of a public service.
+            // A public service has no private address: one forbidden address makes the whole name suspicious.
             if found.iter().any(|socket| forbidden(&socket.ip())) {
                 return Err(Refusal::Forbidden.into());
             }

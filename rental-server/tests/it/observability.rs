@@ -130,6 +130,15 @@ fn metrics_are_openmetrics_and_count_requests_by_endpoint_and_status() {
 }
 
 #[test]
+fn each_background_task_is_supervised_and_counts_its_restarts() {
+    let server = Server::start(&[]);
+    let counted = samples(&ask(&server, "/metrics"));
+    for task in ["relay", "lanes", "api_key_use", "idempotency", "retention", "tasks"] {
+        assert_eq!(counted[&format!("rental_background_task_restarts_total{{task=\"{task}\"}}")], 0.0, "{task}");
+    }
+}
+
+#[test]
 fn the_buckets_of_a_duration_add_up() {
     let server = Server::shared();
     ask(server, "/healthz");

@@ -239,6 +239,10 @@ fn bad_flags_end_with_2_and_name_the_flag() {
         ("--max-connections", "0"),
         ("--max-body", "1"),
         ("--max-body", "1parsec"),
+        ("--max-body", "2048"),
+        ("--request-timeout", "30"),
+        ("--webhook-timeout", "10"),
+        ("--webhook-retry-schedule", "30s,120"),
         ("--request-timeout", "0s"),
         ("--cache-size", "0"),
         ("--log-format", "xml"),
@@ -348,6 +352,9 @@ fn the_demo_says_how_to_use_it_and_leaves_nothing_behind() {
         let base = value("base URL");
         let [write, read, token] = ["read_write key", "read key", "admin token"].map(&mut value);
         let curl = program.line_with("curl ").trim().to_owned();
+        let export = program.line_with("export ");
+        let variables = format!("RENTAL_BASE_URL={base} RENTAL_API_KEY={write} RENTAL_ADMIN_TOKEN={token}");
+        assert_eq!(export.trim(), format!("export {variables}"));
         let address = base.strip_prefix("http://").expect("a URL").to_owned();
         let ask = |method: &str, path: &str, key: &str, body: &[u8]| {
             let authorization = format!("Bearer {key}");

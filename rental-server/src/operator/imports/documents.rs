@@ -1,4 +1,4 @@
-//! What the document says about imports.
+//! The documentation of imports.
 
 use crate::{
     endpoint::{BodySchema, Documented, Parameter, camel, post},
@@ -19,7 +19,7 @@ use rental_core::{
 };
 use serde_json::{Value, json};
 
-const ROWS: &str = "Records each row once, however often it is imported: a repeated import creates nothing. A row that cannot be used is reported and stops no other; a file that is not what it claims is refused whole.";
+const ROWS: &str = "Records each row once: a repeated import creates nothing. A row that cannot be used is reported, and the other rows are recorded. A file that does not match its format is refused as a whole.";
 
 /// An import of statements of this kind.
 pub(super) fn statement(kind: &Kind) -> Documented {
@@ -27,7 +27,7 @@ pub(super) fn statement(kind: &Kind) -> Documented {
     let about: Vec<String> = kind.formats.iter().map(|(name, about)| format!("`{name}`: {about}")).collect();
     let format = query(
         "format",
-        &format!("What the file is; the first when it is left out. {}.", about.join("; ")),
+        &format!("Format of the file. Default: the first one. {}.", about.join("; ")),
         json!({"type": "string", "enum": names}),
     );
     let zone = query(
@@ -38,12 +38,12 @@ pub(super) fn statement(kind: &Kind) -> Documented {
     let own = match kind.parameter {
         statements::Parameter::Mapping => query(
             "mapping",
-            "JSON that says which columns of another agency's file are what; instead of `format`.",
+            "JSON that maps the columns of another agency's file; instead of `format`.",
             json!({"type": "string", "maxLength": 8192}),
         ),
         statements::Parameter::Issuer => query(
             "issuer",
-            "Whose summons numbers they are.",
+            "Authority that issued the summons numbers.",
             json!({"type": "string", "minLength": 1, "maxLength": 255, "default": DEFAULT_ISSUER}),
         ),
     };
@@ -79,7 +79,7 @@ pub(super) fn export() -> Documented {
     let lines = text("What an export gives: one JSON object a line.", lines_example());
     let file = file("The lines of an export, at most 16 GiB, uncompressed.", &json!({"application/x-ndjson": lines}));
     import("/admin/v1/organizations/{organization}/import".into(), &organization::SPEC, file)
-        .says("Records the lines of an export: objects keep their ids and times, and nothing is announced. What is there already is left as it is, so a repeated import creates nothing. A line that cannot be used is reported and stops no other; a file that is not whole, or in another currency, is refused.")
+        .says("Records the lines of an export: objects keep their ids and times, and no events are sent. Existing objects do not change, so a repeated import creates nothing. A line that cannot be used is reported, and the other lines are recorded. An incomplete file, or one in another currency, is refused.")
         .parameters(vec![Parameter::Own(dry_run())])
 }
 
@@ -110,13 +110,13 @@ fn text(description: &str, example: String) -> Value {
 
 fn dry_run() -> Value {
     let schema = json!({"type": "string", "enum": ["true", "false"], "default": "false"});
-    query("dry_run", "With `true`, everything is checked and counted and nothing recorded.", schema)
+    query("dry_run", "With `true`, all rows are checked and counted, and none is recorded.", schema)
 }
 
-/// The answer of an import to a client that asks for lines.
+/// The response to a client that asks for lines.
 fn progress() -> Value {
     json!({
-        "schema": {"type": "string", "description": "For `Accept: application/x-ndjson`: lines that say how far it is, and the result, or an error, as the last one."},
+        "schema": {"type": "string", "description": "For `Accept: application/x-ndjson`: lines with the progress, and the result or an error as the last line."},
         "example": "{\"object\":\"import_progress\",\"rows\":200,\"of\":450}\n{\"object\":\"import\",\"received\":450}\n",
     })
 }
@@ -124,7 +124,7 @@ fn progress() -> Value {
 /// An export with one customer.
 fn lines_example() -> String {
     let mut customer = example_object(&customer::SPEC);
-    // The time in its id.
+    // The same time as in its id.
     customer["created_at"] = json!("2024-07-20T16:21:10.842Z");
     let objects = [example_object(&organization::SPEC), customer].map(|object| format!("{object}\n"));
     first_line() + &objects.concat() + &end_line(3)
@@ -137,7 +137,7 @@ fn object_example(kind: &Kind) -> Value {
     names.zip(values).collect()
 }
 
-/// What comes of an import.
+/// The result of an import.
 fn schema() -> Value {
     let counts = [
         ("received", "Rows of the file: the sum of the next five."),
@@ -168,5 +168,5 @@ fn schema() -> Value {
         });
         properties[name] = json!({"type": "array", "description": description, "items": shapes::object("", row)});
     }
-    shapes::object("What came of the rows of a file.", properties)
+    shapes::object("The result of an import.", properties)
 }

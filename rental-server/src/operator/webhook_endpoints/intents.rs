@@ -1,8 +1,8 @@
-//! The changes of a webhook endpoint, each one transaction.
+//! The changes of a webhook endpoint. Each is one transaction.
 
-use super::{WEBHOOK_ENDPOINTS, endpoint, to_json};
 use crate::{
     edge,
+    operator::collections,
     webhooks::{Hooks, relay},
 };
 use bytes::Bytes;
@@ -10,12 +10,14 @@ use rental_core::{
     error::{Error, FieldCode},
     operations::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     resources::{
-        effects,
+        Collection, effects,
         organization::{Organization, SYSTEM},
-        webhook_endpoint::{EndpointStatus, WebhookEndpoint},
+        parse, to_json,
+        webhook_endpoint::{self, EndpointStatus, WebhookEndpoint},
     },
     rows::key,
-    store::{Batch, Check, Revision, Store},
+    store::{Batch, Check, Record, Revision, Store},
+    tasks::Task,
     value,
     webhooks::{
         secret::{PREFIX, Sealed},
@@ -25,7 +27,16 @@ use rental_core::{
 use serde_json::json;
 use uuid::Uuid;
 
-/// A new secret and what is stored of it.
+static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
+
+/// Loads an endpoint by the id in a path.
+pub(super) async fn load(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {
+    let record = operations::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
+    let endpoint = parse(&record.key, &record.value)?;
+    Ok((record, endpoint))
+}
+
+/// A new secret, and a nonce to seal it with.
 pub(super) struct Fresh {
     pub(super) text: String,
     nonce: [u8; 24],
@@ -35,8 +46,7 @@ impl Fresh {
     pub(super) fn new() -> Self {
         let mut nonce = [0; 24];
         nonce.copy_from_slice(&edge::secret_bytes()[..24]);
-        let digits: String = edge::secret_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { text: format!("{PREFIX}{digits}"), nonce }
+        Self { text: format!("{PREFIX}{}", hex::encode(edge::secret_bytes())), nonce }
     }
 
     fn seal(&self, hooks: &Hooks, endpoint: Uuid) -> Result<String, Error> {
@@ -60,11 +70,10 @@ impl Intent for Make<'_> {
                 given: &[],
             };
             let mut prepared = create.prepare(store, edge).await?;
-            let made: WebhookEndpoint =
-                serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
+            let made: WebhookEndpoint = prepared.object()?;
             check_target(self.hooks, &made.url)?;
             let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
-            // Damaged ones count as well: the relay reads no more rows than this.
+            // Corrupted ones count as well: the relay reads no more rows than this.
             if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",
@@ -74,8 +83,8 @@ impl Intent for Make<'_> {
             let mut sealed = Sealed::default();
             sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
-            // From now on the organization's events go through the outbox; see `operations::is_subscribed`. That the mark
-            // is as it was read makes two that race for the last place come one after the other.
+            // From now on the organization's events go through the outbox; see `operations::is_subscribed`. The check of
+            // the mark's revision serializes two requests that create the last endpoint.
             match mark {
                 Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
                 None => prepared.batch.insert(key::subscribed(made.organization_id), Bytes::new()),
@@ -107,9 +116,7 @@ impl Intent for Change<'_> {
             let prepared = Update { collection: &WEBHOOK_ENDPOINTS, organization, id, body, expected: self.expected }
                 .prepare(store, edge)
                 .await?;
-            let made: WebhookEndpoint =
-                serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
-            check_target(self.hooks, &made.url)?;
+            check_target(self.hooks, &prepared.object::<WebhookEndpoint>()?.url)?;
             Ok(prepared)
         })
     }
@@ -123,7 +130,7 @@ pub(super) struct Switch<'a> {
 impl Intent for Switch<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let (before, _) = endpoint(store, self.id).await?;
+            let (before, _) = load(store, self.id).await?;
             let now = edge.now();
             let rule = |endpoint: &mut WebhookEndpoint| {
                 match self.to {
@@ -142,10 +149,12 @@ pub(super) struct Delete<'a> {
 }
 
 impl Intent for Delete<'_> {
-    fn prepare<'a>(&'a self, store: &'a dyn Store, _: &'a dyn Edge) -> Preparing<'a> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let (record, endpoint) = endpoint(store, self.id).await?;
+            let (record, endpoint) = load(store, self.id).await?;
             let mut batch = Batch::default();
+            // The due rows can be too many for this batch.
+            Task::endpoint_deletion(endpoint.id, edge.now()).begin(&mut batch)?;
             effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);
@@ -168,7 +177,7 @@ pub(super) struct Rotate<'a> {
 impl Intent for Rotate<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let (record, endpoint) = endpoint(store, self.id).await?;
+            let (record, endpoint) = load(store, self.id).await?;
             let place = key::secrets(endpoint.id);
             let stored = store.get(std::slice::from_ref(&place)).await?.pop().flatten();
             let stored = stored.ok_or_else(|| Error::Internal("an endpoint has no secrets".into()))?;

@@ -1,75 +1,60 @@
-//! Webhook endpoints of organizations, with their secrets: made, changed, switched, tested, recovered and deleted.
+//! Operators create, change, enable, disable, test, recover and delete webhook endpoints, and rotate their secrets.
 
 mod intents;
 mod recovery;
 mod test;
 
 use crate::{
-    edge,
     endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, delete, post},
     http::reply::Handled,
     objects::{expects, write::write},
-    operator::collections,
+    operator::{bodies, collections},
     reference::{parts, schema::outcome},
     state::App,
-    webhooks::Hooks,
 };
-use bytes::Bytes;
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
 use rental_core::{
-    error::{Error, FieldCode},
-    operations,
     request::page,
     resources::{
-        Collection,
-        delivery::{self, Delivery},
-        organization::{Organization, SYSTEM},
-        parse,
-        webhook_endpoint::{self, EndpointStatus, WebhookEndpoint},
+        organization::Organization,
+        webhook_endpoint::{self, EndpointStatus},
     },
-    rows::key,
-    store::{Batch, Record, Scanned, Store, get_each, key_of},
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
-use std::sync::Arc;
+use serde_json::Value;
 use uuid::Uuid;
 
-/// Longest overlap of a rotation: 7 days; 24 h when none is given, in seconds.
+/// The longest overlap of a rotation: 7 days.
 const MAX_OVERLAP_SECS: i64 = 7 * 24 * 3600;
-const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
-
-static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
     let spec = &webhook_endpoint::SPEC;
     let create = endpoint::create("/admin/v1/webhook_endpoints", spec)
-        .says("The answer is the only one that shows the secret.")
+        .says("Only this response shows the secret.")
         .replies("NewWebhookEndpoint")
         .example(Example::Object)
-        .defines("NewWebhookEndpoint", schema())
+        .defines("NewWebhookEndpoint", parts::showing_once("WebhookEndpoint", "secret", "The signing secret."))
         .operator(|request| Box::pin(create(request)));
     let update =
         endpoint::update("/admin/v1/webhook_endpoints/{id}", spec).operator(|request| Box::pin(update(request)));
-    vec![collections::list(&WEBHOOK_ENDPOINTS), create, collections::retrieve(&WEBHOOK_ENDPOINTS), update]
+    vec![collections::list(spec), create, collections::retrieve(spec), update]
 }
 
-/// What else can be done to an endpoint.
+/// Actions on an endpoint.
 pub(super) fn actions() -> Vec<Endpoint> {
     let spec = &webhook_endpoint::SPEC;
     let action = |word: &str| post(format!("/admin/v1/webhook_endpoints/{{id}}/{word}"));
-    let overlap = parts::overlap(MAX_OVERLAP_SECS, "Seconds for which the old secret keeps signing. Default: `86400`.");
+    let overlap = "Seconds for which the old secret keeps signing. Default: `86400`.";
     vec![
         delete("/admin/v1/webhook_endpoints/{id}")
             .about(spec, "deleteWebhookEndpoint", "Delete webhook endpoint")
-            .says("What waited for it is not sent any more.")
+            .says("Its pending deliveries are not sent.")
             .replies("Deleted")
             .defines("Deleted", deleted_schema())
             .operator(|request| Box::pin(remove(request))),
         action("enable")
             .about(spec, "enableWebhookEndpoint", "Enable webhook endpoint")
-            .says("It gets events again, and what waited for it, with a clean record of failures.")
+            .says("It gets events again, also those that waited while it was disabled. Its count of failures begins at 0.")
             .operator(|request| Box::pin(switch(request, EndpointStatus::Enabled))),
         action("disable")
             .about(spec, "disableWebhookEndpoint", "Disable webhook endpoint")
@@ -77,8 +62,8 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .operator(|request| Box::pin(switch(request, EndpointStatus::Disabled))),
         action("rotate_secret")
             .about(spec, "rotateWebhookSecret", "Rotate webhook secret")
-            .says("Old and new secret both sign until the overlap ends. The answer is the only one that shows the new one.")
-            .takes(BodySchema::Own(parts::action_body(overlap, &[], json!({"overlap_seconds": 3600}))))
+            .says("Both secrets sign until the overlap ends. Only this response shows the new secret.")
+            .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
             .replies("NewWebhookEndpoint")
             .example(Example::Object)
             .operator(|request| Box::pin(rotate(request))),
@@ -87,21 +72,15 @@ pub(super) fn actions() -> Vec<Endpoint> {
     ]
 }
 
-fn schema() -> Value {
-    let secret = json!({"type": "string", "description": "The signing secret. It is shown here and never again; absent on a replay."});
-    json!({"allOf": [{"$ref": "#/components/schemas/WebhookEndpoint"}, {"type": "object", "properties": {"secret": secret}}]})
-}
-
 fn deleted_schema() -> Value {
     outcome(&[("id", "string"), ("object", "string"), ("organization_id", "string"), ("deleted", "boolean")])
 }
 
-async fn create(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, .. } = request;
+async fn create(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, .. }, body) = request.read().await?;
     let fresh = Fresh::new();
-    let reply =
-        write(app, &Organization::system(), call, body, &Make { hooks: &app.hooks, fresh: &fresh, body }).await?;
+    let make = Make { hooks: &app.hooks, fresh: &fresh, body: &body };
+    let reply = write(app, &Organization::system(), call, &body, &make).await?;
     if let Some(id) = id_in(&reply.body) {
         app.hooks.endpoint_changed(id);
     }
@@ -113,34 +92,29 @@ fn id_in(body: &[u8]) -> Option<Uuid> {
     page::id(object["id"].as_str()?)
 }
 
-async fn update(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
+async fn update(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
     let expected = |revision| expects(call, revision);
-    let intent = Change { hooks: &app.hooks, id, body, expected: &expected };
-    let reply = write(app, &Organization::system(), call, body, &intent).await?;
+    let intent = Change { hooks: &app.hooks, id, body: &body, expected: &expected };
+    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
     changed(app, id);
     Ok(reply)
 }
 
-/// Enables or disables an endpoint. Twice is the same as once.
-async fn switch(mut request: Request<'_, Operator>, to: EndpointStatus) -> Handled {
-    request.read().await?;
-    let Request { app, call, id, .. } = request;
+/// Enables or disables an endpoint. A second call changes nothing.
+async fn switch(request: Request<'_, Operator>, to: EndpointStatus) -> Handled {
+    let (Request { app, call, id, .. }, _) = request.read().await?;
     let reply = write(app, &Organization::system(), call, b"", &Switch { id, to }).await?;
     changed(app, id);
     Ok(reply)
 }
 
-/// The endpoint and its secrets are gone at once, its due rows soon after.
-async fn remove(mut request: Request<'_, Operator>) -> Handled {
-    request.read().await?;
-    let Request { app, call, id, .. } = request;
+/// Deletes an endpoint and its secrets. A task fails its pending deliveries and removes their due rows.
+async fn remove(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, _) = request.read().await?;
     let reply = write(app, &Organization::system(), call, b"", &Delete { id }).await?;
     changed(app, id);
-    if let Some(id) = page::id(id) {
-        tokio::spawn(purge(Arc::clone(&app.hooks), id));
-    }
+    app.tasks_begun.notify_one();
     Ok(reply)
 }
 
@@ -150,78 +124,13 @@ fn changed(app: &App, id: &str) {
     }
 }
 
-/// Gives up what waits for an endpoint that is gone, a few deliveries at a time.
-async fn purge(hooks: Arc<Hooks>, id: Uuid) {
-    while let Ok(rows) = hooks.store().scan(&key::all_due_rows(id), 256).await {
-        if rows.is_empty() {
-            return;
-        }
-        if let Err(error) = give_up(&hooks, rows).await {
-            tracing::warn!(%id, ?error, "cannot give up what waits for a deleted webhook endpoint");
-            return;
-        }
-    }
-}
-
-/// Ends the deliveries of these due rows, and removes the rows. Of a damaged one the row alone goes: it was the endpoint's.
-async fn give_up(hooks: &Hooks, rows: Vec<Scanned>) -> Result<(), Error> {
-    let mut batch = Batch::default();
-    rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
-    let place = |row: &Record| Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
-    let places: Vec<_> = hooks.damaged.all_sound(rows).iter().filter_map(place).collect();
-    for found in get_each(hooks.store(), &places).await? {
-        let Some(record) = hooks.damaged.sound(found).flatten() else { continue };
-        let Some(mut object) = hooks.damaged.skip(parse::<Delivery>(&record.key, &record.value))? else { continue };
-        object.give_up("endpoint_deleted", edge::now());
-        batch.replace(record.key, record.revision, to_json(&object)?);
-    }
-    // A delivery that ended meanwhile makes it stale: the next round reads it as it is then.
-    hooks.store().commit(batch).await?;
-    Ok(())
-}
-
-/// Old and new secret both sign until the overlap ends.
-async fn rotate(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
-    let asked: Rotation = read(body, "`overlap_seconds`")?;
-    let seconds = asked.overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS);
-    if !(0..=MAX_OVERLAP_SECS).contains(&seconds) {
-        return Err(Error::field(
-            "overlap_seconds",
-            FieldCode::Invalid,
-            "must be a whole number of seconds from 0 to 604800 (7 days)",
-        )
-        .into());
-    }
+/// Rotates the secret: both secrets sign until the overlap ends.
+async fn rotate(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let seconds = bodies::overlap_secs(&body, MAX_OVERLAP_SECS)?;
     let fresh = Fresh::new();
     let intent = Rotate { hooks: &app.hooks, fresh: &fresh, id, seconds };
-    let reply = write(app, &Organization::system(), call, body, &intent).await?;
+    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
     changed(app, id);
     Ok(reply.showing_once("secret", &fresh.text))
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rotation {
-    overlap_seconds: Option<i64>,
-}
-
-/// A body of these fields alone; an empty one is the default.
-pub(super) fn read<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields: &str) -> Result<T, Error> {
-    if body.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body takes {fields} alone: {error}.")))
-}
-
-/// Loads an endpoint as the operator names it.
-async fn endpoint(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {
-    let record = operations::get(store, SYSTEM, &webhook_endpoint::SPEC, id).await?;
-    let endpoint = parse(&record.key, &record.value)?;
-    Ok((record, endpoint))
-}
-
-fn to_json(object: &impl serde::Serialize) -> Result<Bytes, Error> {
-    serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
 }

@@ -1,11 +1,10 @@
-//! New deliveries of what an endpoint did not get.
+//! New deliveries of events that an endpoint did not get.
 
-use super::{endpoint as endpoint_of, read};
 use crate::{
     endpoint::{BodySchema, Endpoint, Operator, Request, post},
     http::reply::Handled,
     objects::write::write,
-    operator::events::event_of,
+    operator::{bodies, events::event_of, webhook_endpoints::intents::load},
     reference::{parts, schema::outcome},
 };
 use rental_core::{
@@ -28,14 +27,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Most events that one call of `recover` looks at.
+/// Most events that one request reads.
 const RECOVER_PAGE: usize = 200;
 
 /// The endpoint of this file.
 pub(super) fn endpoint() -> Endpoint {
     post("/admin/v1/webhook_endpoints/{id}/recover")
-        .about(&webhook_endpoint::SPEC, "recoverEvents", "Send again what did not arrive")
-        .says("Makes new deliveries of events since a time that the endpoint wants and did not get, one page of events at a time.")
+        .about(&webhook_endpoint::SPEC, "recoverEvents", "Resend events that did not arrive")
+        .says("Makes new deliveries of events since a time, if the endpoint is subscribed to them and did not get them. One request reads one page of events.")
         .takes(BodySchema::Own(body()))
         .replies("Recovery")
         .defines("Recovery", schema())
@@ -60,25 +59,22 @@ struct RecoverBody {
     starting_after: Option<String>,
 }
 
-/// New deliveries of what did not arrive, one page of events at a time.
-async fn recover(mut request: Request<'_, Operator>) -> Handled {
-    let body = &request.read().await?[..];
-    let Request { app, call, id, .. } = request;
-    let asked: RecoverBody = read(body, "`since` and `starting_after`")?;
+/// Makes new deliveries of events that did not arrive, for one page of events.
+async fn recover(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, call, id, .. }, body) = request.read().await?;
+    let asked: RecoverBody = bodies::optional(&body, "`since` and `starting_after`")?;
     let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
-    let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
-    let after = asked.starting_after.map(|text| page::id(&text).ok_or_else(wrong)).transpose()?;
-    let (_, endpoint) = endpoint_of(app.store(), id).await?;
-    let intent = Recover { endpoint: &endpoint, since, after };
-    let reply = write(app, &Organization::system(), call, body, &intent).await?;
-    app.hooks.wake_anywhere([endpoint.id]).await?;
+    let after = bodies::cursor(asked.starting_after.as_deref())?;
+    let reply = write(app, &Organization::system(), call, &body, &Recover { id, since, after }).await?;
+    app.hooks.wake_anywhere(page::id(id)).await?;
     Ok(reply)
 }
 
 struct Recover<'a> {
-    endpoint: &'a WebhookEndpoint,
+    /// The endpoint, as the operator names it.
+    id: &'a str,
     since: Timestamp,
     after: Option<Uuid>,
 }
@@ -86,20 +82,22 @@ struct Recover<'a> {
 impl Intent for Recover<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let organization = self.endpoint.organization_id;
+            // Read at each attempt to commit: the batch is stale when the endpoint was deleted.
+            let (_, endpoint) = load(store, self.id).await?;
+            let organization = endpoint.organization_id;
             let prefix = key::records(organization, &event::SPEC);
             let mut span = Span::newest_first(&prefix).created_from(&prefix, self.since.millis());
             span.order = Order::Ascending;
             if let Some(after) = self.after {
-                // The first key behind the cursor's own.
+                // Begin after the cursor.
                 span.from = span.from.max(store::after(&key::record(organization, &event::SPEC, after)));
             }
             let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);
             for record in &events {
                 let (event_id, kind) = event_of(record)?;
-                if self.endpoint.wants(&kind) && !self.arrived(store, event_id).await? {
-                    fan_out::add(&mut batch, organization, self.endpoint.id, (event_id, &kind), edge)?;
+                if endpoint.wants(&kind) && !arrived(store, &endpoint, event_id).await? {
+                    fan_out::add(&mut batch, organization, endpoint.id, (event_id, &kind), edge)?;
                     resent += 1;
                 }
             }
@@ -111,22 +109,20 @@ impl Intent for Recover<'_> {
     }
 }
 
-impl Recover<'_> {
-    /// Whether the endpoint has got the event, or still will. The outbox first: a row that is gone by then has become
-    /// deliveries, which the look after it sees.
-    async fn arrived(&self, store: &dyn Store, event: Uuid) -> Result<bool, Error> {
-        if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+/// Whether the endpoint has got the event, or will get it. The outbox is read first: a row that is gone by then has become
+/// deliveries, which are read next.
+async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: Uuid) -> Result<bool, Error> {
+    if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+        return Ok(true);
+    }
+    let (organization, spec) = (endpoint.organization_id, &delivery::SPEC);
+    let prefix = delivery::of_endpoint_and_event(endpoint.id, event).prefix(organization, spec);
+    let span = Span::newest_first(&prefix).following(key::records(organization, spec));
+    for record in all_sound(store.scan(&span, 100).await?)? {
+        let delivery: Delivery = parse(&record.key, &record.value)?;
+        if delivery.status != DeliveryStatus::Failed {
             return Ok(true);
         }
-        let (organization, spec) = (self.endpoint.organization_id, &delivery::SPEC);
-        let prefix = delivery::of_endpoint_and_event(self.endpoint.id, event).prefix(organization, spec);
-        let span = Span::newest_first(&prefix).following(key::records(organization, spec));
-        for record in all_sound(store.scan(&span, 100).await?)? {
-            let delivery: Delivery = parse(&record.key, &record.value)?;
-            if delivery.status != DeliveryStatus::Failed {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
+    Ok(false)
 }

@@ -1,10 +1,10 @@
-//! One attempt to deliver an example event, now.
+//! Sends an example event to an endpoint, once and immediately.
 
-use super::endpoint as endpoint_of;
 use crate::{
     edge,
     endpoint::{Endpoint, Operator, Request, post},
     http::reply::{Handled, Reply},
+    operator::webhook_endpoints::intents::load,
     reference::schema::{example_object, outcome},
     webhooks::{Hooks, send::Message},
 };
@@ -26,7 +26,7 @@ use uuid::Uuid;
 pub(super) fn endpoint() -> Endpoint {
     post("/admin/v1/webhook_endpoints/{id}/test")
         .about(&webhook_endpoint::SPEC, "testWebhookEndpoint", "Test webhook endpoint")
-        .says("Makes one signed attempt with an example event and says how it went. It is not recorded.")
+        .says("Makes one signed attempt with an example event and returns its result. It is not recorded.")
         .parameters(Vec::new())
         .replies("WebhookTest")
         .defines("WebhookTest", schema())
@@ -43,11 +43,10 @@ fn schema() -> Value {
     ])
 }
 
-/// One signed attempt now, with an example event. It is not recorded.
-async fn test(mut request: Request<'_, Operator>) -> Handled {
-    request.read().await?;
-    let Request { app, id, .. } = request;
-    let (_, endpoint) = endpoint_of(app.store(), id).await?;
+/// Makes one signed attempt with an example event. It is not recorded.
+async fn test(request: Request<'_, Operator>) -> Handled {
+    let (Request { app, id, .. }, _) = request.read().await?;
+    let (_, endpoint) = load(app.store(), id).await?;
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);

@@ -283,7 +283,7 @@ fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a receiver compares `t` with its own wall clock")]
-fn unix_seconds() -> u64 {
+pub(crate) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs())
 }
 

@@ -16,35 +16,18 @@ pub(super) struct Known {
 pub(super) const CRATES: &[Known] = &[
     Known {
         name: "rental-core",
-        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < check < upgrade < imports \
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < tasks < check < upgrade < imports \
                 < platform",
         rooms: &[],
         files: &[],
     },
     Known {
         name: "rental-server",
-        order: "",
+        order: "{config, damaged_rows, disk, edge, panics} < {engine, http, secrets, supervisor} < {access, audit, upgrade, webhooks} \
+                < metrics < state < {chores, tasks, endpoint, objects} < {fleet_api, reference} < {observability, operator} \
+                < {demo, endpoints}",
         rooms: &[],
-        files: &[
-            &["http::run_to_end", "http::serve"],
-            &[
-                "operator::events",
-                "operator::webhook_endpoints",
-                "operator::webhook_endpoints::intents",
-                "operator::webhook_endpoints::recovery",
-                "operator::webhook_endpoints::test",
-            ],
-            &[
-                "webhooks",
-                "webhooks::attempt",
-                "webhooks::backlog",
-                "webhooks::cluster",
-                "webhooks::lane",
-                "webhooks::metrics",
-                "webhooks::relay",
-                "webhooks::send",
-            ],
-        ],
+        files: &[],
     },
     Known {
         name: "rental-cli",

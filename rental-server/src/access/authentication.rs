@@ -1,20 +1,19 @@
-//! Opens requests: from the text of a key to a principal, without reading the store for keys that were seen before.
+//! Authentication: from the text of an API key to a principal, with a cache.
 //!
-//! A cached principal counts only for the epoch in which it was read. Whoever changes a key or an organization calls
-//! [`Gate::forget`] after the commit and before the answer, so a revoked key is refused on the very next request; and
-//! whatever happens, no principal is believed for longer than a second. Where other servers may change them too, what was
-//! remembered has to be confirmed before anything is committed or answered (`confirm.rs`).
+//! A cached principal is valid only in the epoch in which it was read. A handler that changes a key or an organization
+//! calls [`Authenticator::forget_all`] after the commit and before the response, so a revoked key is refused on the
+//! next request. In any case, a cached principal is valid for at most a second. Where other servers can change keys
+//! too, a cached principal is revalidated before anything is committed or sent (`revalidation.rs`).
 
 use crate::{access::limiter::Bucket, damaged_rows::DamagedRows};
 use rental_core::{
     error::{Error, KeyProblem},
     operations::access::{self, Principal},
-    request::page,
     resources::{
         Resource,
         api_key::{self, ApiKey},
-        organization::{self, Organization, SYSTEM},
-        parse,
+        organization::{Organization, SYSTEM},
+        parse, to_json,
     },
     rows::key,
     store::{Batch, Commit, Revision, Store},
@@ -29,14 +28,14 @@ use std::{
 };
 use uuid::Uuid;
 
-/// Most keys that are remembered; one more empties the memory, which costs each key two reads.
+/// Most keys in the cache. One more empties the cache, which costs each key two reads.
 const MOST_KEYS: usize = 50_000;
 const MINUTE: u64 = 60_000;
-/// How long a principal is believed without being read again, should the one who changed it be cut off before
-/// [`Gate::forget`]: a request that timed out may still commit.
+/// How long a cached principal is valid. It limits the effect of a change whose handler did not reach
+/// [`Authenticator::forget_all`], because the process was too slow or failed.
 const KEPT_MILLIS: i64 = 1000;
 
-/// What is kept of a key between requests, whatever happens to its record.
+/// State of a key between requests. It is kept when the key's record changes.
 #[derive(Default)]
 pub(crate) struct Usage {
     /// The minute of the last request, since 1970.
@@ -45,7 +44,7 @@ pub(crate) struct Usage {
     pub(crate) bucket: Bucket,
 }
 
-/// An accepted key.
+/// An authenticated key.
 pub(crate) struct Pass {
     pub(crate) principal: Principal,
     /// Revisions of the key and of its organization.
@@ -60,10 +59,10 @@ struct Seen {
     pass: Arc<Pass>,
 }
 
-/// The memory of keys.
+/// Authenticates API keys. Caches the principals, and notes when keys were used.
 #[derive(Default)]
-pub(crate) struct Gate {
-    /// Whether other servers change keys and organizations too.
+pub(crate) struct Authenticator {
+    /// Whether other servers can change keys and organizations.
     shared: bool,
     epoch: AtomicU64,
     seen: RwLock<HashMap<[u8; 16], Seen>>,
@@ -72,18 +71,18 @@ pub(crate) struct Gate {
     used: Mutex<HashMap<Uuid, u64>>,
 }
 
-impl Gate {
+impl Authenticator {
     pub(crate) fn new(shared: bool) -> Self {
         Self { shared, ..Self::default() }
     }
 
-    /// From now on every key and organization is read anew.
-    pub(crate) fn forget(&self) {
+    /// Makes the cache invalid: every key and organization is read again.
+    pub(crate) fn forget_all(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// What is remembered of this one key holds no more, unless somebody has read it anew meanwhile.
-    pub(crate) fn forget_pass(&self, presented: &str, pass: &Arc<Pass>) {
+    /// Removes one key from the cache, unless another request has read it again since.
+    pub(crate) fn forget(&self, presented: &str, pass: &Arc<Pass>) {
         let Some(hash) = access::key_hash(presented) else { return };
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.get(&hash[..16]).is_some_and(|entry| Arc::ptr_eq(&entry.pass, pass)) {
@@ -91,9 +90,9 @@ impl Gate {
         }
     }
 
-    /// Who presents this key, and whether that has to be confirmed. Whether the request is allowed is
-    /// [`Principal::authorize`]'s to say.
-    pub(crate) async fn open(
+    /// The principal of a key, and whether it must be revalidated. [`Principal::authorize`] then decides what the
+    /// request may do.
+    pub(crate) async fn authenticate(
         &self,
         store: &dyn Store,
         presented: &str,
@@ -102,26 +101,26 @@ impl Gate {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
         let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
         let epoch = self.epoch.load(Ordering::SeqCst);
-        let (pass, confirm) = match self.remembered(&hash, epoch, now) {
+        let (pass, revalidate) = match self.cached(&hash, epoch, now) {
             Some(pass) => (pass, self.shared),
             None => {
                 let found = read(store, &hash).await?.ok_or(invalid)?;
-                (self.remember(hash, (epoch, now), found), false)
+                (self.cache(hash, (epoch, now), found), false)
             }
         };
         self.note_use(&pass, now);
-        Ok((pass, confirm))
+        Ok((pass, revalidate))
     }
 
-    fn remembered(&self, hash: &[u8; 32], epoch: u64, now: Timestamp) -> Option<Arc<Pass>> {
+    fn cached(&self, hash: &[u8; 32], epoch: u64, now: Timestamp) -> Option<Arc<Pass>> {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
         let entry = seen.get(&hash[..16])?;
-        let young = (entry.read_at..entry.read_at.plus_millis(KEPT_MILLIS)).contains(&now);
-        (entry.epoch == epoch && young && entry.hash == *hash).then(|| Arc::clone(&entry.pass))
+        let fresh = (entry.read_at..entry.read_at.plus_millis(KEPT_MILLIS)).contains(&now);
+        (entry.epoch == epoch && fresh && entry.hash == *hash).then(|| Arc::clone(&entry.pass))
     }
 
-    /// `epoch` is that from before the read: if something changed meanwhile, the entry never counts.
-    fn remember(
+    /// `epoch` is that before the read: if something changed during the read, the entry is never valid.
+    fn cache(
         &self,
         hash: [u8; 32],
         (epoch, read_at): (u64, Timestamp),
@@ -145,7 +144,7 @@ impl Gate {
 
     fn note_use(&self, pass: &Pass, now: Timestamp) {
         let minute = now.millis() / MINUTE;
-        // Read before written: a line that nobody writes stays in the cache of every core.
+        // Read first: an unconditional store would bounce the cache line between cores.
         if pass.usage.minute.load(Ordering::Relaxed) != minute
             && pass.usage.minute.swap(minute, Ordering::Relaxed) != minute
         {
@@ -153,7 +152,7 @@ impl Gate {
         }
     }
 
-    /// Writes the minutes of last use into the keys' records: a few writes a minute, whatever the number of requests.
+    /// Writes the minutes of last use into the records of the keys: one write for each key and minute.
     pub(crate) async fn flush_use(&self, store: &dyn Store, damaged: &DamagedRows) -> Result<(), Error> {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
         for (id, minute) in used {
@@ -165,7 +164,7 @@ impl Gate {
 
 async fn write_use(store: &dyn Store, id: Uuid, minute: u64) -> Result<(), Error> {
     let keys = [key::record(SYSTEM, &api_key::SPEC, id)];
-    // Others change a key's record only now and then; a lost race is won the second time.
+    // Others rarely change a key's record: a second try is enough.
     for _ in 0..3 {
         let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
         let mut object: ApiKey = parse(&record.key, &record.value)?;
@@ -175,9 +174,8 @@ async fn write_use(store: &dyn Store, id: Uuid, minute: u64) -> Result<(), Error
             break;
         }
         object.last_used_at = used_at;
-        let value = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
         let mut batch = Batch::default();
-        batch.replace(record.key, record.revision, value.into());
+        batch.replace(record.key, record.revision, to_json(&object)?);
         if store.commit(batch).await? == Commit::Applied {
             break;
         }
@@ -199,11 +197,4 @@ async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [
 async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<(T, Revision)>, Error> {
     let record = store.get(&[key::record(SYSTEM, T::SPEC, id)]).await?.pop().flatten();
     record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
-}
-
-/// The organization that an operator's request names.
-pub(crate) async fn organization(store: &dyn Store, id: &str) -> Result<Organization, Error> {
-    let missing = Error::NotFound { object: organization::SPEC.object };
-    let Some(id) = page::id(id) else { return Err(missing) };
-    load(store, id).await?.map(|(organization, _)| organization).ok_or(missing)
 }

@@ -1,0 +1,127 @@
+//! Long operations that go on after a restart.
+//!
+//! An operation that is too large for one batch, such as the removal of a webhook endpoint with all its deliveries, commits
+//! its first change together with a *task*: a row with the kind of the operation and its state. A server then does one
+//! [`step`] after the other. Each step is one batch of bounded size, with the new state of the task in it; the last one
+//! removes the task. [`progress`] says why a kill loses nothing and several servers do no step twice.
+//!
+//! A new kind of task is a variant of [`Work`] with a state and a function for its steps. It belongs to a new schema version:
+//! programs that do not know it leave the task alone.
+
+pub mod progress;
+
+pub use progress::{Progress, Step};
+
+use crate::{
+    error::Error,
+    rows::key,
+    store::{Batch, Check, Commit, DamagedRow, Record, Store},
+    value::Timestamp,
+    webhooks::deletion::{self, EndpointDeletion},
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A long operation.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Task {
+    /// Its id. A task about one object has the id of the object, so that there is at most one.
+    pub id: Uuid,
+    /// What it does, and how far it has come.
+    #[serde(flatten)]
+    pub work: Work,
+    /// When it was begun.
+    pub created_at: Timestamp,
+}
+
+/// The kinds of tasks, each with its state.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(tag = "kind", content = "state", rename_all = "snake_case")]
+pub enum Work {
+    /// Removes what is left of a deleted webhook endpoint.
+    WebhookEndpointDeletion(EndpointDeletion),
+}
+
+/// The names of the kinds, as tasks in a store have them.
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion"];
+
+impl Task {
+    /// The removal of what is left of a deleted webhook endpoint.
+    #[must_use]
+    pub fn endpoint_deletion(endpoint: Uuid, now: Timestamp) -> Self {
+        let work = Work::WebhookEndpointDeletion(EndpointDeletion { endpoint_id: endpoint, deliveries: 0 });
+        Self { id: endpoint, work, created_at: now }
+    }
+
+    /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.
+    ///
+    /// # Errors
+    /// Never for tasks that this program made.
+    pub fn begin(&self, batch: &mut Batch) -> Result<(), Error> {
+        Progress::begin(batch, key::task(self.id), self).map_err(unwritable)
+    }
+
+    /// Reads a task.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: the row is not a task, or of a kind that this program does not know.
+    pub fn read(record: &Record) -> Result<Self, Error> {
+        let task: Self = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+        if key::task(task.id) != record.key {
+            return Err(Error::damaged_row(&record.key, "it says that it is another task"));
+        }
+        Ok(task)
+    }
+}
+
+/// Does the next step of the task that `record` was read from, and commits it. Corrupted rows that the step skips are added
+/// to `damaged`.
+///
+/// # Errors
+/// The store cannot serve, or `record` is no task. The task is as it was, or one step further when the outcome of the commit is
+/// unknown.
+pub async fn step(
+    store: &dyn Store,
+    record: &Record,
+    now: Timestamp,
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<Step, Error> {
+    let (mut progress, mut task) = (Progress::of(record), Task::read(record)?);
+    let mut batch = Batch::default();
+    let done = match &mut task.work {
+        Work::WebhookEndpointDeletion(state) => deletion::step(store, state, &mut batch, now, damaged).await?,
+    };
+    if done {
+        progress.finish(&mut batch);
+    } else {
+        progress.advance(&mut batch, &task).map_err(unwritable)?;
+    }
+    Ok(match store.commit(batch).await? {
+        Commit::Applied if done => Step::Done,
+        Commit::Applied => Step::Went,
+        Commit::Stale(key) if key == record.key => Step::Outrun,
+        // Another change of what the step read: the next step reads it again.
+        Commit::Stale(_) => Step::Went,
+    })
+}
+
+/// Begins a task for each webhook endpoint that is gone and left due rows behind. Programs that kept no tasks could leave
+/// such rows when they were killed. Gives how many tasks were begun.
+///
+/// # Errors
+/// The store cannot serve.
+pub async fn begin_left_over_deletions(store: &dyn Store, now: Timestamp) -> Result<usize, Error> {
+    let mut begun = 0;
+    for endpoint in deletion::endpoints_that_are_gone(store).await? {
+        let mut batch = Batch::default();
+        batch.checks.push(Check::Absent(deletion::place(endpoint)));
+        Task::endpoint_deletion(endpoint, now).begin(&mut batch)?;
+        // Stale: another server, or the deletion itself, has begun the task.
+        begun += usize::from(store.commit(batch).await? == Commit::Applied);
+    }
+    Ok(begun)
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::Internal(format!("a task cannot be written: {error}"))
+}

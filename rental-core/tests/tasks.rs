@@ -1,0 +1,268 @@
+//! Long tasks: each step is one batch, and nothing but the row of the task is kept from one step to the next.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
+use rental_core::{
+    error::Error,
+    operations::edge::Edge,
+    resources::{
+        delivery::{self, Delivery, DeliveryStatus},
+        parse,
+        webhook_endpoint::WebhookEndpoint,
+    },
+    rows::{
+        key,
+        outbox::{self, OutboxEvent},
+    },
+    store::{Answer, Batch, Commit, Key, Prior, Record, Revision, Scanned, Span, Store, Write, memory::Memory},
+    tasks::{KINDS, Step, Task, Work, begin_left_over_deletions, step},
+    value::Timestamp,
+    webhooks::{deletion, fan_out},
+};
+use serde_json::json;
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering},
+};
+use uuid::Uuid;
+
+/// Ids that rise, at a time that stands still.
+#[derive(Default)]
+struct Fixed(AtomicU64);
+
+impl Edge for Fixed {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_000)
+    }
+
+    fn new_id(&self) -> Uuid {
+        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)) + 100)
+    }
+}
+
+const ORGANIZATION: Uuid = Uuid::from_u128(1);
+const ENDPOINT: Uuid = Uuid::from_u128(2);
+const OTHER: Uuid = Uuid::from_u128(3);
+
+fn later() -> Timestamp {
+    Timestamp::from_millis(9_000)
+}
+
+async fn commit(store: &Memory, batch: Batch) -> Commit {
+    store.commit(batch).await.unwrap()
+}
+
+/// A store with the records of these endpoints and so many deliveries for each of them.
+async fn store(endpoints: &[Uuid], deliveries: usize) -> Memory {
+    let (store, edge) = (Memory::default(), Fixed::default());
+    for endpoint in endpoints {
+        let mut batch = Batch::default();
+        batch.insert(deletion::place(*endpoint), "{}".into());
+        assert_eq!(commit(&store, batch).await, Commit::Applied);
+        for _ in 0..deliveries {
+            let mut batch = Batch::default();
+            fan_out::add(&mut batch, ORGANIZATION, *endpoint, (edge.new_id(), "vehicle.created"), &edge).unwrap();
+            assert_eq!(commit(&store, batch).await, Commit::Applied);
+        }
+    }
+    store
+}
+
+/// Deletes an endpoint and begins the task.
+async fn delete(store: &Memory, endpoint: Uuid) {
+    let mut batch = Batch::default();
+    batch.delete(deletion::place(endpoint));
+    Task::endpoint_deletion(endpoint, later()).begin(&mut batch).unwrap();
+    assert_eq!(commit(store, batch).await, Commit::Applied);
+}
+
+async fn rows(store: &Memory, span: &Span) -> Vec<Record> {
+    store.scan(span, usize::MAX).await.unwrap().into_iter().map(|row| row.unwrap()).collect()
+}
+
+async fn task(store: &Memory) -> Option<Record> {
+    rows(store, &key::tasks()).await.pop()
+}
+
+/// The statuses of all deliveries to an endpoint, counted.
+async fn statuses(store: &Memory, endpoint: Uuid) -> HashMap<&'static str, usize> {
+    let mut counts = HashMap::new();
+    for row in rows(store, &Span::under(key::records(ORGANIZATION, &delivery::SPEC))).await {
+        let delivery: Delivery = parse(&row.key, &row.value).unwrap();
+        if delivery.endpoint_id == endpoint {
+            *counts.entry(delivery.status.as_str()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+async fn next_step(store: &dyn Store, record: &Record) -> Step {
+    let mut damaged = Vec::new();
+    let step = step(store, record, later(), &mut damaged).await.unwrap();
+    assert_eq!(damaged, []);
+    step
+}
+
+#[tokio::test]
+async fn a_deletion_goes_on_from_its_row_and_leaves_nothing_behind() {
+    let all = 2 * deletion::BATCH + 10;
+    let store = store(&[ENDPOINT, OTHER], all).await;
+    delete(&store, ENDPOINT).await;
+    let mut steps = Vec::new();
+    // Nothing but the row is kept from one step to the next, as after a kill.
+    while let Some(record) = task(&store).await {
+        let left = rows(&store, &key::all_due_rows(ENDPOINT)).await.len();
+        assert_eq!(left, all - steps.len() * deletion::BATCH);
+        let Work::WebhookEndpointDeletion(state) = Task::read(&record).unwrap().work;
+        assert_eq!(state.deliveries, (all - left) as u64);
+        steps.push(next_step(&store, &record).await);
+    }
+    assert_eq!(steps, [Step::Went, Step::Went, Step::Done]);
+    assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
+    assert_eq!(statuses(&store, ENDPOINT).await, [("failed", all)].into());
+    assert_eq!(statuses(&store, OTHER).await, [("pending", all)].into(), "another endpoint's stay");
+    assert_eq!(rows(&store, &key::all_due_rows(OTHER)).await.len(), all);
+}
+
+#[tokio::test]
+async fn of_two_servers_at_one_step_one_does_it_and_the_other_changes_nothing() {
+    let store = store(&[ENDPOINT], 2 * deletion::BATCH).await;
+    delete(&store, ENDPOINT).await;
+    let seen = task(&store).await.unwrap();
+    assert_eq!(next_step(&store, &seen).await, Step::Went);
+    let left = rows(&store, &Span::everything()).await;
+    assert_eq!(next_step(&store, &seen).await, Step::Outrun);
+    assert_eq!(rows(&store, &Span::everything()).await, left);
+    while let Some(record) = task(&store).await {
+        next_step(&store, &record).await;
+    }
+    assert_eq!(next_step(&store, &seen).await, Step::Outrun, "the task is finished");
+    assert_eq!(statuses(&store, ENDPOINT).await, [("failed", 2 * deletion::BATCH)].into());
+}
+
+/// A store in which the outcome of an attempt is committed between the reads and the commit of a step.
+struct Meanwhile<'m>(&'m Memory, std::sync::Mutex<Option<Batch>>);
+
+impl Store for Meanwhile<'_> {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.0.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.0.scan(span, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        let first = self.1.lock().unwrap().take();
+        Box::pin(async move {
+            if let Some(first) = first {
+                assert_eq!(self.0.commit(first).await?, Commit::Applied);
+            }
+            self.0.commit(batch).await
+        })
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.0.ready()
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_that_arrives_during_the_step_stays_delivered() {
+    let store = store(&[ENDPOINT], 2).await;
+    delete(&store, ENDPOINT).await;
+    let row = rows(&store, &Span::under(key::records(ORGANIZATION, &delivery::SPEC))).await.pop().unwrap();
+    let mut delivered: Delivery = parse(&row.key, &row.value).unwrap();
+    delivered.status = DeliveryStatus::Delivered;
+    let mut outcome = Batch::default();
+    outcome.replace(row.key, row.revision, serde_json::to_vec(&delivered).unwrap().into());
+    let contended = Meanwhile(&store, std::sync::Mutex::new(Some(outcome)));
+    let seen = task(&store).await.unwrap();
+    assert_eq!(next_step(&contended, &seen).await, Step::Went, "stale, and to be repeated");
+    assert_eq!(next_step(&contended, &task(&store).await.unwrap()).await, Step::Done);
+    let expected = [("delivered", 1), ("failed", 1)].into();
+    assert_eq!(statuses(&store, ENDPOINT).await, expected);
+}
+
+fn endpoint_object(id: Uuid) -> WebhookEndpoint {
+    serde_json::from_value(json!({
+        "id": id, "object": "webhook_endpoint", "organization_id": ORGANIZATION, "url": "https://example.com/",
+        "events": null, "status": "enabled", "disabled_reason": null, "disabled_at": null, "failures_in_a_row": 0,
+        "api_version": "2026-05-05", "created_at": later(), "updated_at": later(),
+    }))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read() {
+    let (store, edge) = (store(&[ENDPOINT], 1).await, Fixed(AtomicU64::new(1_000)));
+    let waiting = OutboxEvent { event: edge.new_id(), organization: ORGANIZATION, kind: "vehicle.created".into() };
+    let mut batch = Batch::default();
+    batch.put(key::outbox(waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
+    assert_eq!(commit(&store, batch).await, Commit::Applied);
+    let (fanned_out, _) =
+        fan_out::plan(&[waiting], &[(ORGANIZATION, vec![endpoint_object(ENDPOINT)])].into(), &edge).unwrap();
+    let mut resent = Batch::default();
+    fan_out::add(&mut resent, ORGANIZATION, ENDPOINT, (edge.new_id(), "vehicle.created"), &edge).unwrap();
+    delete(&store, ENDPOINT).await;
+    for batch in [fanned_out, resent] {
+        assert_eq!(commit(&store, batch).await, Commit::Stale(deletion::place(ENDPOINT)));
+    }
+}
+
+#[tokio::test]
+async fn due_rows_without_an_endpoint_get_a_task_once() {
+    let store = store(&[ENDPOINT, OTHER], 3).await;
+    assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 0);
+    let mut batch = Batch::default();
+    batch.delete(deletion::place(ENDPOINT));
+    commit(&store, batch).await;
+    assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 1);
+    assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 0);
+    assert_eq!(next_step(&store, &task(&store).await.unwrap()).await, Step::Done);
+    assert_eq!(statuses(&store, ENDPOINT).await, [("failed", 3)].into());
+    assert_eq!(statuses(&store, OTHER).await, [("pending", 3)].into());
+}
+
+#[tokio::test]
+async fn a_corrupted_due_row_is_removed_and_told() {
+    let store = store(&[ENDPOINT], 1).await;
+    delete(&store, ENDPOINT).await;
+    let corrupted = key::due(ENDPOINT, 0, 5, Uuid::from_u128(77));
+    let mut batch = Batch::default();
+    batch.put(corrupted.clone(), "short".into(), Prior::New);
+    commit(&store, batch).await;
+    let mut damaged = Vec::new();
+    let outcome = step(&store, &task(&store).await.unwrap(), later(), &mut damaged).await.unwrap();
+    assert_eq!((outcome, damaged.len()), (Step::Done, 1));
+    assert_eq!(damaged[0].key, corrupted);
+    assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
+}
+
+#[test]
+fn a_task_is_stored_as_json_with_its_kind_and_state() {
+    let task = Task::endpoint_deletion(ENDPOINT, later());
+    let mut batch = Batch::default();
+    task.begin(&mut batch).unwrap();
+    let [Write::Put(key, 1, value, _)] = &batch.writes[..] else { panic!("{batch:?}") };
+    let stored: serde_json::Value = serde_json::from_slice(value).unwrap();
+    let expected = json!({
+        "id": ENDPOINT, "kind": "webhook_endpoint_deletion", "state": {"endpoint_id": ENDPOINT, "deliveries": 0},
+        "created_at": later(),
+    });
+    assert_eq!(stored, expected);
+    assert_eq!(KINDS, [stored["kind"].as_str().unwrap()], "every kind is listed");
+    let revision: Revision = 1;
+    let record = Record { key: key.clone(), revision, value: value.clone() };
+    assert_eq!(Task::read(&record), Ok(task));
+}
+
+#[test]
+fn a_task_of_an_unknown_kind_or_another_id_is_refused() {
+    let unknown = json!({"id": ENDPOINT, "kind": "unknown", "state": {}, "created_at": later()});
+    let another = serde_json::to_value(Task::endpoint_deletion(OTHER, later())).unwrap();
+    for value in [unknown, another] {
+        let record = Record { key: key::task(ENDPOINT), revision: 1, value: value.to_string().into() };
+        assert!(matches!(Task::read(&record), Err(Error::Damaged(_))), "{value}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
+//! remove old events and deliveries.
+
+use crate::{edge, state::App, supervisor::Supervisor, webhooks::retention};
+use rental_core::{error::Error, operations::idempotency, rows::key, store::Commit};
+use std::{future::Future, sync::Arc, time::Duration};
+use tokio::{
+    task::JoinHandle,
+    time::{MissedTickBehavior, interval},
+};
+
+/// How often the uses of API keys are saved and idempotency records removed.
+const SHORT: Duration = Duration::from_secs(20);
+/// How often old events and deliveries are removed: they are kept for 30 days.
+const LONG: Duration = Duration::from_secs(3600);
+/// Idempotency records that one batch removes.
+const MOST_RECORDS: usize = 256;
+
+/// Starts the tasks of this file. They do not notice a stop: they can be aborted at any time, because each change is one
+/// batch.
+pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
+    let own = || Arc::clone(app);
+    let (keys, records, old) = (own(), own(), own());
+    vec![
+        supervisor.start("api_key_use", move || every(SHORT, Arc::clone(&keys), save_key_use)),
+        supervisor.start("idempotency", move || every(SHORT, Arc::clone(&records), remove_idempotency_records)),
+        supervisor.start("retention", move || every(LONG, Arc::clone(&old), remove_old_events)),
+    ]
+}
+
+/// Does something at once and then after each period.
+async fn every<F: Future<Output = ()>>(period: Duration, app: Arc<App>, work: impl Fn(Arc<App>) -> F) {
+    let mut tick = interval(period);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        work(Arc::clone(&app)).await;
+    }
+}
+
+async fn save_key_use(app: Arc<App>) {
+    if let Err(error) = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await {
+        tracing::warn!(?error, "cannot save when API keys were last used");
+    }
+}
+
+async fn remove_old_events(app: Arc<App>) {
+    if let Err(error) = retention::sweep(&app.hooks, edge::now()).await {
+        tracing::warn!(?error, "cannot remove old events and deliveries");
+    }
+}
+
+async fn remove_idempotency_records(app: Arc<App>) {
+    if let Err(error) = remove_expired(&app).await {
+        tracing::warn!(?error, "cannot remove expired idempotency records");
+    }
+}
+
+async fn remove_expired(app: &App) -> Result<(), Error> {
+    let now = edge::now();
+    let mut span = key::memo_expiries_until(now.millis());
+    while let Some(step) = idempotency::sweep(app.store(), &span, now, MOST_RECORDS).await? {
+        step.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+        // A record that was used again makes the batch stale: the same entries are read again.
+        if step.batch.is_empty() || app.store().commit(step.batch).await? == Commit::Applied {
+            span.from = step.behind;
+        }
+    }
+    Ok(())
+}

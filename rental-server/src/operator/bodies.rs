@@ -1,0 +1,39 @@
+//! Bodies that several actions of operators take.
+
+use rental_core::{
+    error::{Error, FieldCode},
+    request::page,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+/// The overlap of a rotation whose body names none: 24 hours.
+const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
+
+/// A body that takes `fields` alone. An empty body has none of them.
+pub(super) fn optional<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields: &str) -> Result<T, Error> {
+    if body.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body takes {fields} alone: {error}.")))
+}
+
+/// The seconds for which a rotation keeps the old key or secret in force, at most `max`.
+pub(super) fn overlap_secs(body: &[u8], max: i64) -> Result<i64, Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Rotation {
+        overlap_seconds: Option<i64>,
+    }
+    let Rotation { overlap_seconds } = optional(body, "`overlap_seconds`")?;
+    let rule = || format!("must be a whole number of seconds from 0 to {max} ({} days)", max / 86_400);
+    Some(overlap_seconds.unwrap_or(DEFAULT_OVERLAP_SECS))
+        .filter(|seconds| (0..=max).contains(seconds))
+        .ok_or_else(|| Error::field("overlap_seconds", FieldCode::Invalid, &rule()))
+}
+
+/// `starting_after` of a page.
+pub(super) fn cursor(text: Option<&str>) -> Result<Option<Uuid>, Error> {
+    let wrong = || Error::field("starting_after", FieldCode::Invalid, "must be the `next_cursor` of an earlier answer");
+    text.map(|text| page::id(text).ok_or_else(wrong)).transpose()
+}

@@ -1,0 +1,93 @@
+//! Runs the long tasks that the store has, step by step. `rental_core::tasks` says what a task is.
+//!
+//! Every server does this. Where several share a store, each step of a task is done by one of them; the others read the task
+//! again. Tasks take turns: one step of each in a round.
+
+use crate::{edge, state::App, supervisor::Supervisor};
+use rental_core::{
+    error::Error,
+    rows::key,
+    store::{self, Record, key_of},
+    tasks::{self, Step},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::task::JoinHandle;
+
+/// How often tasks are looked for that another server began.
+const LOOK: Duration = Duration::from_secs(5);
+/// Pause after an error, and while another server does the steps.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Tasks that are read at a time.
+const PAGE: usize = 100;
+
+/// Starts the runner. It can be aborted at any time, because each step is one batch.
+pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> JoinHandle<()> {
+    let app = Arc::clone(app);
+    supervisor.start("tasks", move || run(Arc::clone(&app)))
+}
+
+async fn run(app: Arc<App>) {
+    // Only programs that kept no tasks left such rows behind: looking once after the start is enough.
+    while let Err(error) = tasks::begin_left_over_deletions(app.store(), edge::now()).await {
+        tracing::warn!(?error, "cannot look for the due rows of deleted webhook endpoints; trying again");
+        tokio::time::sleep(PAUSE).await;
+    }
+    loop {
+        let pause = match round(&app).await {
+            Ok(Round::More) => continue,
+            Ok(Round::Later) => PAUSE,
+            Ok(Round::Idle) => LOOK,
+            Err(error) => {
+                tracing::warn!(?error, "cannot read the long tasks; trying again");
+                PAUSE
+            }
+        };
+        let _ = tokio::time::timeout(pause, app.tasks_begun.notified()).await;
+    }
+}
+
+/// What is to be done after a round.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Round {
+    /// There is no task that this program can do.
+    Idle,
+    /// Another server does the steps, or they failed.
+    Later,
+    /// A task has more steps.
+    More,
+}
+
+/// Does one step of each task.
+async fn round(app: &App) -> Result<Round, Error> {
+    let (mut span, mut outcome) = (key::tasks(), Round::Idle);
+    loop {
+        let page = app.store().scan(&span, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(outcome) };
+        span.from = store::after(key_of(last));
+        for record in app.hooks.damaged.all_sound(page) {
+            outcome = outcome.max(one_step(app, &record).await);
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn one_step(app: &App, record: &Record) -> Round {
+    let (task, mut damaged) = (record.key.id().unwrap_or_default(), Vec::new());
+    let step = tasks::step(app.store(), record, edge::now(), &mut damaged).await;
+    damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+    match app.hooks.damaged.skip(step) {
+        Ok(Some(Step::Went)) => Round::More,
+        Ok(Some(Step::Outrun)) => Round::Later,
+        Ok(Some(Step::Done)) => {
+            tracing::info!(%task, "a long task is finished");
+            Round::Idle
+        }
+        // Corrupted, or of a kind that this program does not know.
+        Ok(None) => Round::Idle,
+        // The other tasks go on.
+        Err(error) => {
+            tracing::warn!(%task, ?error, "a step of a long task failed; trying again");
+            Round::Later
+        }
+    }
+}

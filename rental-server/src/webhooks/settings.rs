@@ -1,0 +1,16 @@
+//! What the flags say about webhooks.
+
+use rental_core::webhooks::attempt::Schedule;
+use std::time::Duration;
+
+/// What the flags say about webhooks.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Whether endpoints may have private addresses.
+    pub(crate) allow_private: bool,
+    pub(crate) schedule: Schedule,
+    /// Time for one attempt, the body of the response included (spec, Retries 1).
+    pub(crate) timeout: Duration,
+    /// Prefix of the headers and of the user agent.
+    pub(crate) brand: String,
+}

@@ -1,0 +1,172 @@
+//! Tasks that panic in the middle of their work: nothing is lost, and no event becomes two deliveries.
+
+use super::{Hooks, Settings, hooks::Bell, lane, lanes, relay};
+use crate::{
+    edge::{Clock, Moment},
+    engine::Engine,
+    supervisor::tests::{hasty, restarts},
+};
+use rental_core::{
+    operations::Edge,
+    resources::{
+        delivery::{self, Delivery, DeliveryStatus},
+        effects, event,
+        organization::SYSTEM,
+        parse, webhook_endpoint,
+    },
+    rows::{key, outbox},
+    store::{Batch, Commit, Prior, Span, Store, redb::Redb},
+    webhooks::secret::MasterKey,
+};
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use uuid::Uuid;
+
+/// How often each event id has arrived.
+type Arrived = Arc<Mutex<BTreeMap<String, usize>>>;
+
+/// Accepts each delivery after a moment, so that attempts are in flight when a task panics.
+async fn receive(listener: TcpListener, arrived: Arrived) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(answer(stream, Arc::clone(&arrived)));
+    }
+}
+
+async fn answer(mut stream: TcpStream, arrived: Arrived) {
+    let (mut read, mut part) = (Vec::new(), [0; 4096]);
+    let event = loop {
+        match stream.read(&mut part).await {
+            Ok(size) if size > 0 => read.extend_from_slice(&part[..size]),
+            _ => return,
+        }
+        let text = String::from_utf8_lossy(&read).to_lowercase();
+        let head = text.split_once("\r\n\r\n").map(|(head, _)| head.to_owned());
+        let id = head
+            .and_then(|head| head.lines().find_map(|line| line.strip_prefix("service-event-id: ")).map(str::to_owned));
+        if let Some(id) = id.filter(|_| text.ends_with('}')) {
+            break id;
+        }
+    };
+    tokio::time::sleep(Duration::from_millis(3)).await;
+    *arrived.lock().unwrap().entry(event).or_default() += 1;
+    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+}
+
+/// Hooks over a new store with one endpoint of an organization, which is returned.
+async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Uuid) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let store = Engine::File(Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap());
+    let settings = Settings {
+        allow_private: true,
+        schedule: rental_core::webhooks::attempt::Schedule::default(),
+        timeout: Duration::from_secs(10),
+        brand: "Service".into(),
+    };
+    let (endpoint, organization) = (Clock.new_id(), Clock.new_id());
+    let object = json!({
+        "id": endpoint, "object": "webhook_endpoint", "organization_id": organization, "url": url, "events": null,
+        "status": "enabled", "disabled_reason": null, "disabled_at": null, "failures_in_a_row": 0,
+        "api_version": "2026-05-05", "created_at": Clock.now(), "updated_at": Clock.now(),
+    });
+    let place = key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint);
+    let parsed: webhook_endpoint::WebhookEndpoint = parse(&place, object.to_string().as_bytes()).unwrap();
+    let mut batch = Batch::default();
+    batch.insert(place, serde_json::to_vec(&parsed).unwrap().into());
+    effects::index_keys(SYSTEM, &parsed).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
+    assert_eq!(store.commit(batch).await.unwrap(), Commit::Applied);
+    let hooks = Hooks::new(Arc::new(store), settings, MasterKey::new(&[7; 32]), hasty()).unwrap();
+    (hooks, organization)
+}
+
+/// Commits one event as a change does.
+async fn add_event(hooks: &Hooks, organization: Uuid) {
+    let (moment, kind) = (Moment::new(), event::EVENT_TYPES[0]);
+    let id = moment.new_id();
+    let mut batch = Batch::default();
+    batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind.0, moment.now(), b"{}"));
+    batch.put(key::outbox(id), outbox::value(organization, kind.1), Prior::New);
+    assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
+    hooks.committed();
+}
+
+/// Runs `work`, but panics after a moment in the first `deaths` lives.
+async fn dying(lives: &AtomicUsize, deaths: usize, work: impl Future<Output = ()>) {
+    if lives.fetch_add(1, Ordering::Relaxed) >= deaths {
+        return work.await;
+    }
+    let _ = tokio::time::timeout(Duration::from_millis(15), work).await;
+    panic!("injected");
+}
+
+/// All deliveries of the organization.
+async fn deliveries(hooks: &Hooks, organization: Uuid) -> Vec<Delivery> {
+    let span = Span::under(key::records(organization, &delivery::SPEC));
+    let rows = hooks.store().scan(&span, 10_000).await.unwrap();
+    rows.into_iter().map(|row| row.unwrap()).map(|row| parse(&row.key, &row.value).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn relay_and_lanes_that_panic_deliver_every_event_and_make_no_delivery_twice() {
+    const EVENTS: usize = 200;
+    const DEATHS: usize = 4;
+    let (directory, arrived) = (tempfile::tempdir().unwrap(), Arrived::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(receive(listener, Arc::clone(&arrived)));
+    let (hooks, organization) = hooks(&directory, &url).await;
+    lanes::start_missing(&hooks).await.unwrap();
+    let supervisor = Arc::clone(&hooks.supervisor);
+    let lives = [const { AtomicUsize::new(0) }; 3].map(Arc::new);
+    let [of_relay, of_lanes, of_lane] = lives.clone();
+    let (own, theirs) = (Arc::clone(&hooks), Arc::clone(&hooks));
+    let relay = supervisor.start("relay", move || {
+        let (lives, hooks) = (Arc::clone(&of_relay), Arc::clone(&own));
+        async move { dying(&lives, DEATHS, relay::run(hooks)).await }
+    });
+    let one = move |hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>| {
+        let lives = Arc::clone(&of_lane);
+        async move { dying(&lives, DEATHS, lane::run(hooks, id, bell)).await }
+    };
+    let all = supervisor.start("lanes", move || {
+        let (lives, hooks, one) = (Arc::clone(&of_lanes), Arc::clone(&theirs), one.clone());
+        async move { dying(&lives, DEATHS, lanes::run(hooks, one)).await }
+    });
+    for _ in 0..EVENTS {
+        add_event(&hooks, organization).await;
+    }
+    let done = async {
+        while deliveries(&hooks, organization)
+            .await
+            .iter()
+            .filter(|one| one.status == DeliveryStatus::Delivered)
+            .count()
+            < EVENTS
+            || lives.iter().any(|lives| lives.load(Ordering::Relaxed) <= DEATHS)
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), done).await.expect("all events are delivered");
+    hooks.stop().await;
+    relay.await.unwrap();
+    all.await.unwrap();
+    assert_eq!(["relay", "lanes"].map(|task| restarts(&supervisor, task)), [4, 4]);
+    assert_eq!(deliveries(&hooks, organization).await.len(), EVENTS, "one delivery for each event");
+    assert_eq!(arrived.lock().unwrap().len(), EVENTS);
+    for span in [key::outbox_rows(), key::due_rows_of_all()] {
+        assert_eq!(hooks.store().scan(&span, 1).await.unwrap(), []);
+    }
+}

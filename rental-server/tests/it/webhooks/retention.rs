@@ -1,0 +1,90 @@
+//! What is removed after 30 days, and what is not because somebody still waits for it.
+
+use super::{PRIVATE, act, hook, wait_for};
+use crate::{
+    events_in_store::stop,
+    support::{Server, receiver::Receiver},
+};
+use rental_core::{
+    operations::Edge,
+    resources::event,
+    rows::key,
+    store::{Batch, Commit, Store, redb::Redb},
+    value::Timestamp,
+    webhooks::fan_out,
+};
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+use uuid::Uuid;
+
+/// Commits to the file of a server that is gone.
+fn commit(directory: &Path, batch: Batch) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+    let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
+    assert_eq!(runtime.block_on(store.commit(batch)), Ok(Commit::Applied));
+    store.close().expect("the file is whole");
+}
+
+/// In 2020.
+const LONG_AGO: i64 = 1_577_836_800_000;
+
+/// Ids and times of long ago.
+struct LongAgo(AtomicU64);
+
+impl Edge for LongAgo {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(LONG_AGO)
+    }
+
+    fn new_id(&self) -> Uuid {
+        let count = u128::from(self.0.fetch_add(1, Ordering::Relaxed));
+        Uuid::from_u128((u128::from(self.now().millis()) << 80) | (0x7 << 76) | (0x2 << 62) | count)
+    }
+}
+
+#[test]
+fn an_old_event_stays_while_a_delivery_waits_and_is_sent_after_enable() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let receiver = Receiver::start();
+    let hook = hook(&organization, &receiver);
+    act(&server, &hook, "disable", &json!({})).ok();
+    let [owner, endpoint]: [Uuid; 2] = [&organization.id, &hook.id].map(|id| id.parse().expect("an id"));
+    drop(organization);
+    stop(server);
+    let edge = LongAgo(AtomicU64::new(0));
+    let [waiting, unwanted, lost] = [(); 3].map(|()| edge.new_id());
+    let place = |id| key::record(owner, &event::SPEC, id);
+    let mut batch = Batch::default();
+    for id in [waiting, unwanted] {
+        batch.insert(place(id), br#"{"type":"lead.received"}"#.as_slice().into());
+    }
+    let made = [waiting, lost].map(|id| {
+        fan_out::add(&mut batch, owner, endpoint, (id, "lead.received"), &edge).expect("it is made").id.to_string()
+    });
+    commit(directory.path(), batch);
+
+    // Old events are removed at each start.
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let path = format!("/admin/v1/events/{unwanted}");
+    wait_for(
+        "the removal of the event that nobody waits for",
+        || (server.admin("GET", &path, &Value::Null).status == 404).then_some(()),
+        String::new,
+    );
+    act(&server, &hook, "enable", &json!({})).ok();
+    assert_eq!(receiver.wait_for(1)[0].event(), waiting.to_string());
+    let delivery = |id: &str| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
+    for (id, status, error) in [(&made[0], "delivered", Value::Null), (&made[1], "failed", json!("event_removed"))] {
+        wait_for(
+            "the end of a delivery",
+            || (delivery(id)["status"] == status).then_some(()),
+            || delivery(id).to_string(),
+        );
+        assert_eq!(delivery(id)["last_error"], error);
+    }
+}
