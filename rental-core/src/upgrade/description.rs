@@ -1,5 +1,5 @@
-//! What a schema version is, as data: the files `schema/vN.json`. A test fails when the code and the newest file differ, so
-//! nothing that stored rows depend on changes without a new version; another one fails when a number, tag or name of an
+//! The descriptions of schema versions: the files `schema/vN.json`. One test fails when the code and the newest file
+//! differ, so the layout of rows cannot change without a new version. Another one fails when a number, tag or name of an
 //! older version has another meaning in a newer one.
 
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// The file of the present version.
+/// The description of the present version.
 pub(super) const PRESENT: &str = include_str!("../../schema/v3.json");
 
-/// Every kind of row, each with parts that mean nothing.
+/// One row of every kind, with arbitrary values.
 fn kinds() -> impl Iterator<Item = Row<'static>> {
     Tag::ALL.iter().map(|tag| example(*tag)).chain([Row::Marker(Marker::Upgrade)])
 }
@@ -47,7 +47,7 @@ fn example(tag: Tag) -> Row<'static> {
     }
 }
 
-/// What a kind of row is. Each keeps its words, so that a test notices a tag with another meaning.
+/// The meaning of a kind of row. A text never changes, so that a test detects a tag with another meaning.
 fn meaning(row: &Row<'_>) -> &'static str {
     match row {
         Row::Marker(Marker::Loading) => "mark of a load that has not ended",
@@ -74,10 +74,10 @@ fn meaning(row: &Row<'_>) -> &'static str {
     }
 }
 
-/// How its key begins, what it is, and its class.
+/// The start of the row's key, its meaning, and its class.
 fn described(row: &Row<'_>) -> Value {
     let key = row.encode();
-    // The parts of the other kinds differ from row to row.
+    // Of the other kinds only the first byte is the same in all rows.
     let begin = if matches!(row, Row::Marker(_)) { key.as_bytes() } else { &key.as_bytes()[..1] };
     let class = match row.class() {
         Class::Record => "record",
@@ -88,7 +88,7 @@ fn described(row: &Row<'_>) -> Value {
     json!({"begin": String::from_utf8_lossy(begin), "is": meaning(row), "class": class})
 }
 
-/// The present version.
+/// The description of the schema version that this program writes, as in `schema/vN.json`.
 #[must_use]
 pub fn describe() -> Value {
     let rows = kinds().map(|row| described(&row));

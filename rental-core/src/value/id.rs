@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
 use uuid::Uuid;
 
-/// Reads an id as this API writes it: a UUID in lower case with hyphens. Any other spelling is an unknown id.
+/// Parses an id: a UUID of 36 characters, in lower case, with hyphens. `None` for any other spelling.
 #[must_use]
 pub fn id(text: &str) -> Option<Uuid> {
     let plain = text.len() == 36 && !text.bytes().any(|byte| byte.is_ascii_uppercase());

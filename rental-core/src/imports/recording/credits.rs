@@ -1,4 +1,4 @@
-//! Credits: rows that take money back from an object that another row makes.
+//! Credits: rows that reduce the amount of another row's object.
 
 use super::{
     importable::Importable,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl<T: Importable> Recorder<'_, T> {
-    /// Records one credit in a transaction of its own.
+    /// Records one credit in its own transaction.
     pub(super) async fn credit(&mut self, number: u64, credit: &T::Row) -> Result<(), Error> {
         for _ in 0..MAX_ATTEMPTS {
             let mut batch = Batch::default();

@@ -41,7 +41,7 @@ impl Importable for Toll {
         Self::identity(self)
     }
 
-    /// The agency sends a transaction again with another amount: the toll changes by the difference.
+    /// The agency reports a transaction again with another amount. The toll's amount changes by the difference.
     fn correct(&mut self, row: &TollRow, _: Option<VehicleId>, before: Money) -> Option<()> {
         self.amount = self.amount.plus(row.amount)?.minus(before)?;
         Some(())

@@ -1,4 +1,4 @@
-//! Violations. A list has the present state of each, so its last row counts.
+//! Violations. A list contains the present state of each violation, so the last row replaces earlier ones.
 
 use super::importable::{Importable, NewObject};
 use crate::{
@@ -55,7 +55,7 @@ impl Importable for Violation {
     }
 }
 
-/// Copies what the row says. A field without a value in the row keeps the value that it has.
+/// Copies the values of the row. A field without a value in the row stays unchanged.
 fn copy(violation: &mut Violation, row: &ViolationRow) {
     fn keep<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
         if new.is_some() {
