@@ -96,6 +96,16 @@ pub(crate) fn without_request_id(reply: &Reply) -> String {
     reply.text().replace(id, "")
 }
 
+/// GET returns the whole object, with nulls for what is not set.
+#[track_caller]
+pub(crate) fn is_returned_whole(plural: &str) {
+    let organization = Server::shared().organization();
+    let (_, id) = organization.one_of_each().into_iter().find(|(known, _)| *known == plural).unwrap();
+    let object = organization.get(&format!("/v1/{plural}/{id}")).ok();
+    whole(&object, plural.trim_end_matches('s'));
+    assert_eq!(object["id"], id.as_str());
+}
+
 /// Unknown, malformed and foreign ids get one and the same 404.
 #[track_caller]
 pub(crate) fn ids_that_lead_nowhere_look_alike(method: &str, plural: &str) {
