@@ -5,7 +5,7 @@ use crate::{
     commands::{
         collection::{self, Collection, chosen_key, text},
         group::{Group, with_examples},
-        json_text::{EVENT_TYPE_NAMES, JsonText, Words},
+        json_text::{JsonText, Words},
         session::Session,
     },
     config::values::{self, Since},
@@ -14,7 +14,11 @@ use crate::{
     output::{progress::Progress, record::Page},
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::resources::{delivery, event::SPEC, webhook_endpoint};
+use rental_core::resources::{
+    delivery,
+    event::{EVENT_NAMES, SPEC},
+    webhook_endpoint,
+};
 use serde::Deserialize;
 
 pub(crate) const GROUP: Group = Group { name: "events", command, run };
@@ -33,7 +37,7 @@ fn command() -> Command {
     let organization = collection::organization("Organization of the events");
     let list_command = collection::list(&SPEC, &list)
         .arg(organization.display_order(0))
-        .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(&EVENT_TYPE_NAMES)));
+        .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(EVENT_NAMES)));
     let command = Command::new(GROUP.name)
         .about("Show events, and send them again (operator)")
         .subcommand(list_command)

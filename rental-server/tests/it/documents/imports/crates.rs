@@ -23,7 +23,7 @@ pub(super) const CRATES: &[Crate] = &[
     },
     Crate {
         name: "rental-cli",
-        order: "{edge, objects, text} < failure < {config, output} < client < commands < command_tree",
+        order: "{edge, flags, text} < failure < {config, output} < client < commands < command_tree",
     },
     Crate {
         name: "rental-webhook-verify",
