@@ -11,7 +11,10 @@ use crate::{
     config::values::{self, Since},
     edge,
     failure::Failure,
-    output::{progress::Progress, record::Page},
+    output::{
+        progress::Progress,
+        record::{Page, next_page},
+    },
 };
 use clap::{Arg, ArgMatches, Command};
 use rental_core::resources::{
@@ -149,12 +152,9 @@ fn recover_pages(
         let page: Recovery = serde_json::from_str(&json)
             .map_err(|error| Failure::Unreadable(format!("the response is not a recovery: {error}")))?;
         done(&page);
-        if !page.has_more {
+        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+        if cursor.is_none() {
             return Ok(());
         }
-        if page.next_cursor.is_none() || page.next_cursor == cursor {
-            return Err(Failure::Unreadable("the response has more pages but no next cursor".into()));
-        }
-        cursor = page.next_cursor;
     }
 }
