@@ -29,10 +29,4 @@ impl Fields {
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
-
-    /// Whether nothing was sent.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.values.iter().all(Option::is_none)
-    }
 }

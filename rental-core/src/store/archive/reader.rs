@@ -73,12 +73,6 @@ impl<R: Read> Reader<R> {
         self.end.as_ref()
     }
 
-    /// Totals of the part that was read so far.
-    #[must_use]
-    pub fn so_far(&self) -> &Summary {
-        &self.seen
-    }
-
     /// The rows of the next frame; `None` after the last frame when the end is correct.
     ///
     /// # Errors
