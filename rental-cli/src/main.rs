@@ -7,7 +7,7 @@
 //! Data goes to stdout, everything else to stderr. Absent on purpose: the rules of the API (the server checks them),
 //! secrets in flags, and prompts. Only `commands/store.rs` and its submodules open a store.
 //!
-//! Imports point one way: `text`, `objects`, `edge` < [`failure`] < [`output`], [`config`] < [`client`] < [`commands`] <
+//! Imports point one way: `text`, `flags`, `edge` < [`failure`] < [`output`], [`config`] < [`client`] < [`commands`] <
 //! [`command_tree`]. No two modules import each other, directly or through others.
 
 mod client;
@@ -16,7 +16,7 @@ mod commands;
 mod config;
 mod edge;
 mod failure;
-mod objects;
+mod flags;
 mod output;
 mod text;
 

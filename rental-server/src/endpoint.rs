@@ -1,7 +1,10 @@
 //! An endpoint is one value: method, path, guard, handler and documentation.
 //!
-//! The guard is a part of the handler's type, so no handler can exist without one: a handler gets a [`Request`] with a
-//! proof of who calls, and only the guard makes such proofs. The table (`endpoints.rs`) is the list of all endpoints.
+//! The guard of an open or operator's endpoint is a part of the handler's type: such a handler gets a [`Request`] with a
+//! proof of who calls, and only the guard makes such proofs. Endpoints for API keys ([`Handler::Key`]) have no handler of
+//! their own: `fleet_api/` authenticates the key, checks its scope and runs the generic handler of the action.
+//!
+//! The table (`endpoints.rs`) is the list of all endpoints.
 
 use crate::{
     http::{
@@ -42,7 +45,7 @@ pub(crate) enum Handler {
     Open(Handle<Open>),
     /// For the admin token.
     Operator(Handle<Operator>),
-    /// For API keys. Not boxed: this is the hot path.
+    /// For API keys: `fleet_api/` checks the key and runs the action. Not boxed: this is the hot path.
     Key(Action, &'static Collection),
 }
 

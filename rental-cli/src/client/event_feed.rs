@@ -8,7 +8,7 @@ use crate::{
     client::{access::Access, api::Api, request::Request},
     config::values::Since,
     failure::Failure,
-    output::record::{self, Page, Record},
+    output::record::{self, Page, Record, next_page},
     text::printable,
 };
 use rental_core::value::{EventId, Timestamp};
@@ -215,13 +215,13 @@ impl Feed {
                 return Ok(None);
             }
             let known = news == 0 && !whole;
-            if !page.has_more || known {
+            if known {
                 return Ok(Some(events));
             }
-            if page.next_cursor.is_none() || page.next_cursor == cursor {
-                return Err(Failure::Unreadable("the list has more pages but no next cursor".into()));
+            cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+            if cursor.is_none() {
+                return Ok(Some(events));
             }
-            cursor = page.next_cursor;
         }
     }
 }

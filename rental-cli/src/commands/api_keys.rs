@@ -4,7 +4,7 @@ use crate::{
     client::access::Access,
     commands::{
         collection::{self, Collection},
-        fields::{Body, Verb},
+        fields::Body,
         group::{Group, with_examples},
         json_text::JsonText,
         session::Session,
@@ -14,7 +14,7 @@ use crate::{
     failure::Failure,
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::resources::api_key::SPEC;
+use rental_core::{request::body::Verb, resources::api_key::SPEC};
 use std::time::Duration;
 
 pub(crate) const GROUP: Group = Group { name: "api-keys", command, run };

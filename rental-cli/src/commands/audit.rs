@@ -5,14 +5,13 @@ use crate::{
     commands::{
         collection::{self, Collection},
         group::{Group, with_examples},
-        session::Session,
     },
-    failure::Failure,
 };
-use clap::{ArgMatches, Command};
+use clap::Command;
 use rental_core::resources::audit_entry::SPEC;
 
-pub(crate) const GROUP: Group = Group { name: "audit", command, run };
+pub(crate) const GROUP: Group =
+    Group { name: "audit", command, run: |matches, session| COLLECTION.run_group(matches, session) };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
@@ -24,9 +23,4 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get));
     with_examples(command, &[list[0], get[0]])
-}
-
-fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = collection::verb(matches)?;
-    COLLECTION.run(verb, matches, session)
 }

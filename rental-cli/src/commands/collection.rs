@@ -3,7 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
-        fields::{self, Body, Verb},
+        fields::{self, Body},
         group::with_examples,
         session::Session,
     },
@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::schema::ResourceSpec;
+use rental_core::{request::body::Verb, schema::ResourceSpec};
 use reqwest::header::HeaderValue;
 use std::time::Duration;
 
@@ -128,6 +128,12 @@ pub(crate) fn verb(matches: &ArgMatches) -> Result<(&str, &ArgMatches), Failure>
 }
 
 impl Collection {
+    /// Runs the subcommand of a group that has only list, get, create, update and attach.
+    pub(crate) fn run_group(&self, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+        let (verb, matches) = verb(matches)?;
+        self.run(verb, matches, session)
+    }
+
     /// Runs list, get, create, update or attach.
     pub(crate) fn run(&self, verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         match verb {

@@ -5,16 +5,23 @@ use crate::{
     commands::{
         collection::{self, Collection, chosen_key, text},
         group::{Group, with_examples},
-        json_text::{EVENT_TYPE_NAMES, JsonText, Words},
+        json_text::{JsonText, Words},
         session::Session,
     },
     config::values::{self, Since},
     edge,
     failure::Failure,
-    output::{progress::Progress, record::Page},
+    output::{
+        progress::Progress,
+        record::{Page, next_page},
+    },
 };
 use clap::{Arg, ArgMatches, Command};
-use rental_core::resources::{delivery, event::SPEC, webhook_endpoint};
+use rental_core::resources::{
+    delivery,
+    event::{EVENT_NAMES, SPEC},
+    webhook_endpoint,
+};
 use serde::Deserialize;
 
 pub(crate) const GROUP: Group = Group { name: "events", command, run };
@@ -33,7 +40,7 @@ fn command() -> Command {
     let organization = collection::organization("Organization of the events");
     let list_command = collection::list(&SPEC, &list)
         .arg(organization.display_order(0))
-        .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(&EVENT_TYPE_NAMES)));
+        .mut_arg("type", |arg| arg.value_name("TYPE").value_parser(Words(EVENT_NAMES)));
     let command = Command::new(GROUP.name)
         .about("Show events, and send them again (operator)")
         .subcommand(list_command)
@@ -145,12 +152,9 @@ fn recover_pages(
         let page: Recovery = serde_json::from_str(&json)
             .map_err(|error| Failure::Unreadable(format!("the response is not a recovery: {error}")))?;
         done(&page);
-        if !page.has_more {
+        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+        if cursor.is_none() {
             return Ok(());
         }
-        if page.next_cursor.is_none() || page.next_cursor == cursor {
-            return Err(Failure::Unreadable("the response has more pages but no next cursor".into()));
-        }
-        cursor = page.next_cursor;
     }
 }

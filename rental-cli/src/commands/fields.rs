@@ -4,37 +4,19 @@ use crate::{
     commands::json_text::{self, JsonText},
     config::settings::Settings,
     failure::Failure,
-    objects::flag,
+    flags::flag,
 };
 use clap::{
     Arg, ArgAction, ArgMatches,
     builder::{PossibleValue, PossibleValuesParser},
 };
 use rental_core::{
-    request::page,
+    request::{body::Verb, page},
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 
 /// Field with the organization, in bodies of the operator's API.
 const ORGANIZATION: &str = "organization_id";
-
-/// The request that the flags build.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(crate) enum Verb {
-    /// POST.
-    Create,
-    /// PATCH.
-    Update,
-}
-
-impl Verb {
-    fn presence(self, field: &FieldSpec) -> Presence {
-        match self {
-            Self::Create => field.create,
-            Self::Update => field.update,
-        }
-    }
-}
 
 /// Builds a flag for each field that the request accepts; for updates also `--clear`.
 pub(crate) fn field_args(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
@@ -224,7 +206,7 @@ fn sentence(doc: &str) -> &str {
 mod tests {
     use super::*;
     use clap::Command;
-    use rental_core::resources::{customer, organization, rental, vehicle, webhook_endpoint};
+    use rental_core::resources::{self, customer, organization, rental, vehicle, webhook_endpoint};
 
     fn parse(spec: &'static ResourceSpec, verb: Verb, line: &str) -> Result<String, String> {
         let command = Command::new("x").no_binary_name(true).args(field_args(spec, verb));
@@ -237,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_field_of_the_api_is_a_flag() {
-        for spec in crate::objects::SPECS {
+        for spec in resources::specs() {
             for verb in [Verb::Create, Verb::Update] {
                 let args = field_args(spec, verb);
                 for field in spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never) {

@@ -4,7 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
-        fields::{Body, Verb},
+        fields::Body,
         group::{Group, with_examples},
         session::Session,
     },
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::resources::invoice::SPEC;
+use rental_core::{request::body::Verb, resources::invoice::SPEC};
 use std::{io::Write as _, path::PathBuf};
 
 pub(crate) const GROUP: Group = Group { name: "invoices", command, run };

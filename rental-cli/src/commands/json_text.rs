@@ -6,23 +6,12 @@ use clap::{
     Arg, Command,
     builder::{PossibleValue, TypedValueParser, ValueParser},
 };
-use rental_core::{resources::event::EVENT_TYPES, schema::Kind};
+use rental_core::{resources::event::EVENT_NAMES, schema::Kind};
 use serde_json::value::RawValue;
 use std::{ffi::OsStr, fs::File, io::Read};
 
 /// Maximum size of a JSON document from a file. Servers accept far less.
 const FILE_MAX_BYTES: u64 = 8 * 1024 * 1024;
-
-/// Names of all event types.
-pub(crate) static EVENT_TYPE_NAMES: [&str; EVENT_TYPES.len()] = {
-    let mut names = [""; EVENT_TYPES.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = EVENT_TYPES[at].1;
-        at += 1;
-    }
-    names
-};
 
 /// The text of one JSON value.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -108,7 +97,7 @@ pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
         Kind::Json(_) => ValueParser::new(move |text: &str| or_null(text, JsonText::document)),
         Kind::Lines => ValueParser::new(JsonText::line),
         Kind::Boolean => Words(&["true", "false"]).try_map(|text| truth(&text)).into(),
-        Kind::EventTypes => parser(Kind::Word(&EVENT_TYPE_NAMES), nullable),
+        Kind::EventTypes => parser(Kind::Word(EVENT_NAMES), nullable),
         Kind::Word(words) => Words(words).try_map(move |text| or_null(&text, |text| Ok(JsonText::string(text)))).into(),
         _ => ValueParser::new(move |text: &str| or_null(text, |text| Ok(JsonText::string(text)))),
     }

@@ -5,14 +5,13 @@ use crate::{
     commands::{
         collection::{self, Collection},
         group::{Group, with_examples},
-        session::Session,
     },
-    failure::Failure,
 };
-use clap::{ArgMatches, Command};
+use clap::Command;
 use rental_core::resources::lead::SPEC;
 
-pub(crate) const GROUP: Group = Group { name: "leads", command, run };
+pub(crate) const GROUP: Group =
+    Group { name: "leads", command, run: |matches, session| COLLECTION.run_group(matches, session) };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -25,9 +24,4 @@ fn command() -> Command {
         .about("Record inquiries from intake forms")
         .subcommand(collection::create(&SPEC, &create));
     with_examples(command, &[create[0]])
-}
-
-fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = collection::verb(matches)?;
-    COLLECTION.run(verb, matches, session)
 }

@@ -10,7 +10,6 @@ use crate::{
     commands::{
         collection,
         group::{Group, with_examples},
-        json_text::EVENT_TYPE_NAMES,
         session::Session,
     },
     config::values::{self, Since},
@@ -19,6 +18,7 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use forward::{AttemptResult, Forward};
+use rental_core::resources::event::EVENT_NAMES;
 use reqwest::Url;
 use serde_json::json;
 use signal_hook::{
@@ -69,7 +69,7 @@ fn command() -> Command {
                 .long("event")
                 .value_name("TYPE")
                 .action(ArgAction::Append)
-                .value_parser(PossibleValuesParser::new(EVENT_TYPE_NAMES))
+                .value_parser(PossibleValuesParser::new(EVENT_NAMES))
                 .hide_possible_values(true)
                 .help("Only events of this type; repeatable [default: all]"),
         )
@@ -242,8 +242,8 @@ impl Listener {
             (true, _) => format!("{at}  --> {} [{id}] {object_id}\n", self.out.paint.with(style::HINT, kind)),
             (false, true) => {
                 // Pad to the longest type, so that the columns are aligned.
-                let padding = " "
-                    .repeat(EVENT_TYPE_NAMES.map(str::len).into_iter().max().unwrap_or(0).saturating_sub(kind.len()));
+                let padding =
+                    " ".repeat(EVENT_NAMES.iter().map(|name| name.len()).max().unwrap_or(0).saturating_sub(kind.len()));
                 format!("{at}  {}{padding}  {id}  {object_id}\n", self.out.paint.with(style::HINT, kind))
             }
             (false, false) => format!("{at}\t{kind}\t{id}\t{object_id}\n"),

@@ -4,7 +4,7 @@ use crate::{
     client::access::Access,
     commands::{
         collection::{self, Collection},
-        fields::{Body, Verb},
+        fields::Body,
         group::{Group, with_examples},
         session::Session,
     },
@@ -12,7 +12,7 @@ use crate::{
     output::record::Record,
 };
 use clap::{ArgMatches, Command};
-use rental_core::resources::organization::SPEC;
+use rental_core::{request::body::Verb, resources::organization::SPEC};
 
 pub(crate) const GROUP: Group = Group { name: "organizations", command, run };
 

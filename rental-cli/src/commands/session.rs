@@ -10,7 +10,7 @@ use crate::{
     failure::Failure,
     output::{
         Output,
-        record::{self, Page},
+        record::{self, Page, next_page},
     },
 };
 use clap::ArgMatches;
@@ -71,10 +71,7 @@ impl Session {
             if !all || !fetched.has_more {
                 return list.finish(fetched.next_cursor.as_deref().filter(|_| fetched.has_more));
             }
-            if fetched.next_cursor.is_none() || fetched.next_cursor == cursor {
-                return Err(Failure::Unreadable("the list has more pages but no next cursor".into()));
-            }
-            cursor = fetched.next_cursor;
+            cursor = next_page(fetched.has_more, fetched.next_cursor, cursor.as_deref())?;
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     output::{
         print,
         progress::Progress,
-        record::{Page, Record},
+        record::{Page, Record, next_page},
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -62,13 +62,10 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         let page = Page::read(&session.send(&request(&path, attach, cursor.as_deref()))?)?;
         show(&page, &mut tally, &mut shown, session)?;
         progress.at(shown.rows);
-        if !page.has_more {
+        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+        if cursor.is_none() {
             break;
         }
-        if page.next_cursor.is_none() || page.next_cursor == cursor {
-            return Err(Failure::Unreadable("the list does not say where it goes on".into()));
-        }
-        cursor = page.next_cursor;
     }
     progress.finish();
     if session.out.json {

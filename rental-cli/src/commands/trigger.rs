@@ -13,7 +13,6 @@ use crate::{
     commands::{
         collection::{self, text},
         group::{Group, with_examples},
-        json_text::EVENT_TYPE_NAMES,
         session::{self, Session},
     },
     config::settings::{Origin, Secret, Source},
@@ -27,7 +26,7 @@ use crate::{
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
     operations::access::KEY_PREFIX,
-    resources::event::{EVENT_TYPES, EventType},
+    resources::event::{EVENT_NAMES, EVENT_TYPES, EventType},
 };
 use serde_json::{Value, json};
 
@@ -49,7 +48,7 @@ fn command() -> Command {
             Arg::new("type")
                 .value_name("TYPE")
                 .required_unless_present("list")
-                .value_parser(PossibleValuesParser::new(EVENT_TYPE_NAMES))
+                .value_parser(PossibleValuesParser::new(EVENT_NAMES))
                 .hide_possible_values(true)
                 .help("Event type; --list shows all"),
         )

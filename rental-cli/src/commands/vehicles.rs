@@ -5,14 +5,13 @@ use crate::{
     commands::{
         collection::{self, Collection},
         group::{Group, with_examples},
-        session::Session,
     },
-    failure::Failure,
 };
-use clap::{ArgMatches, Command};
+use clap::Command;
 use rental_core::resources::vehicle::SPEC;
 
-pub(crate) const GROUP: Group = Group { name: "vehicles", command, run };
+pub(crate) const GROUP: Group =
+    Group { name: "vehicles", command, run: |matches, session| COLLECTION.run_group(matches, session) };
 
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
 
@@ -31,9 +30,4 @@ fn command() -> Command {
         .subcommand(collection::create(&SPEC, &create))
         .subcommand(collection::update(&SPEC, &update));
     with_examples(command, &[list[0], create[0]])
-}
-
-fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let (verb, matches) = collection::verb(matches)?;
-    COLLECTION.run(verb, matches, session)
 }

@@ -4,7 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
-        fields::{Body, Verb},
+        fields::Body,
         group::{Group, with_examples},
         json_text::JsonText,
         session::Session,
@@ -13,7 +13,7 @@ use crate::{
     output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::resources::webhook_endpoint::SPEC;
+use rental_core::{request::body::Verb, resources::webhook_endpoint::SPEC};
 
 pub(crate) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
 

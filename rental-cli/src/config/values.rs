@@ -74,13 +74,7 @@ pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
 
 /// Parses the URL of a server: `http` or `https`, a host, and an optional path prefix.
 pub(crate) fn base_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:8080"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("must start with http:// or https://".into());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not contain a user name or password".into());
-    }
+    let url = http_url(text, "http://127.0.0.1:8080")?;
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must not have a query or fragment".into());
     }
@@ -89,7 +83,12 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
 
 /// Parses the URL that events are forwarded to: `http` or `https`.
 pub(crate) fn target_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("{error}; write it like http://127.0.0.1:3000/hooks"))?;
+    http_url(text, "http://127.0.0.1:3000/hooks")
+}
+
+/// Parses a URL with the scheme `http` or `https` and without a password. `example` is shown if `text` is no URL.
+fn http_url(text: &str, example: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("{error}; write it like {example}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("must start with http:// or https://".into());
     }

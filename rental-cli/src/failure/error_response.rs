@@ -1,6 +1,6 @@
 //! An error response of the server: parsed, mapped to an exit code, and explained with the next step.
 
-use crate::{objects, text::printable};
+use crate::{flags, text::printable};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{fmt, time::Duration};
@@ -202,7 +202,7 @@ impl fmt::Display for ErrorResponse {
 
 /// Writes one line for an invalid field: its name, its flag, and the message unless it repeats the first line.
 fn param(f: &mut fmt::Formatter<'_>, name: &str, message: Option<&str>) -> fmt::Result {
-    let flag = objects::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
+    let flag = flags::flag_of(name).map(|flag| format!(" (--{flag})")).unwrap_or_default();
     let message = message.map(|message| format!(": {}", printable(message))).unwrap_or_default();
     writeln!(f, "  param {}{flag}{message}", printable(name))
 }

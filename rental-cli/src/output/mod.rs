@@ -6,9 +6,9 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod whole_file;
 
-use crate::{failure::Failure, objects, text::printable};
+use crate::{failure::Failure, text::printable};
 use record::{Page, Record};
-use rental_core::schema::ResourceSpec;
+use rental_core::{resources::spec_of, schema::ResourceSpec};
 use std::io::{self, IsTerminal as _, Write as _};
 use style::{DIM, Paint};
 use table::Row;
@@ -44,7 +44,8 @@ impl Output {
             return print(&format!("{}\n", json.trim()));
         }
         let record = Record::read(json)?;
-        let spec = record.text("object").and_then(|object| objects::description(&object));
+        // Summaries, such as `import`, have no description.
+        let spec = record.text("object").and_then(|object| spec_of(&object));
         let fields: Vec<_> = record.fields().collect();
         print(&table::fields(spec, &fields, self.is_terminal(), self.paint))
     }

@@ -20,6 +20,24 @@ pub(crate) struct Page {
     pub(crate) data: Vec<Box<RawValue>>,
 }
 
+/// Returns the cursor of the page after this one; `None` after the last page. `cursor` is the one that this page was
+/// requested with.
+///
+/// Fails if there are more pages, but no cursor or the same one again: the same page would be read forever.
+pub(crate) fn next_page(
+    has_more: bool,
+    next_cursor: Option<String>,
+    cursor: Option<&str>,
+) -> Result<Option<String>, Failure> {
+    if !has_more {
+        return Ok(None);
+    }
+    match next_cursor.filter(|next| Some(next.as_str()) != cursor) {
+        Some(next) => Ok(Some(next)),
+        None => Err(Failure::Unreadable("the response has more pages but no next cursor".into())),
+    }
+}
+
 impl Record {
     /// Parses one JSON object.
     pub(crate) fn read(json: &str) -> Result<Self, Failure> {
@@ -117,5 +135,12 @@ mod tests {
     fn an_answer_of_another_shape_is_unreadable() {
         assert!(Record::read("[]").is_err() && Page::read("{}").is_err() && json(b"<html>".to_vec()).is_err());
         assert!(json(vec![0xff]).is_err() && json(b"{} {}".to_vec()).is_err());
+    }
+    #[test]
+    fn a_page_without_a_new_cursor_is_the_last_or_an_error() {
+        let next = |has_more, next: Option<&str>, cursor| next_page(has_more, next.map(str::to_owned), cursor).ok();
+        assert_eq!(next(true, Some("b"), Some("a")), Some(Some("b".to_owned())));
+        assert_eq!(next(false, Some("b"), Some("a")), Some(None));
+        assert_eq!((next(true, None, Some("a")), next(true, Some("a"), Some("a"))), (None, None));
     }
 }

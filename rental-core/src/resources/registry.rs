@@ -38,8 +38,6 @@ pub struct Entry {
     pub operator: Option<Collection>,
     /// How operators record it for an organization.
     pub recorded: Option<Collection>,
-    /// How operators see it, though it belongs to an organization and holders of its keys do not.
-    pub observed: Option<Collection>,
     /// How it moves with its organization.
     pub porter: Option<Porter>,
     /// Reads a stored object and says which rows go with it.
@@ -81,7 +79,7 @@ pub const RESOURCES: [Entry; 13] = [
     entry::<ApiKey>().operator(of::<ApiKey>().list().get().create().done()),
     entry::<WebhookEndpoint>().operator(of::<WebhookEndpoint>().list().get().create().update().done()),
     EVENT,
-    entry::<Delivery>().observed(of::<Delivery>().list().get().done()),
+    entry::<Delivery>(),
     entry::<AuditEntry>().operator(of::<AuditEntry>().list().get().done()),
 ];
 
@@ -91,7 +89,6 @@ const EVENT: Entry = Entry {
     public: None,
     operator: None,
     recorded: None,
-    observed: Some(Collection { spec: &event::SPEC, counter: None, list: true, get: true, create: None, update: None }),
     porter: None,
     effects: |key, json| {
         let event: Typed = serde_json::from_slice(json).map_err(|error| Error::damaged(key, &error))?;
@@ -150,10 +147,6 @@ table! {
 table! {
     /// What operators record for an organization.
     RECORDED, RECORDS, recorded
-}
-table! {
-    /// What belongs to an organization and only operators see.
-    OBSERVED, OBSERVATIONS, observed
 }
 
 const PORTABLE: usize = {
@@ -223,7 +216,6 @@ const fn entry<T: Resource>() -> Entry {
         public: None,
         operator: None,
         recorded: None,
-        observed: None,
         porter: None,
         effects: effects_of::<T>,
         reprint: reprint::<T>,
@@ -250,11 +242,6 @@ impl Entry {
 
     const fn recorded(mut self, collection: Collection) -> Self {
         self.recorded = Some(collection);
-        self
-    }
-
-    const fn observed(mut self, collection: Collection) -> Self {
-        self.observed = Some(collection);
         self
     }
 }

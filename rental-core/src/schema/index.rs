@@ -92,7 +92,7 @@ pub struct IndexPrefix(Vec<u8>);
 impl IndexPrefix {
     /// The prefix of the index or look-up with this number, without values.
     #[must_use]
-    pub(crate) fn new(number: u8) -> Self {
+    pub fn new(number: u8) -> Self {
         let mut bytes = Vec::with_capacity(1 + 3 * (2 + 16));
         bytes.push(number);
         Self(bytes)
@@ -100,7 +100,7 @@ impl IndexPrefix {
 
     /// Adds a value, with its length before it so that two values are never confused with one.
     #[must_use]
-    pub(crate) fn with(mut self, value: &[u8]) -> Self {
+    pub fn with(mut self, value: &[u8]) -> Self {
         // Every value is far shorter than 64 KiB: the longest is an e-mail address of 254 bytes.
         self.0.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
         self.0.extend_from_slice(value);

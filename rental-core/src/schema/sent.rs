@@ -29,10 +29,4 @@ impl Fields {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
-
-    /// Whether the request contains no field.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.values.iter().all(Option::is_none)
-    }
 }

@@ -206,23 +206,9 @@ fn core_message(error: &Error) -> String {
         Error::Unauthenticated(KeyProblem::Invalid) => {
             "This API key does not exist. Check that it was copied whole.".into()
         }
-        Error::Unauthenticated(KeyProblem::Revoked) => "This API key was revoked. Use another one.".into(),
-        Error::Unauthenticated(KeyProblem::Expired) => "This API key has expired. Use another one.".into(),
-        Error::PlanRequired => "API access requires the Pro plan.".into(),
-        Error::ScopeRequired => "This API key has the scope `read`; writing needs one with `read_write`.".into(),
-        Error::NotFound { object } => format!("There is no such {}.", object.replace('_', " ")),
-        Error::Malformed(message) | Error::Conflict(message) | Error::VehicleUnavailable { message, .. } => {
-            message.clone()
-        }
         Error::Invalid(errors) => invalid_message(errors),
         Error::PreconditionFailed => {
             "The object has changed since the revision in `If-Match`. GET it again, then repeat the change if you still want it.".into()
-        }
-        Error::IdempotencyReused => {
-            "This idempotency key was used for another request. Use a new key for a new request.".into()
-        }
-        Error::IdempotencyInUse => {
-            "The first request with this idempotency key still runs. Try again in a second.".into()
         }
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()
@@ -230,6 +216,16 @@ fn core_message(error: &Error) -> String {
         Error::Damaged(_) | Error::Internal(_) => {
             "Something went wrong on our side. The request id helps us to find it.".into()
         }
+        // The core's sentence has no word about HTTP to add and no detail to hide. No wildcard: a new error is judged here.
+        Error::Unauthenticated(KeyProblem::Revoked | KeyProblem::Expired)
+        | Error::PlanRequired
+        | Error::ScopeRequired
+        | Error::NotFound { .. }
+        | Error::Malformed(_)
+        | Error::Conflict(_)
+        | Error::VehicleUnavailable { .. }
+        | Error::IdempotencyReused
+        | Error::IdempotencyInUse => error.to_string(),
     }
 }
 

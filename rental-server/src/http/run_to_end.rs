@@ -1,9 +1,10 @@
 //! A request that may change something runs to its end, whatever its client does.
 //!
 //! A commit and what follows it (the relay is told of new events, a sender reads its endpoint again, remembered keys
-//! are forgotten) are steps of one handler. hyper drops the handler's future when the client disconnects, and the
-//! request time-out drops it as well. So the future of such a request is kept in a box: dropped before its end, the box
-//! moves into a task of its own. This covers every step of every handler at one place.
+//! are forgotten) are steps of one handler. hyper drops the handler's future when the connection fails, and the request
+//! time-out drops it as well. (A client that only closes its sending half drops nothing: `half_close` in `server.rs`.)
+//! So the future of such a request is kept in a box: dropped before its end, the box moves into a task of its own. This
+//! covers every step of every handler at one place.
 //!
 //! A handler that still waits for its body has changed nothing: it is dropped. Safe methods are not wrapped at all.
 

@@ -1,7 +1,7 @@
 //! From the head of a request to the bytes of its answer.
 //!
-//! A single warp filter collects the call; it never rejects, so no rejection can decide a status or fall through to
-//! another route. Order of checks: `docs/decisions.md`, "Errors".
+//! `server.rs` makes the [`Call`] of the head. A single warp filter adds the body as a stream; it never rejects, so no
+//! rejection can decide a status or fall through to another route. Order of checks: `docs/decisions.md`, "Errors".
 
 use crate::{
     http::{

@@ -39,7 +39,11 @@ pub(crate) fn streamed(
     full: bool,
     make: impl FnOnce(Outlet) -> io::Result<()> + Send + 'static,
 ) -> Result<Reply, Problem> {
-    let busy = || Error::Conflict("Another backup is running, or an export. Try again when it has ended.".into());
+    let busy = || {
+        Error::Conflict(
+            "A backup or an export is already running; this one was not started. Try again when it has ended.".into(),
+        )
+    };
     let running = Running::take(running).ok_or_else(busy)?;
     let (sender, receiver) = channel(AHEAD);
     let hurry = Arc::clone(draining);

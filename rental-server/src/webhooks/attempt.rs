@@ -9,7 +9,7 @@ use rental_core::{
         Resource,
         delivery::{Attempt, Delivery, DeliveryStatus},
         organization::SYSTEM,
-        parse,
+        parse, to_json,
         webhook_endpoint::WebhookEndpoint,
     },
     rows::key,
@@ -189,7 +189,7 @@ async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Re
     delivery.give_up("event_removed", edge::now());
     let mut batch = Batch::default();
     batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
-    batch.replace(record.key, record.revision, json(&delivery)?);
+    batch.replace(record.key, record.revision, to_json(&delivery)?);
     // Stale: the delivery has changed, and the lane reads the row again.
     hooks.store().commit(batch).await?;
     Ok(None)
@@ -230,7 +230,7 @@ async fn settle(
                     batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
                 }
             }
-            batch.replace(record.key, record.revision, json(&object)?);
+            batch.replace(record.key, record.revision, to_json(&object)?);
         }
         let disabled = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, verdict, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {
@@ -256,10 +256,6 @@ fn note_health(batch: &mut Batch, record: Record, verdict: Verdict, now: Timesta
     if verdict.disables {
         endpoint.disable("20 failures in a row", now);
     }
-    batch.replace(record.key, record.revision, json(&endpoint)?);
+    batch.replace(record.key, record.revision, to_json(&endpoint)?);
     Ok(verdict.disables)
-}
-
-fn json(object: &impl serde::Serialize) -> Result<Bytes, Error> {
-    serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
 }

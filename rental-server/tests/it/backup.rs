@@ -113,7 +113,7 @@ fn one_backup_runs_at_a_time_and_a_client_that_goes_away_ends_it() {
     let first = begun(&server, "");
     let second = server.admin("GET", PATH, &Value::Null);
     let error = second.error(409, "invalid_request_error", "state_conflict");
-    assert!(error["message"].as_str().unwrap().contains("Another backup is running"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("A backup or an export is already running"), "{error}");
     drop(first);
     let deadline = Instant::now() + Duration::from_secs(20);
     while server.admin("GET", PATH, &Value::Null).status != 200 {

@@ -118,12 +118,7 @@ impl Place {
                 runtime.block_on(async {
                     let store = connect(address).await?;
                     let made = store
-                        .load(
-                            archive,
-                            |key| !key::is_of_servers(key),
-                            &mut |rows| progress.at(rows),
-                            restored::upgrade_database,
-                        )
+                        .load(archive, |key| !key::is_of_servers(key), &mut |rows| progress.at(rows), restored::upgrade)
                         .await;
                     store.close().await;
                     made.map_err(|error| match error {

@@ -3,7 +3,7 @@
 use super::engines::{CACHE_BYTES, runtime};
 use crate::output::progress::Progress;
 use rental_core::{
-    store::{StoreError, Versioned, postgres::Postgres, redb::Redb},
+    store::{StoreError, Versioned, redb::Redb},
     upgrade::{Step, Upgrade},
 };
 use std::path::Path;
@@ -12,16 +12,12 @@ use std::path::Path;
 pub(super) fn upgrade_file(path: &Path) -> Result<(), StoreError> {
     let runtime = runtime().map_err(|_| StoreError::Unavailable("no runtime starts".into()))?;
     let store = Redb::open_any_version(path, CACHE_BYTES)?;
-    runtime.block_on(upgrade_all(&store)).map_err(StoreError::Unavailable)?;
+    runtime.block_on(upgrade(&store)).map_err(StoreError::Unavailable)?;
     store.close()
 }
 
-/// Upgrades a restored database.
-pub(super) async fn upgrade_database(store: &Postgres) -> Result<(), String> {
-    upgrade_all(store).await
-}
-
-async fn upgrade_all(store: &dyn Versioned) -> Result<(), String> {
+/// Upgrades a restored store.
+pub(super) async fn upgrade(store: &impl Versioned) -> Result<(), String> {
     let upgrade = Upgrade::begin(store).await.map_err(|error| error.to_string())?;
     let Some(mut upgrade) = upgrade else { return Ok(()) };
     let mut progress = Progress::count(None, "records upgraded");

@@ -11,13 +11,13 @@
 //! - Between rooms, dependencies inside of one room do not count.
 //! - Code for tests does not count.
 
+mod crates;
 mod graph;
-mod known;
 mod modules;
 
 use super::top;
+use crates::{CRATES, Crate};
 use graph::{Graph, ROOT};
-use known::{CRATES, Known};
 use std::{collections::BTreeSet, fs};
 
 /// The dependencies of a crate of the workspace, between rooms and between files.
@@ -27,54 +27,34 @@ fn graphs(name: &str) -> (Graph, Graph) {
     (graph::rooms(&files), files)
 }
 
-fn members(circle: &[String]) -> BTreeSet<&str> {
-    circle.iter().map(String::as_str).collect()
-}
-
-/// What differs between the circles of a graph and those that are known; empty if nothing does.
-fn difference(graph: &Graph, known: &[&[&str]]) -> String {
-    let found = graph::circles(graph);
-    let known: Vec<BTreeSet<&str>> = known.iter().map(|circle| circle.iter().copied().collect()).collect();
+/// The circles of a graph, each module with those that it uses; empty if there are none.
+fn circles(graph: &Graph) -> String {
     let mut lines = String::new();
-    for (circle, members) in
-        found.iter().map(|circle| (circle, members(circle))).filter(|(_, members)| !known.contains(members))
-    {
-        let smaller = known.iter().any(|known| members.is_subset(known));
-        lines += if smaller { "A known circle became smaller:\n" } else { "There is a new circle:\n" };
-        for node in circle {
-            let targets: Vec<&String> = graph[node].iter().filter(|target| members.contains(target.as_str())).collect();
+    for circle in graph::circles(graph) {
+        lines += "A circle:\n";
+        for node in &circle {
+            let targets: Vec<&String> = graph[node].iter().filter(|target| circle.contains(target)).collect();
             lines += &format!("  {node} -> {targets:?}\n");
         }
-    }
-    let gone = known.iter().filter(|circle| !found.iter().any(|found| members(found) == **circle));
-    lines.extend(gone.map(|circle| format!("This known circle is gone: {circle:?}\n")));
-    if !lines.is_empty() {
-        let listed: String = found.iter().map(|circle| format!("&{circle:?}, ")).collect();
-        lines += &format!("All of them, as `known.rs` lists them: &[{listed}]\n");
     }
     lines
 }
 
 #[test]
-fn modules_form_no_circles_but_the_known_ones() {
-    let mut differences = String::new();
-    for Known { name, rooms, files, .. } in CRATES {
+fn modules_form_no_circles() {
+    for Crate { name, .. } in CRATES {
         let (between_rooms, between_files) = graphs(name);
-        for (nodes, graph, known) in [("rooms", &between_rooms, rooms), ("files", &between_files, files)] {
-            let inside: usize = graph::circles(graph).iter().map(Vec::len).sum();
-            println!("{name}: {inside} of {} {nodes} in circles", graph.len());
-            let different = difference(graph, known);
-            if !different.is_empty() {
-                differences += &format!("{name}, {nodes}:\n{different}\n");
-            }
+        for (nodes, graph) in [("rooms", &between_rooms), ("files", &between_files)] {
+            println!("{name}: {} {nodes}", graph.len());
+            let found = circles(graph);
+            assert!(found.is_empty(), "{name}, {nodes}:\n{found}");
         }
     }
-    assert!(differences.is_empty(), "\n{differences}");
 }
 
 #[test]
 fn rooms_use_only_rooms_before_them_in_the_declared_order() {
-    for Known { name, order, .. } in CRATES.iter().filter(|known| !known.order.is_empty()) {
+    for Crate { name, order } in CRATES {
         let broken = against(order, &graphs(name).0);
         assert!(broken.is_empty(), "{name}: {}", broken.join("; "));
     }
@@ -85,7 +65,7 @@ fn every_crate_of_the_workspace_is_read() {
     let manifest = super::read("Cargo.toml");
     let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).expect("members");
     let members: BTreeSet<&str> = members.split('"').skip(1).step_by(2).collect();
-    assert_eq!(members, CRATES.iter().map(|known| known.name).collect());
+    assert_eq!(members, CRATES.iter().map(|one| one.name).collect());
 }
 
 /// What contradicts an order such as `value < store < {webhooks, imports} < platform`. Rooms in braces do not use each

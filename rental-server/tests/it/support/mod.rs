@@ -1,5 +1,6 @@
 //! A server in its own process, an organization of one's own on it, and a plain HTTP client.
 
+pub(crate) mod charges;
 mod client;
 #[path = "../../../../rental-core/tests/postgres/cluster.rs"]
 mod cluster;

@@ -1,14 +1,10 @@
 //! GET /v1/tolls/{id}
 
-use crate::support::{Server, rules};
+use crate::support::rules;
 
 #[test]
 fn a_toll_is_returned_whole_with_nulls_for_what_is_not_set() {
-    let organization = Server::shared().organization();
-    let (_, id) = organization.one_of_each().into_iter().find(|(plural, _)| *plural == "tolls").unwrap();
-    let toll = organization.get(&format!("/v1/tolls/{id}")).ok();
-    rules::whole(&toll, "toll");
-    assert_eq!(toll["id"], id.as_str());
+    rules::is_returned_whole("tolls");
 }
 
 #[test]

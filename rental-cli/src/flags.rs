@@ -1,0 +1,30 @@
+//! Names of flags: each field of the API has one.
+
+use rental_core::{
+    resources::specs,
+    schema::{FieldSpec, Presence},
+};
+
+/// Returns the flag of a field that an error names: `daily-rate` for `daily_rate`. `None` if no request has that field.
+pub(crate) fn flag_of(field: &str) -> Option<String> {
+    if field == "overlap_seconds" {
+        return Some("overlap".into());
+    }
+    let mut known = specs().flat_map(|spec| spec.fields);
+    known.find(|known| known.name == field && sendable(known)).map(|known| flag(known.name))
+}
+
+fn sendable(field: &FieldSpec) -> bool {
+    field.create != Presence::Never || field.update != Presence::Never
+}
+
+/// Returns the flag of a field: its name in kebab-case. References lose `_id`, as in the filters of lists.
+pub(crate) fn flag(field: &str) -> String {
+    match field {
+        "default_currency" => "currency".into(),
+        "lines" => "line".into(),
+        "events" => "event".into(),
+        "customer_id" | "vehicle_id" | "rental_id" | "organization_id" => field.trim_end_matches("_id").into(),
+        _ => field.replace('_', "-"),
+    }
+}
