@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_field_of_the_api_is_a_flag() {
-        for spec in crate::objects::SPECS {
+        for spec in rental_core::resources::specs() {
             for verb in [Verb::Create, Verb::Update] {
                 let args = field_args(spec, verb);
                 for field in spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never) {
