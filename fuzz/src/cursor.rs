@@ -1,7 +1,7 @@
 //! A cursor is an id in its one spelling, and a position that excludes itself.
 
 use crate::specs;
-use rental_core::{request::page::{self, ListQuery}, rows::key};
+use rental_core::{request::page::{self, ListQuery}, rows::key, value::OrganizationId};
 use uuid::Uuid;
 
 /// As text: accepted means it is printed back the same. As 16 bytes: every id is a cursor.
@@ -22,7 +22,7 @@ pub fn check(data: &[u8]) {
 }
 
 fn position(id: Uuid) {
-    let organization = Uuid::from_u128(id.as_u128().rotate_left(64));
+    let organization = OrganizationId::from_u128(id.as_u128().rotate_left(64));
     for spec in specs() {
         let query = ListQuery::parse(&format!("starting_after={id}"), spec).expect("every id is a cursor");
         assert_eq!(query.starting_after, Some(id));

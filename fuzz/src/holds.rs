@@ -1,13 +1,12 @@
 //! Holds against the obvious rule: a rental fits when no other hold of the vehicle has a night in common with it.
 
 use crate::Pieces;
-use rental_core::{operations::holds, resources::organization::BookingPolicy, schema::Hold, store::{memory::Memory, Batch, Commit, Prior, Store}, value::Date};
+use rental_core::{operations::holds, resources::organization::BookingPolicy, schema::Hold, store::{memory::Memory, Batch, Commit, Prior, Store}, value::{Date, OrganizationId, RentalId, VehicleId}};
 use std::{
     collections::HashMap,
     future::Future,
     task::{Context, Poll, Waker},
 };
-use uuid::Uuid;
 
 /// Each seven bytes are one change: rental, vehicle, start, nights, what.
 pub fn check(data: &[u8]) {
@@ -30,7 +29,7 @@ pub fn check(data: &[u8]) {
         let mut batch = Batch::default();
         let decided = now(holds::change(
             &store,
-            Uuid::nil(),
+            OrganizationId::nil(),
             policy,
             before.map(hold),
             (after.map(hold), Prior::Any),
@@ -49,7 +48,7 @@ pub fn check(data: &[u8]) {
 
 fn hold(vehicle: u8, rental: u8, start: u32, end: u32) -> Hold {
     let day = |number| Date::from_day_number(number + 700_000).expect("a day");
-    Hold::new(Uuid::from_u128(vehicle.into()), Uuid::from_u128(rental.into()), day(start), day(end))
+    Hold::new(VehicleId::from_u128(vehicle.into()), RentalId::from_u128(rental.into()), day(start), day(end))
 }
 
 /// The memory store answers at once.

@@ -2,10 +2,9 @@
 //! reaches out of its organization.
 
 use crate::choose;
-use rental_core::{error::Error, request::page::{self, ListQuery, MAX_LIMIT}, rows::key, schema::ResourceSpec, store};
-use uuid::Uuid;
+use rental_core::{error::Error, request::page::{self, ListQuery, MAX_LIMIT}, rows::key, schema::ResourceSpec, store, value::OrganizationId};
 
-const ORGANIZATION: Uuid = Uuid::from_u128(0x0190_d0f2_7c3a_7cc0_8000_ffff_ffff_ffff);
+const ORGANIZATION: OrganizationId = OrganizationId::from_u128(0x0190_d0f2_7c3a_7cc0_8000_ffff_ffff_ffff);
 
 /// The first byte chooses the resource, the rest is the raw query.
 pub fn check(data: &[u8]) {

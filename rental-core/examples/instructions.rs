@@ -15,7 +15,7 @@ use rental_core::{
     request::page::ListQuery,
     resources::{API, Collection, organization::Organization},
     store::{Store, memory::Memory, redb::Redb},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use serde_json::{Value, json};
 use std::{
@@ -141,7 +141,7 @@ struct Fleet {
 
 impl Fleet {
     fn new(store: Box<dyn Store>) -> Outcome<Self> {
-        let organization = Organization { id: Uuid::from_u128(7), ..Organization::system() };
+        let organization = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
         let mut fleet = Self {
             store,
             edge: Fixed(AtomicU64::new(0)),

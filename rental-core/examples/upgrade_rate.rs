@@ -6,10 +6,15 @@
 
 use bytes::Bytes;
 use rental_core::{
-    resources::{organization, rental},
+    resources::{
+        Resource,
+        organization::{Organization, SYSTEM},
+        rental,
+    },
     rows::key,
     store::{Batch, Key, Prior, SCHEMA_VERSION, Store, Versioned, Write, redb::Redb},
     upgrade::{Step, Upgrade, survey},
+    value::OrganizationId,
 };
 use std::{
     path::PathBuf,
@@ -70,12 +75,12 @@ fn id(millis: u64, count: u64) -> Uuid {
 
 /// Rows as the last program of version 2 wrote them.
 async fn fill(store: &Redb, rentals: u64) -> Result<(), Box<dyn std::error::Error>> {
-    let organization = id(FIRST, 0);
+    let organization = OrganizationId::from_uuid(id(FIRST, 0));
     let mut batch = Batch::default();
     let head = format!(
         r#"{{"id":"{organization}","object":"organization","name":"Large","plan":"pro","default_currency":"USD","booking_policy":"open","time_zone":"America/New_York","created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z"}}"#
     );
-    put(&mut batch, key::record(Uuid::nil(), &organization::SPEC, organization), 1, head.into());
+    put(&mut batch, Organization::key(SYSTEM, organization), 1, head.into());
     for number in 0..rentals {
         let millis = FIRST + number * 1000;
         let (rental, customer, vehicle) = (id(millis, number), id(FIRST, number % 50_000), id(FIRST, number % 10_000));
@@ -108,7 +113,7 @@ fn put(batch: &mut Batch, key: Key, revision: u64, value: Bytes) {
 }
 
 /// An index entry, byte by byte: no present description says what version 2 was.
-fn entry(organization: Uuid, index: u8, values: &[&[u8]], rental: Uuid) -> Key {
+fn entry(organization: OrganizationId, index: u8, values: &[&[u8]], rental: Uuid) -> Key {
     let mut bytes = [&b"i"[..], organization.as_bytes(), &[3, index]].concat();
     for value in values {
         bytes.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());

@@ -1,41 +1,41 @@
-//! What can go wrong, said so that the caller knows what to do next. No HTTP in it.
+//! Errors of operations, independent of HTTP. Each tells the caller what to do next.
 //!
-//! Text in these values may be shown to a caller, except the detail of [`Error::Internal`], [`Error::Damaged`] and
-//! [`Error::Unavailable`], which is for the log alone.
+//! Their texts may be shown to a client, except the details of [`Error::Internal`], [`Error::Damaged`] and
+//! [`Error::Unavailable`], which are for the log.
 
 mod display;
 
 use crate::store::{DamagedRow, Key, StoreError};
-use uuid::Uuid;
+use crate::value::RentalId;
 
-/// One thing wrong with one field of a body or one parameter of a query.
+/// One error in one field of a body or one parameter of a query.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FieldError {
-    /// Its name: `daily_rate`, `raw_data.form.name`, `limit`.
+    /// The name of the field or parameter: `daily_rate`, `raw_data.form.name`, `limit`.
     pub param: String,
-    /// What kind of mistake it is.
+    /// The kind of error, for programs.
     pub code: FieldCode,
-    /// A sentence that starts with the name.
+    /// A sentence for people. It starts with the name.
     pub message: String,
 }
 
-/// The kinds of mistakes in a field or parameter.
+/// The kinds of errors in a field or parameter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FieldCode {
-    /// A value that the field does not take.
+    /// The value breaks a rule of the field.
     Invalid,
-    /// Required, and not there.
+    /// The field is required but was not sent.
     Missing,
-    /// No such field or parameter, or one that only the server sets.
+    /// The field or parameter does not exist, or only the server sets it.
     Unknown,
-    /// Sent more than once.
+    /// The field or parameter was sent more than once.
     Duplicate,
-    /// Names an object that does not exist.
+    /// The value is the id of an object that does not exist.
     ResourceMissing,
 }
 
 impl FieldCode {
-    /// The code in an error body.
+    /// The value of `code` in an error response, such as `parameter_invalid`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl FieldCode {
 }
 
 impl FieldError {
-    /// A mistake in `param`; `rule` continues the sentence that its name begins.
+    /// An error in `param`. `rule` is the rest of the sentence, without the name and the full stop.
     #[must_use]
     pub fn new(param: &str, code: FieldCode, rule: &str) -> Self {
         let end = if rule.ends_with('?') { "" } else { "." };
@@ -57,7 +57,7 @@ impl FieldError {
     }
 }
 
-/// The bad fields or parameters of one request: at most [`FieldErrors::MOST`] in full, and how many more there were.
+/// The errors in the fields or parameters of one request: the first [`FieldErrors::MOST`] of them, and how many follow.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct FieldErrors {
     listed: Vec<FieldError>,
@@ -68,8 +68,8 @@ impl FieldErrors {
     /// Most errors that a response lists (`docs/api.md`, "Errors").
     pub const MOST: usize = 50;
 
-    /// Adds the error that `make` builds. `make` is called only when the error will be listed, so a request with
-    /// thousands of mistakes costs no more than one with fifty.
+    /// Adds the error that `make` returns. Calls `make` only when the error will be listed, so a request with thousands
+    /// of errors costs no more than one with fifty.
     pub fn add(&mut self, make: impl FnOnce() -> FieldError) {
         if self.listed.len() < Self::MOST {
             self.listed.push(make());
@@ -78,7 +78,7 @@ impl FieldErrors {
         }
     }
 
-    /// Adds one error.
+    /// Adds one error; only counts it when [`FieldErrors::MOST`] are listed already.
     pub fn push(&mut self, error: FieldError) {
         self.add(|| error);
     }
@@ -89,13 +89,13 @@ impl FieldErrors {
         &self.listed
     }
 
-    /// How many errors there were beyond those listed.
+    /// The number of errors that are not listed.
     #[must_use]
     pub fn unlisted(&self) -> usize {
         self.unlisted
     }
 
-    /// Whether nothing is wrong.
+    /// Whether no error was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.listed.is_empty()
@@ -107,7 +107,7 @@ impl FieldErrors {
         self.extend(others.listed);
     }
 
-    /// `outcome` when nothing is wrong so far.
+    /// Returns `outcome` when there are no errors so far.
     ///
     /// # Errors
     /// [`Error::Invalid`] with these errors otherwise, and with those of `outcome` if it is [`Error::Invalid`] too.
@@ -122,7 +122,7 @@ impl FieldErrors {
         }
     }
 
-    /// `value` when nothing is wrong.
+    /// Returns `value` when there are no errors.
     ///
     /// # Errors
     /// [`Error::Invalid`] with these errors otherwise.
@@ -145,81 +145,81 @@ impl From<Vec<FieldError>> for FieldErrors {
     }
 }
 
-/// Why a presented key is not accepted.
+/// Why an API key is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyProblem {
-    /// No `Authorization: Bearer` header, or a garbled one.
+    /// The request has no `Authorization: Bearer` header, or a malformed one.
     Missing,
-    /// No such key.
+    /// The key does not exist.
     Invalid,
-    /// Revoked by an operator.
+    /// An operator revoked the key.
     Revoked,
-    /// Past its expiry.
+    /// The key has expired.
     Expired,
 }
 
-/// Every way in which an operation can fail.
+/// Why an operation failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Error {
-    /// The key is not accepted.
+    /// The API key is missing or not accepted.
     Unauthenticated(KeyProblem),
     /// The organization is not on the Pro plan (spec, Authentication 3).
     PlanRequired,
-    /// A write with a read key (spec, Authentication 5).
+    /// The API key may only read (spec, Authentication 5).
     ScopeRequired,
-    /// No such object, or one of another organization: nobody can tell which.
+    /// The object does not exist or belongs to another organization. The error does not tell which.
     NotFound {
-        /// The resource asked for.
+        /// The resource of the object: `vehicle`.
         object: &'static str,
     },
-    /// The body is not JSON, or not an object; the text says where.
+    /// The body is not a JSON object. The text says where the error is.
     Malformed(String),
     /// At least one field or parameter is wrong.
     Invalid(FieldErrors),
     /// Another rental of the same organization holds the vehicle on one of these nights.
     VehicleUnavailable {
-        /// The rental that holds it.
-        rental: Uuid,
-        /// The sentence for the caller.
+        /// The id of the rental that holds the vehicle.
+        rental: RentalId,
+        /// A sentence for the client, with the nights.
         message: String,
     },
-    /// `If-Match` names another revision than the present one.
+    /// `If-Match` contains another revision than the object's present one.
     PreconditionFailed,
-    /// What the object is now does not allow this change.
+    /// The present state of the object does not allow this change. The text says why.
     Conflict(String),
     /// The idempotency key was used for another request.
     IdempotencyReused,
     /// The first request with this idempotency key still runs.
     IdempotencyInUse,
-    /// Not now: overloaded or the store cannot serve. The detail is for the log.
+    /// The server is overloaded or the store is not available. Retry later. The detail is for the log.
     Unavailable(String),
-    /// A row of the store is damaged. For a caller it is the same as [`Error::Internal`]; work in the background skips the
-    /// row and goes on.
+    /// A row of the store is damaged. A client gets the same response as for [`Error::Internal`]; background tasks skip
+    /// the row.
     Damaged(Box<DamagedRow>),
-    /// A bug or damaged data. The detail is for the log.
+    /// A bug of this program or corrupted data. The detail is for the log.
     Internal(String),
 }
 
 impl Error {
-    /// One wrong field.
+    /// [`Error::Invalid`] with one error; see [`FieldError::new`].
     #[must_use]
     pub fn field(param: &str, code: FieldCode, rule: &str) -> Self {
         Self::Invalid(vec![FieldError::new(param, code, rule)].into())
     }
 
-    /// For a record that does not parse: the store holds something that this program did not write.
+    /// [`Error::Damaged`] for a record that does not parse.
     #[must_use]
     pub fn damaged(key: &Key, error: &serde_json::Error) -> Self {
         Self::damaged_row(key, format!("it does not parse: {error}"))
     }
 
-    /// For a row that holds something else than what this program writes there.
+    /// [`Error::Damaged`] for a row with a value that this program does not write.
     #[must_use]
     pub fn damaged_row(key: &Key, reason: impl Into<String>) -> Self {
         Self::Damaged(DamagedRow::new(key.clone(), reason))
     }
 
-    /// Whether an idempotency record may keep this answer (`docs/decisions.md`, "Keys, plans, idempotency").
+    /// Whether the response may be stored for an idempotency key (`docs/decisions.md`, "Keys, plans, idempotency").
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {

@@ -13,6 +13,7 @@ mod engine;
 mod event;
 mod export;
 mod fleet;
+mod id_of;
 mod kept;
 mod key;
 mod list;
@@ -28,6 +29,7 @@ pub use engine::Engine;
 pub use event::Event;
 pub use export::ExportError;
 pub use fleet::{CreateOrganization, Fleet};
+pub use id_of::IdOf;
 pub use key::IssuedKey;
 pub use list::{ListRequest, Listed, Page, Walk};
 #[cfg(feature = "redb")]

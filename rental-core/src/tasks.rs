@@ -16,17 +16,16 @@ use crate::{
     error::Error,
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Record, Store},
-    value::Timestamp,
+    value::{EndpointId, TaskId, Timestamp},
     webhooks::deletion::{self, EndpointDeletion},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// A long operation.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Task {
     /// Its id. A task about one object has the id of the object, so that there is at most one.
-    pub id: Uuid,
+    pub id: TaskId,
     /// What it does, and how far it has come.
     #[serde(flatten)]
     pub work: Work,
@@ -48,9 +47,9 @@ pub const KINDS: &[&str] = &["webhook_endpoint_deletion"];
 impl Task {
     /// The removal of what is left of a deleted webhook endpoint.
     #[must_use]
-    pub fn endpoint_deletion(endpoint: Uuid, now: Timestamp) -> Self {
+    pub fn endpoint_deletion(endpoint: EndpointId, now: Timestamp) -> Self {
         let work = Work::WebhookEndpointDeletion(EndpointDeletion { endpoint_id: endpoint, deliveries: 0 });
-        Self { id: endpoint, work, created_at: now }
+        Self { id: deletion::task(endpoint), work, created_at: now }
     }
 
     /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.

@@ -6,7 +6,7 @@ use rental_core::{
     resources::{API, Collection, organization::Organization},
     rows::key,
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, memory::Memory},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use std::{
     future::Future,
@@ -69,7 +69,7 @@ fn collection(object: &str) -> &'static Collection {
 const RENDER: operations::Render<'_> = &|error: &Error| panic!("{error:?}");
 
 fn organization() -> Organization {
-    Organization { id: Uuid::from_u128(7), ..Organization::system() }
+    Organization { id: OrganizationId::from_u128(7), ..Organization::system() }
 }
 
 /// Creates an object; gives its id and the tags of the rows whose put is not called new.
@@ -99,7 +99,7 @@ fn not_new(store: &Recording) -> String {
 fn everything_of_a_new_object_is_a_plain_insert() {
     let (store, edge) = (Recording::default(), Counting::default());
     let mut mark = Batch::default();
-    mark.mark(key::subscribed(Uuid::from_u128(7)), Prior::New);
+    mark.mark(key::subscribed(OrganizationId::from_u128(7)), Prior::New);
     now(store.commit(mark)).expect("it works");
     let vehicle = r#"{"name":"Kia","make":"Kia","model":"Rio","year":2024,"plate":"ABC123","daily_rate":40}"#;
     let (vehicle, others) = create(&store, &edge, "vehicle", vehicle);

@@ -13,7 +13,7 @@ use rental_core::{
     rows::key,
     schema::{Fields, IndexValue, ResourceSpec},
     store::{Span, Store, memory::Memory},
-    value::{FieldValue, FromFields, Next, Timestamp},
+    value::{FieldValue, FromFields, Next, OrganizationId, Timestamp, VehicleId, kinds},
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use std::{
@@ -58,9 +58,11 @@ impl FromFields for Counted {
 }
 
 impl Resource for Counted {
+    type Kind = kinds::Vehicle;
+
     const SPEC: &'static ResourceSpec = &vehicle::SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> VehicleId {
         self.0.id
     }
 
@@ -127,7 +129,7 @@ fn write(
 #[test]
 fn a_post_reads_no_object_and_a_patch_one_and_each_writes_one() {
     let (store, edge) = (Memory::default(), Rising::default());
-    let whose = Organization { id: Uuid::from_u128(7), ..Organization::system() };
+    let whose = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
     let body = br#"{"name":"Kia","daily_rate":40,"plate":"ABC123"}"#;
     let create = Create { collection: &VEHICLES, organization: &whose, body, given: &[] };
     let (made, counts) = write(&store, &edge, &whose, "create", &create);

@@ -18,7 +18,7 @@ use rental_core::{
     },
     rows::key,
     store::{Span, Store, all_sound, memory::Memory},
-    value::{Money, Name, Text, Timestamp},
+    value::{Money, Name, OrganizationId, Text, Timestamp},
 };
 use std::{
     collections::BTreeMap,
@@ -45,7 +45,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn organization() -> Organization {
-    Organization { id: Uuid::from_u128(7), ..Organization::system() }
+    Organization { id: OrganizationId::from_u128(7), ..Organization::system() }
 }
 
 fn money(units: u32) -> Money {

@@ -8,7 +8,7 @@ use rental_core::{
     request::page::ListQuery,
     resources::{API, Collection, organization::Organization},
     store::memory::Memory,
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use serde_json::Value;
 use std::{
@@ -84,7 +84,7 @@ fn vehicles() -> &'static Collection {
 
 impl Fleet {
     fn new() -> Self {
-        let organization = Organization { id: Uuid::from_u128(7), ..Organization::system() };
+        let organization = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
         Self { store: Memory::default(), clock: Clock::new(), organization, model: BTreeMap::new() }
     }
 

@@ -16,7 +16,7 @@ use rental_core::{
     },
     store::{Answer, Batch, Commit, Key, Prior, Record, Revision, Scanned, Span, Store, Write, memory::Memory},
     tasks::{KINDS, Step, Task, Work, begin_left_over_deletions, step},
-    value::Timestamp,
+    value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::{deletion, fan_out},
 };
 use serde_json::json;
@@ -40,9 +40,9 @@ impl Edge for Fixed {
     }
 }
 
-const ORGANIZATION: Uuid = Uuid::from_u128(1);
-const ENDPOINT: Uuid = Uuid::from_u128(2);
-const OTHER: Uuid = Uuid::from_u128(3);
+const ORGANIZATION: OrganizationId = OrganizationId::from_u128(1);
+const ENDPOINT: EndpointId = EndpointId::from_u128(2);
+const OTHER: EndpointId = EndpointId::from_u128(3);
 
 fn later() -> Timestamp {
     Timestamp::from_millis(9_000)
@@ -53,7 +53,7 @@ async fn commit(store: &Memory, batch: Batch) -> Commit {
 }
 
 /// A store with the records of these endpoints and so many deliveries for each of them.
-async fn store(endpoints: &[Uuid], deliveries: usize) -> Memory {
+async fn store(endpoints: &[EndpointId], deliveries: usize) -> Memory {
     let (store, edge) = (Memory::default(), Fixed::default());
     for endpoint in endpoints {
         let mut batch = Batch::default();
@@ -61,7 +61,14 @@ async fn store(endpoints: &[Uuid], deliveries: usize) -> Memory {
         assert_eq!(commit(&store, batch).await, Commit::Applied);
         for _ in 0..deliveries {
             let mut batch = Batch::default();
-            fan_out::add(&mut batch, ORGANIZATION, *endpoint, (edge.new_id(), "vehicle.created"), &edge).unwrap();
+            fan_out::add(
+                &mut batch,
+                ORGANIZATION,
+                *endpoint,
+                (EventId::from_uuid(edge.new_id()), "vehicle.created"),
+                &edge,
+            )
+            .unwrap();
             assert_eq!(commit(&store, batch).await, Commit::Applied);
         }
     }
@@ -69,7 +76,7 @@ async fn store(endpoints: &[Uuid], deliveries: usize) -> Memory {
 }
 
 /// Deletes an endpoint and begins the task.
-async fn delete(store: &Memory, endpoint: Uuid) {
+async fn delete(store: &Memory, endpoint: EndpointId) {
     let mut batch = Batch::default();
     batch.delete(deletion::place(endpoint));
     Task::endpoint_deletion(endpoint, later()).begin(&mut batch).unwrap();
@@ -85,7 +92,7 @@ async fn task(store: &Memory) -> Option<Record> {
 }
 
 /// The statuses of all deliveries to an endpoint, counted.
-async fn statuses(store: &Memory, endpoint: Uuid) -> HashMap<&'static str, usize> {
+async fn statuses(store: &Memory, endpoint: EndpointId) -> HashMap<&'static str, usize> {
     let mut counts = HashMap::new();
     for row in rows(store, &Span::under(key::records(ORGANIZATION, &delivery::SPEC))).await {
         let delivery: Delivery = parse(&row.key, &row.value).unwrap();
@@ -184,7 +191,7 @@ async fn a_delivery_that_arrives_during_the_step_stays_delivered() {
     assert_eq!(statuses(&store, ENDPOINT).await, expected);
 }
 
-fn endpoint_object(id: Uuid) -> WebhookEndpoint {
+fn endpoint_object(id: EndpointId) -> WebhookEndpoint {
     serde_json::from_value(json!({
         "id": id, "object": "webhook_endpoint", "organization_id": ORGANIZATION, "url": "https://example.com/",
         "events": null, "status": "enabled", "disabled_reason": null, "disabled_at": null, "failures_in_a_row": 0,
@@ -196,14 +203,19 @@ fn endpoint_object(id: Uuid) -> WebhookEndpoint {
 #[tokio::test]
 async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read() {
     let (store, edge) = (store(&[ENDPOINT], 1).await, Fixed(AtomicU64::new(1_000)));
-    let waiting = OutboxEvent { event: edge.new_id(), organization: ORGANIZATION, kind: "vehicle.created".into() };
+    let waiting = OutboxEvent {
+        event: EventId::from_uuid(edge.new_id()),
+        organization: ORGANIZATION,
+        kind: "vehicle.created".into(),
+    };
     let mut batch = Batch::default();
     batch.put(key::outbox(waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
     assert_eq!(commit(&store, batch).await, Commit::Applied);
     let (fanned_out, _) =
         fan_out::plan(&[waiting], &[(ORGANIZATION, vec![endpoint_object(ENDPOINT)])].into(), &edge).unwrap();
     let mut resent = Batch::default();
-    fan_out::add(&mut resent, ORGANIZATION, ENDPOINT, (edge.new_id(), "vehicle.created"), &edge).unwrap();
+    fan_out::add(&mut resent, ORGANIZATION, ENDPOINT, (EventId::from_uuid(edge.new_id()), "vehicle.created"), &edge)
+        .unwrap();
     delete(&store, ENDPOINT).await;
     for batch in [fanned_out, resent] {
         assert_eq!(commit(&store, batch).await, Commit::Stale(deletion::place(ENDPOINT)));
@@ -228,7 +240,7 @@ async fn due_rows_without_an_endpoint_get_a_task_once() {
 async fn a_corrupted_due_row_is_removed_and_told() {
     let store = store(&[ENDPOINT], 1).await;
     delete(&store, ENDPOINT).await;
-    let corrupted = key::due(ENDPOINT, 0, 5, Uuid::from_u128(77));
+    let corrupted = key::due(ENDPOINT, 0, 5, DeliveryId::from_u128(77));
     let mut batch = Batch::default();
     batch.put(corrupted.clone(), "short".into(), Prior::New);
     commit(&store, batch).await;
@@ -262,7 +274,7 @@ fn a_task_of_an_unknown_kind_or_another_id_is_refused() {
     let unknown = json!({"id": ENDPOINT, "kind": "unknown", "state": {}, "created_at": later()});
     let another = serde_json::to_value(Task::endpoint_deletion(OTHER, later())).unwrap();
     for value in [unknown, another] {
-        let record = Record { key: key::task(ENDPOINT), revision: 1, value: value.to_string().into() };
+        let record = Record { key: key::task(deletion::task(ENDPOINT)), revision: 1, value: value.to_string().into() };
         assert!(matches!(Task::read(&record), Err(Error::Damaged(_))), "{value}");
     }
 }

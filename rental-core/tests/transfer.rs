@@ -7,12 +7,11 @@ use rental_core::{
     imports::{organization as transfer, organization::Importer},
     operations::{Create, Edge, Intent},
     resources::{
-        self, Collection,
-        organization::{self, Organization, SYSTEM},
+        self, Collection, Resource,
+        organization::{Organization, SYSTEM},
     },
-    rows::key,
     store::{Batch, Check, Key, Order, Record, Span, Store, all_sound, memory::Memory},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use serde_json::Value;
 use std::{
@@ -51,13 +50,13 @@ impl Edge for Fixed {
 }
 
 fn organization(id: u128) -> Organization {
-    Organization { id: Uuid::from_u128(id), ..Organization::system() }
+    Organization { id: OrganizationId::from_u128(id), ..Organization::system() }
 }
 
 fn store_with(organization: &Organization) -> Arc<Memory> {
     let store = Arc::new(Memory::default());
     let mut batch = Batch::default();
-    let place = key::record(SYSTEM, &organization::SPEC, organization.id);
+    let place = Organization::key(SYSTEM, organization.id);
     batch.insert(place, serde_json::to_vec(organization).expect("JSON").into());
     now(store.commit(batch)).expect("it is committed");
     store
@@ -140,7 +139,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
 fn import(lines: &[String]) -> (Arc<Memory>, Organization, rental_core::imports::Counts) {
     let (target, edge) = (organization(9), Fixed::default());
     let store = store_with(&target);
-    let source = Uuid::from_u128(7);
+    let source = OrganizationId::from_u128(7);
     let mut importer = now(Importer::new(Arc::clone(&store) as _, None, &edge, &target, source)).expect("it works");
     for (row, line) in lines.iter().enumerate().skip(1) {
         now(importer.line(row as u64 + 1, line.as_bytes())).expect("it works");
@@ -193,7 +192,7 @@ fn two_imports_at_the_same_moment_make_each_object_once() {
             let lines = std::mem::take(&mut *self.1.lock().unwrap());
             if !lines.is_empty() {
                 let (target, edge) = (organization(9), Fixed::default());
-                let other = Importer::new(Arc::clone(&self.0) as _, None, &edge, &target, Uuid::from_u128(7));
+                let other = Importer::new(Arc::clone(&self.0) as _, None, &edge, &target, OrganizationId::from_u128(7));
                 let mut other = now(other).unwrap();
                 lines
                     .iter()
@@ -212,7 +211,7 @@ fn two_imports_at_the_same_moment_make_each_object_once() {
     let (target, edge) = (organization(9), Fixed::default());
     let inner = store_with(&target);
     let store = Arc::new(Racing(Arc::clone(&inner), std::sync::Mutex::new(EXPORT.clone())));
-    let mut importer = now(Importer::new(store, None, &edge, &target, Uuid::from_u128(7))).unwrap();
+    let mut importer = now(Importer::new(store, None, &edge, &target, OrganizationId::from_u128(7))).unwrap();
     EXPORT.iter().enumerate().skip(1).for_each(|(row, line)| now(importer.line(row as u64, line.as_bytes())).unwrap());
     now(importer.finish()).unwrap();
     assert_eq!((importer.counts.created, importer.counts.duplicates as usize), (0, EXPORT.len() - 1));

@@ -6,13 +6,14 @@ use rental_core::{
     operations::{Edge, Intent, Prepared, Preparing},
     request::page,
     resources::{
-        audit_entry::{self, AuditEntry},
+        Resource,
+        audit_entry::AuditEntry,
         effects,
         organization::{self, SYSTEM},
         to_json,
     },
-    rows::key,
     store::{Batch, Prior, Store},
+    value::{AuditEntryId, OrganizationId},
 };
 use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
@@ -20,7 +21,7 @@ use uuid::Uuid;
 /// An intent that also adds an entry to the audit log, if it changes anything.
 pub(crate) struct Audited<'a> {
     pub(crate) intent: &'a dyn Intent,
-    pub(crate) organization: Uuid,
+    pub(crate) organization: OrganizationId,
     pub(crate) call: &'a Call,
     pub(crate) body: &'a [u8],
 }
@@ -41,11 +42,12 @@ impl Intent for Audited<'_> {
 
 impl Audited<'_> {
     /// The organization and the object of the response.
-    fn about(&self, prepared: &Prepared) -> (Option<Uuid>, Option<Uuid>) {
+    fn about(&self, prepared: &Prepared) -> (Option<OrganizationId>, Option<Uuid>) {
         let object: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
         let id = |name: &str| object[name].as_str().and_then(page::id);
         let own = if object["object"] == organization::SPEC.object { id("id") } else { None };
-        let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(own).or_else(|| id("organization_id"));
+        let named = own.or_else(|| id("organization_id")).map(OrganizationId::from_uuid);
+        let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(named);
         (organization, id("id"))
     }
 }
@@ -54,11 +56,11 @@ fn entry(
     call: &Call,
     edge: &dyn Edge,
     action: &str,
-    organization_id: Option<Uuid>,
+    organization_id: Option<OrganizationId>,
     resource_id: Option<Uuid>,
     details: Box<RawValue>,
 ) -> AuditEntry {
-    let id = edge.new_id();
+    let id = AuditEntryId::from_uuid(edge.new_id());
     AuditEntry {
         id,
         object: "audit_entry".into(),
@@ -73,7 +75,7 @@ fn entry(
 }
 
 fn add(batch: &mut Batch, entry: &AuditEntry) -> Result<(), Error> {
-    batch.insert(key::record(SYSTEM, &audit_entry::SPEC, entry.id), to_json(entry)?);
+    batch.insert(AuditEntry::key(SYSTEM, entry.id), to_json(entry)?);
     effects::index_keys(SYSTEM, entry).into_iter().for_each(|place| batch.mark(place, Prior::New));
     Ok(())
 }
@@ -83,7 +85,7 @@ pub(crate) struct Note(AuditEntry);
 
 impl Note {
     /// The entry of this call, before its result is known.
-    pub(crate) fn of(call: &Call, organization: Option<Uuid>) -> Self {
+    pub(crate) fn of(call: &Call, organization: Option<OrganizationId>) -> Self {
         let action = call.operation.get().unwrap_or(&"unknown");
         Self(entry(call, &call.moment, action, organization, None, AuditEntry::details(b"{}")))
     }

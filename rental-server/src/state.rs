@@ -8,7 +8,7 @@ use crate::{
     webhooks::Hooks,
 };
 use bytes::Bytes;
-use rental_core::{error::Error, store::Store};
+use rental_core::{error::Error, store::Store, value::OrganizationId};
 use sha2::{Digest, Sha256};
 use std::{
     collections::HashSet,
@@ -18,7 +18,6 @@ use std::{
 };
 use subtle::ConstantTimeEq;
 use tokio::sync::{Notify, Semaphore};
-use uuid::Uuid;
 
 /// Most imports that run at the same time. More of them wait before their files are read.
 const MOST_IMPORTS: usize = 2;
@@ -59,7 +58,7 @@ pub(crate) struct App {
     pub(crate) tasks_begun: Notify,
     admin_token: [u8; 32],
     /// Idempotency keys whose first request still runs in this process.
-    running: Mutex<HashSet<(Uuid, String)>>,
+    running: Mutex<HashSet<(OrganizationId, String)>>,
 }
 
 impl App {
@@ -101,7 +100,7 @@ impl App {
     }
 
     /// Marks an idempotency key as running until the guard is dropped.
-    pub(crate) fn begin(&self, organization: Uuid, name: &str) -> Result<Running<'_>, Error> {
+    pub(crate) fn begin(&self, organization: OrganizationId, name: &str) -> Result<Running<'_>, Error> {
         let entry = (organization, name.to_owned());
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.insert(entry.clone()) { Ok(Running { app: self, entry }) } else { Err(Error::IdempotencyInUse) }
@@ -111,7 +110,7 @@ impl App {
 /// An idempotency key in use.
 pub(crate) struct Running<'a> {
     app: &'a App,
-    entry: (Uuid, String),
+    entry: (OrganizationId, String),
 }
 
 impl Drop for Running<'_> {

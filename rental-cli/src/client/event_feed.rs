@@ -11,14 +11,13 @@ use crate::{
     output::record::{self, Page, Record, next_page},
     text::printable,
 };
-use rental_core::value::Timestamp;
+use rental_core::value::{EventId, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
-use uuid::Uuid;
 
 /// How far a poll goes back: longer than any request takes from its first byte to its commit.
 const OVERLAP: Duration = Duration::from_secs(60);
@@ -56,7 +55,7 @@ impl Server {
 /// A parsed event.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    pub(crate) id: Uuid,
+    pub(crate) id: EventId,
     pub(crate) kind: String,
     /// Id of the object in `data`.
     pub(crate) object_id: String,
@@ -71,7 +70,7 @@ impl Event {
     pub(crate) fn read(raw: &RawValue) -> Result<Self, Failure> {
         #[derive(Deserialize)]
         struct Members {
-            id: Uuid,
+            id: EventId,
             r#type: String,
             created: i64,
             data: Object,
@@ -84,7 +83,7 @@ impl Event {
         let members: Members = serde_json::from_str(raw.get())
             .map_err(|error| Failure::Unreadable(format!("the response is not an event: {error}")))?;
         // The id has milliseconds, `created` only seconds.
-        let at = match members.id.get_timestamp() {
+        let at = match members.id.uuid().get_timestamp() {
             Some(time) => {
                 let (seconds, nanos) = time.to_unix();
                 i64::try_from(seconds)
@@ -112,7 +111,7 @@ pub(crate) struct Feed {
     /// All events before this time have been handled.
     settled_until: Timestamp,
     /// Ids of handled events since then.
-    seen: BTreeSet<Uuid>,
+    seen: BTreeSet<EventId>,
     polls: u32,
 }
 
@@ -238,8 +237,8 @@ fn middle(from: Timestamp, until: Timestamp) -> Timestamp {
 }
 
 /// The smallest id of `time`.
-fn first_id(time: Timestamp) -> Uuid {
-    Uuid::from_u128(u128::from(time.millis()) << 80)
+fn first_id(time: Timestamp) -> EventId {
+    EventId::from_u128(u128::from(time.millis()) << 80)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rental_core::{
         archive::Writer,
         redb::{Redb, SCHEMA_VERSION},
     },
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use std::{
     fs,
@@ -24,7 +24,7 @@ const CACHE: usize = 1 << 20;
 fn store(path: &Path, rows: u32) {
     let store = Redb::open(path, CACHE).unwrap();
     let put = |n: u32| {
-        let key = key::counter(uuid::Uuid::nil(), &format!("{n:08}"));
+        let key = key::counter(OrganizationId::nil(), &format!("{n:08}"));
         Write::Put(key, 1, vec![n as u8; 600].into(), Prior::Any)
     };
     let batch = Batch { checks: Vec::new(), writes: (0..rows).map(put).collect() };

@@ -5,21 +5,24 @@ use crate::{
     error::Error,
     operations::{access, idempotency::Memo},
     resources::{
-        self, Resource, api_key,
-        delivery::{self, Delivery},
+        self, Resource,
+        api_key::{self, ApiKey},
+        delivery::Delivery,
         event,
         invoice::{self, Invoice},
-        organization::{self, SYSTEM},
+        organization::{Organization, SYSTEM},
         parse,
-        rental::{self, Rental},
+        rental::Rental,
         row_words::{damage_in_words, in_words},
-        vehicle, webhook_endpoint,
+        vehicle::Vehicle,
+        webhook_endpoint::WebhookEndpoint,
     },
     rows::{Marker, Row, claim, key, outbox},
     schema::ResourceSpec,
     store::{DamagedRow, Key, Record, StoreError},
     tasks::Task,
-    webhooks::secret::Sealed,
+    value::{DeliveryId, EndpointId, Id, OrganizationId, RentalId, VehicleId},
+    webhooks::{deletion, secret::Sealed},
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -36,11 +39,11 @@ pub struct Audit<'g> {
     /// Number of API keys, and of rows that lead to one.
     api_keys: (u64, u64),
     /// Invoices of the organization that the walk is in.
-    invoices: Option<(Uuid, u64)>,
+    invoices: Option<(OrganizationId, u64)>,
     /// The last organization that was found to exist.
-    organization: Option<Uuid>,
+    organization: Option<OrganizationId>,
     /// The endpoint whose due rows were last found to be in order.
-    endpoint: Option<Uuid>,
+    endpoint: Option<EndpointId>,
 }
 
 /// The problem of a row, as a sentence that follows its place.
@@ -145,15 +148,15 @@ impl<'g> Audit<'g> {
         self.find(key)?.map(drop).ok_or_else(|| format!("{} is not there", in_words(key)))
     }
 
-    fn organization_exists(&mut self, id: Uuid) -> Verdict {
+    fn organization_exists(&mut self, id: OrganizationId) -> Verdict {
         if id != SYSTEM && self.organization != Some(id) {
-            self.must_exist(&key::record(SYSTEM, &organization::SPEC, id))?;
+            self.must_exist(&Organization::key(SYSTEM, id))?;
             self.organization = Some(id);
         }
         Ok(())
     }
 
-    fn record(&mut self, organization: Uuid, resource: u8, id: Uuid, record: &Record) -> Verdict {
+    fn record(&mut self, organization: OrganizationId, resource: u8, id: Uuid, record: &Record) -> Verdict {
         #[derive(Deserialize)]
         struct Any {
             id: Uuid,
@@ -175,7 +178,7 @@ impl<'g> Audit<'g> {
     }
 
     /// Invoices have every number up to their organization's counter, once each.
-    fn count(&mut self, organization: Uuid, spec: &ResourceSpec, record: &Record) -> Verdict {
+    fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> Verdict {
         if spec.tag == api_key::SPEC.tag {
             self.api_keys.0 += 1;
         }
@@ -194,7 +197,7 @@ impl<'g> Audit<'g> {
     }
 
     /// Counts one invoice of organization `now`. When the organization changes, checks the count of the previous one.
-    fn count_invoices(&mut self, now: Option<Uuid>) {
+    fn count_invoices(&mut self, now: Option<OrganizationId>) {
         match (&mut self.invoices, now) {
             (Some((organization, count)), Some(now)) if *organization == now => *count += 1,
             _ => {
@@ -212,12 +215,12 @@ impl<'g> Audit<'g> {
         }
     }
 
-    fn invoice_counter(&self, organization: Uuid) -> Result<u64, String> {
+    fn invoice_counter(&self, organization: OrganizationId) -> Result<u64, String> {
         let name = Invoice::COUNTER.unwrap_or_default();
         Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
     }
 
-    fn index_entry(&self, organization: Uuid, resource: u8, id: Uuid, entry: &Record) -> Verdict {
+    fn index_entry(&self, organization: OrganizationId, resource: u8, id: Uuid, entry: &Record) -> Verdict {
         marker(entry)?;
         let spec = resources::spec_of_tag(resource).ok_or("it points at no record of a known resource")?;
         let record = self.find(&key::record(organization, spec, id))?.ok_or("its record is not there")?;
@@ -232,17 +235,17 @@ impl<'g> Audit<'g> {
         if key::access(&hash) != row.key {
             return Err("it belongs to another hash".into());
         }
-        self.must_exist(&key::record(SYSTEM, &api_key::SPEC, id))
+        self.must_exist(&ApiKey::key(SYSTEM, id))
     }
 
-    fn calendar(&self, organization: Uuid, vehicle: Uuid, row: &Record) -> Verdict {
-        self.must_exist(&key::record(organization, &vehicle::SPEC, vehicle))?;
+    fn calendar(&self, organization: OrganizationId, vehicle: VehicleId, row: &Record) -> Verdict {
+        self.must_exist(&Vehicle::key(organization, vehicle))?;
         if row.value.len() == 4 { Ok(()) } else { Err("it has the wrong size".into()) }
     }
 
-    fn hold(&self, organization: Uuid, vehicle: Uuid, rental: Uuid, row: &Record) -> Verdict {
-        self.must_exist(&key::record(organization, &vehicle::SPEC, vehicle))?;
-        let place = key::record(organization, &rental::SPEC, rental);
+    fn hold(&self, organization: OrganizationId, vehicle: VehicleId, rental: RentalId, row: &Record) -> Verdict {
+        self.must_exist(&Vehicle::key(organization, vehicle))?;
+        let place = Rental::key(organization, rental);
         let record = self.find(&place)?.ok_or("its rental is not there")?;
         let held = parse::<Rental>(&place, &record.value).map_err(detail)?.effects().hold;
         let held = held.ok_or("its rental holds nothing")?;
@@ -250,13 +253,13 @@ impl<'g> Audit<'g> {
         if same { Ok(()) } else { Err("its rental holds other nights".into()) }
     }
 
-    fn memo(&mut self, organization: Uuid, name: &str, row: &Record) -> Verdict {
+    fn memo(&mut self, organization: OrganizationId, name: &str, row: &Record) -> Verdict {
         let memo: Memo = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
         self.organization_exists(organization)?;
         self.must_exist(&key::memo_expiry(memo.expires_at().millis(), organization, name))
     }
 
-    fn memo_expiry(&mut self, organization: Uuid, name: &str, row: &Record) -> Verdict {
+    fn memo_expiry(&mut self, organization: OrganizationId, name: &str, row: &Record) -> Verdict {
         marker(row)?;
         self.organization_exists(organization)?;
         self.must_exist(&key::memo(organization, name))
@@ -264,13 +267,13 @@ impl<'g> Audit<'g> {
 
     fn outbox(&self, row: &Record) -> Verdict {
         let waiting = outbox::read(row).map_err(detail)?;
-        self.must_exist(&key::record(waiting.organization, &event::SPEC, waiting.event))
+        self.must_exist(&event::key(waiting.organization, waiting.event))
     }
 
     /// Leads to a delivery. Its endpoint may be deleted while a task removes what is left of it.
-    fn due(&mut self, endpoint: Uuid, delivery: Uuid, row: &Record) -> Verdict {
-        let organization = Uuid::from_slice(&row.value).map_err(|_| "it names no organization")?;
-        let place = key::record(organization, &delivery::SPEC, delivery);
+    fn due(&mut self, endpoint: EndpointId, delivery: DeliveryId, row: &Record) -> Verdict {
+        let organization = OrganizationId::from_slice(&row.value).ok_or("it names no organization")?;
+        let place = Delivery::key(organization, delivery);
         let record = self.find(&place)?.ok_or("its delivery is not there")?;
         let delivery: Delivery = parse(&place, &record.value).map_err(detail)?;
         if delivery.endpoint_id != endpoint {
@@ -278,8 +281,8 @@ impl<'g> Audit<'g> {
         }
         if self.endpoint != Some(endpoint) {
             // A corrupted endpoint is a problem of its own.
-            let gone = matches!(self.find(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint)), Ok(None));
-            if gone && self.find(&key::task(endpoint))?.is_none() {
+            let gone = matches!(self.find(&WebhookEndpoint::key(SYSTEM, endpoint)), Ok(None));
+            if gone && self.find(&key::task(deletion::task(endpoint)))?.is_none() {
                 return Err(
                     "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
                 );
@@ -289,28 +292,28 @@ impl<'g> Audit<'g> {
         Ok(())
     }
 
-    fn secrets(&self, endpoint: Uuid, row: &Record) -> Verdict {
+    fn secrets(&self, endpoint: EndpointId, row: &Record) -> Verdict {
         serde_json::from_slice::<Sealed>(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
-        self.must_exist(&key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint))
+        self.must_exist(&WebhookEndpoint::key(SYSTEM, endpoint))
     }
 
     /// Leads to an object of the resource in its key.
-    fn identity(&self, organization: Uuid, resource: u8, row: &Record) -> Verdict {
+    fn identity(&self, organization: OrganizationId, resource: u8, row: &Record) -> Verdict {
         let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
         let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         self.must_exist(&key::record(organization, spec, id))
     }
 
     /// Leads to an invoice that bills what the key names.
-    fn billed(&self, organization: Uuid, source: Uuid, row: &Record) -> Verdict {
+    fn billed(&self, organization: OrganizationId, source: Uuid, row: &Record) -> Verdict {
         let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
-        let place = key::record(organization, &invoice::SPEC, id);
+        let place = Invoice::key(organization, Id::from_uuid(id));
         let record = self.find(&place)?.ok_or("its invoice is not there")?;
         let invoice: Invoice = parse(&place, &record.value).map_err(detail)?;
         if invoice.effects().bills.contains(&source) { Ok(()) } else { Err("its invoice does not bill it".into()) }
     }
 
-    fn counter(&mut self, organization: Uuid, row: &Record) -> Verdict {
+    fn counter(&mut self, organization: OrganizationId, row: &Record) -> Verdict {
         if row.revision == 0 {
             return Err("it has no number".into());
         }

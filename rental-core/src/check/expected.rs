@@ -9,6 +9,7 @@ use crate::{
     rows::key,
     schema::{Effects, ResourceSpec},
     store::Key,
+    value::{Id, OrganizationId},
 };
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ use uuid::Uuid;
 /// # Errors
 /// The record is not an object of its resource.
 pub fn expected_keys(
-    organization: Uuid,
+    organization: OrganizationId,
     spec: &'static ResourceSpec,
     id: Uuid,
     json: &[u8],
@@ -32,7 +33,7 @@ pub fn expected_keys(
     keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
     if spec.tag == webhook_endpoint::SPEC.tag {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
-        keys.extend([key::secrets(id), key::subscribed(endpoint.organization_id)]);
+        keys.extend([key::secrets(Id::from_uuid(id)), key::subscribed(endpoint.organization_id)]);
     }
     Ok(keys)
 }

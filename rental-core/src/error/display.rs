@@ -1,12 +1,12 @@
-//! Errors as sentences, for programs that link this crate. The HTTP server has words of its own.
+//! Errors as sentences, for programs that link this crate. The HTTP server has its own texts.
 
 use super::{Error, KeyProblem};
 use std::fmt;
 
 /// One sentence that says what happened and what to do next.
 ///
-/// It includes the details of [`Error::Unavailable`], [`Error::Damaged`] and [`Error::Internal`], which are for a log: do
-/// not show these three to callers whom you do not trust.
+/// It includes the details of [`Error::Unavailable`], [`Error::Damaged`] and [`Error::Internal`], which are for a log. Do
+/// not show these three to untrusted clients.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -17,15 +17,17 @@ use crate::{
     rows::key,
     schema::IndexPrefix,
     store::{Follow, Order, Span, Store, all_sound},
-    value::{Date, Instants, LocalTime, Plate, Timestamp, Zone, same_tag, tag_digits},
+    value::{
+        CustomerId, Date, Instants, LocalTime, OrganizationId, Plate, RentalId, Timestamp, VehicleId, Zone, same_tag,
+        tag_digits,
+    },
 };
-use uuid::Uuid;
 
 /// Which vehicle a tag or a plate names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Whose {
     /// This one.
-    One(Uuid),
+    One(VehicleId),
     /// None of the fleet.
     None,
     /// More than one, or the tag names another than the plate; the sentence says which.
@@ -41,7 +43,7 @@ const MOST_VEHICLES: usize = 50;
 /// The store cannot serve.
 pub async fn vehicle_of(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     tag: Option<&str>,
     (plate, state): (Option<&str>, Option<&str>),
 ) -> Result<Whose, Error> {
@@ -71,10 +73,10 @@ async fn vehicles(store: &dyn Store, span: &Span) -> Result<Vec<Vehicle>, Error>
 }
 
 /// Those whose plate is of this state; if there is none, those whose state or the reported one is not known.
-fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<Uuid> {
+fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<VehicleId> {
     let own = |vehicle: &Vehicle| Plate::parse(vehicle.plate.as_deref()?, vehicle.plate_state.as_deref())?.state;
     let exact = found.iter().filter(|vehicle| state.is_some() && own(vehicle).as_deref() == state);
-    let exact: Vec<Uuid> = exact.map(|vehicle| vehicle.id).collect();
+    let exact: Vec<VehicleId> = exact.map(|vehicle| vehicle.id).collect();
     if !exact.is_empty() {
         return exact;
     }
@@ -82,8 +84,8 @@ fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<Uuid> {
     possible.map(|vehicle| vehicle.id).collect()
 }
 
-fn agreed(by_tag: &[Uuid], by_plate: &[Uuid]) -> Whose {
-    let both: Vec<Uuid> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
+fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> Whose {
+    let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
     match (by_tag, by_plate, both.as_slice()) {
         ([], [], _) => Whose::None,
         (_, _, [one]) => Whose::One(*one),
@@ -164,9 +166,9 @@ enum Standing {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Candidate {
     /// The rental.
-    pub rental: Uuid,
+    pub rental: RentalId,
     /// Its customer.
-    pub customer: Uuid,
+    pub customer: CustomerId,
     /// What speaks for and against it.
     pub reason: String,
     standing: Standing,
@@ -191,8 +193,8 @@ pub enum Verdict {
 /// The store cannot serve.
 pub async fn rentals_around(
     store: &dyn Store,
-    organization: Uuid,
-    vehicle: Uuid,
+    organization: OrganizationId,
+    vehicle: VehicleId,
     day: Date,
 ) -> Result<Vec<Rental>, Error> {
     const STEP: usize = 32;
@@ -212,17 +214,17 @@ pub async fn rentals_around(
 }
 
 /// Where to go on behind a rental that was read through its look-up.
-fn entry_of(organization: Uuid, rental: &Rental, span: &Span) -> crate::store::Key {
+fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> crate::store::Key {
     use crate::resources::Resource;
     let entries = rental.effects().entries;
-    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id);
+    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id.uuid());
     // A rental that was changed since has its entry elsewhere: then this class ends here.
     entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }
 
 /// Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin that close before a day can reach it. A day more
 /// on both sides, for who was early or late.
-fn spans_around(organization: Uuid, vehicle: Uuid, day: u32) -> Vec<Span> {
+fn spans_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Vec<Span> {
     let of_class = |class: u8| {
         let earliest = if class == OPEN { 0 } else { day.saturating_sub(2 << class) };
         let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);

@@ -2,25 +2,25 @@
 
 use serde::Serialize;
 
-/// The most rows that are listed under `errors`, and under `review`. All of them are counted.
+/// Most rows that `errors` lists, and that `review` lists. All of them are counted.
 const MAX_LISTED: usize = 1000;
 
 /// The outcome of one row.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RowOutcome {
-    /// The row made a new object.
+    /// The row created an object.
     Created,
     /// The row changed an object.
     Updated,
-    /// The row repeats what an object already says.
+    /// The object of the row exists, and the row changes nothing.
     Duplicate,
-    /// The row has nothing to record, for example a payment.
+    /// The row is no toll or violation, for example a payment.
     Skipped,
-    /// The row cannot be used, for this reason.
+    /// The row cannot be recorded, for this reason.
     Invalid(String),
 }
 
-/// A row that cannot be used, or that a person should look at.
+/// A row that cannot be recorded, or that a person should review.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RowError {
     /// The line of the file where the row begins, from 1.
@@ -32,27 +32,27 @@ pub struct RowError {
 /// How many rows had which outcome. `received` is the sum of the next five members.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
-    /// Rows of the file, without its header.
+    /// Number of rows in the file, without its header.
     pub received: u64,
-    /// New objects.
+    /// Number of new objects.
     pub created: u64,
-    /// Changed objects.
+    /// Number of changed objects.
     pub updated: u64,
-    /// Rows that repeat what an object already says.
+    /// Number of rows that changed nothing, because their objects exist.
     pub duplicates: u64,
-    /// Rows with nothing to record, such as payments and fees.
+    /// Number of rows that are no tolls or violations, such as payments and fees.
     pub skipped: u64,
-    /// Rows that cannot be used.
+    /// Number of rows that cannot be recorded.
     pub invalid: u64,
-    /// New objects whose vehicle was found.
+    /// Number of new objects whose vehicle was found.
     pub matched: u64,
-    /// The first 1000 rows that cannot be used.
+    /// The first 1000 rows that cannot be recorded.
     pub errors: Vec<RowError>,
-    /// How many more rows cannot be used.
+    /// Number of rows that cannot be recorded and are not listed.
     pub errors_omitted: u64,
-    /// The first 1000 rows whose new objects a person should look at. They count as created.
+    /// The first 1000 rows whose new objects a person should review. They count as created.
     pub review: Vec<RowError>,
-    /// How many more rows a person should look at.
+    /// Number of rows that a person should review and that are not listed.
     pub review_omitted: u64,
 }
 
@@ -72,12 +72,12 @@ impl Counts {
         }
     }
 
-    /// Lists a recorded row that a person should look at.
-    pub(crate) fn look_at(&mut self, row: u64, message: String) {
+    /// Lists a recorded row that a person should review.
+    pub(crate) fn add_review(&mut self, row: u64, message: String) {
         list(&mut self.review, &mut self.review_omitted, RowError { row, message });
     }
 
-    /// Sorts the listed rows. Some rows are recorded after rows that follow them in the file.
+    /// Sorts the listed rows by their line, because credits are recorded after the other rows.
     pub(crate) fn sort(&mut self) {
         self.errors.sort_by_key(|error| error.row);
         self.review.sort_by_key(|error| error.row);

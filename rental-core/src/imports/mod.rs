@@ -1,8 +1,8 @@
-//! Files of other systems become objects.
+//! Imports of files as objects, and the export of an organization.
 //!
-//! 1. [`statements`]: a statement of a toll agency or a list of violations becomes checked rows. It needs no store.
-//! 2. [`recording`]: the rows become tolls and violations, each object once.
-//! 3. [`organization`]: the export of an organization, and its import into another one.
+//! 1. [`statements`] parses a statement of a toll agency or a list of violations into checked rows. It needs no store.
+//! 2. [`recording`] records the rows as tolls and violations, each object once.
+//! 3. [`organization`] exports an organization and imports it into another one.
 //!
 //! [`Counts`] is the result of every import.
 

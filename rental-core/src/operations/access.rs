@@ -9,13 +9,12 @@ use crate::{
         api_key::{ApiKey, Scope},
         organization::{Organization, Plan},
     },
-    value::Timestamp,
+    value::{ApiKeyId, Timestamp},
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
-use uuid::Uuid;
 
 /// What every key begins with, so that people and scanners know what it is.
 pub const KEY_PREFIX: &str = "rk_live_";
@@ -46,15 +45,15 @@ pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
 
 /// What lies at [`crate::rows::key::access`]: the whole hash, then the id of the key's record.
 #[must_use]
-pub fn entry(hash: &[u8; 32], id: Uuid) -> Bytes {
+pub fn entry(hash: &[u8; 32], id: ApiKeyId) -> Bytes {
     [hash.as_slice(), id.as_bytes()].concat().into()
 }
 
 /// The id of the record that `stored` leads to, if it belongs to `hash`. Compares in constant time.
 #[must_use]
-pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<Uuid> {
+pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<ApiKeyId> {
     let (whole, id) = stored.split_at_checked(32)?;
-    if bool::from(whole.ct_eq(hash)) { Uuid::from_slice(id).ok() } else { None }
+    if bool::from(whole.ct_eq(hash)) { ApiKeyId::from_slice(id) } else { None }
 }
 
 /// The CRC-32 of the beginning of a key, in base 62.

@@ -4,14 +4,14 @@ use crate::{
     error::Error,
     rows::key,
     store::{Batch, Store},
+    value::OrganizationId,
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// Takes the next number of a counter. Concurrent writes cannot get the same number, and no number is skipped.
 pub(crate) async fn next_number(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     name: &str,
     batch: &mut Batch,
 ) -> Result<u64, Error> {

@@ -14,7 +14,7 @@ use crate::{
     rows::key,
     schema::{self, FieldSpec, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
-    value::{FieldValue, Text, Timestamp},
+    value::{FieldValue, Id, Text, Timestamp},
 };
 use uuid::Uuid;
 
@@ -70,12 +70,12 @@ pub async fn insert<T: Resource>(
     store: &dyn Store,
     edge: &dyn Edge,
     organization: &Organization,
-    id: Uuid,
+    id: Id<T::Kind>,
     object: &T,
     mut batch: Batch,
 ) -> Result<Batch, Error> {
     let bytes = serde_json::to_vec(object).map_err(|error| Error::Internal(error.to_string()))?;
-    let place = key::record(organization.id, T::SPEC, id);
+    let place = T::key(organization.id, id);
     batch.insert(place.clone(), bytes.clone().into());
     let outcome = Outcome {
         changed: true,
@@ -107,7 +107,7 @@ fn server_value(
         ("api_version", _) => FieldValue::Text(Text::fit(schema::API_VERSION, 255)),
         // A rental keeps the zone in which it was made; an organization chooses its own.
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
-        ("organization_id", Kind::Id) => FieldValue::Id(organization.id),
+        ("organization_id", Kind::Id) => FieldValue::Id(organization.id.uuid()),
         ("created_at" | "updated_at", _) => FieldValue::Time(created),
         _ => return None,
     })

@@ -6,13 +6,17 @@ use crate::{
     resources::event::{self, EventType},
     rows::{key, outbox},
     store::{Batch, Check, Prior, Store},
+    value::{EventId, OrganizationId},
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// Whether the organization has webhook endpoints. If it has none, the batch checks that again at the commit, so an
 /// endpoint created at the same moment misses no event. An organization without endpoints needs no outbox rows.
-pub(super) async fn is_subscribed(store: &dyn Store, organization: Uuid, batch: &mut Batch) -> Result<bool, Error> {
+pub(super) async fn is_subscribed(
+    store: &dyn Store,
+    organization: OrganizationId,
+    batch: &mut Batch,
+) -> Result<bool, Error> {
     let mark = [key::subscribed(organization)];
     let found = store.get(&mark).await?.pop().flatten().is_some();
     if !found {
@@ -25,14 +29,14 @@ pub(super) async fn is_subscribed(store: &dyn Store, organization: Uuid, batch: 
 /// Adds an event, its index entry and, when `subscribed`, its outbox row to the batch of its change.
 pub(super) fn emit(
     batch: &mut Batch,
-    organization: Uuid,
+    organization: OrganizationId,
     edge: &dyn Edge,
     kind: EventType,
     data: &Bytes,
     subscribed: bool,
 ) {
-    let id = edge.new_id();
-    batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind, edge.now(), data));
+    let id = EventId::from_uuid(edge.new_id());
+    batch.insert(event::key(organization, id), event::body(id, kind, edge.now(), data));
     event::index_keys(organization, id, kind.as_str()).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     if subscribed {
         batch.put(key::outbox(id), outbox::value(organization, kind.as_str()), Prior::New);

@@ -11,13 +11,12 @@ use crate::{
     rows::key,
     schema::Hold,
     store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound},
-    value::Date,
+    value::{Date, OrganizationId, VehicleId},
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 impl Hold {
-    pub(crate) fn key(self, organization: Uuid) -> Key {
+    pub(crate) fn key(self, organization: OrganizationId) -> Key {
         key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
     }
 
@@ -34,7 +33,7 @@ impl Hold {
 /// [`Error::VehicleUnavailable`] when another rental holds the vehicle on one of the nights and the policy is exclusive.
 pub async fn change(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     policy: BookingPolicy,
     before: Option<Hold>,
     (after, prior): (Option<Hold>, Prior),
@@ -74,7 +73,7 @@ const STEP: usize = 16;
 
 async fn first_conflict(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     classes: u32,
     wanted: Hold,
 ) -> Result<Option<Hold>, Error> {
@@ -101,7 +100,7 @@ async fn first_conflict(
     Ok(None)
 }
 
-fn read(vehicle: Uuid, record: &Record) -> Result<Hold, Error> {
+fn read(vehicle: VehicleId, record: &Record) -> Result<Hold, Error> {
     let parts = key::hold_parts(&record.key).zip(record.value.as_ref().try_into().ok());
     let ((start, rental), end) = parts.ok_or_else(|| Error::damaged_row(&record.key, "it has the wrong size"))?;
     Ok(Hold { vehicle, rental, start, end: u32::from_be_bytes(end) })
@@ -121,7 +120,10 @@ fn unavailable(other: Hold) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Commit, memory::Memory};
+    use crate::{
+        store::{Commit, memory::Memory},
+        value::RentalId,
+    };
     use proptest::prelude::*;
     use std::{
         collections::HashMap,
@@ -139,12 +141,12 @@ mod tests {
 
     fn hold(rental: u128, start: u32, nights: u32) -> Hold {
         let day = |number| Date::from_day_number(number).unwrap();
-        Hold::new(Uuid::from_u128(1), Uuid::from_u128(rental), day(start), day(start + nights))
+        Hold::new(VehicleId::from_u128(1), RentalId::from_u128(rental), day(start), day(start + nights))
     }
 
     fn take(store: &Memory, policy: BookingPolicy, before: Option<Hold>, after: Option<Hold>) -> Result<Commit, Error> {
         let mut batch = Batch::default();
-        now(change(store, Uuid::nil(), policy, before, (after, Prior::Any), &mut batch))?;
+        now(change(store, OrganizationId::nil(), policy, before, (after, Prior::Any), &mut batch))?;
         Ok(now(store.commit(batch))?)
     }
 
@@ -154,7 +156,7 @@ mod tests {
         assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(1, 100, 3))).is_ok());
         assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(2, 103, 2))).is_ok());
         let refused = take(&store, BookingPolicy::Exclusive, None, Some(hold(3, 102, 1)));
-        assert!(matches!(refused, Err(Error::VehicleUnavailable { rental, .. }) if rental == Uuid::from_u128(1)));
+        assert!(matches!(refused, Err(Error::VehicleUnavailable { rental, .. }) if rental == RentalId::from_u128(1)));
     }
 
     #[test]
@@ -172,7 +174,7 @@ mod tests {
         for (batch, rental) in [(&mut first, 1), (&mut second, 2)] {
             now(change(
                 &store,
-                Uuid::nil(),
+                OrganizationId::nil(),
                 BookingPolicy::Exclusive,
                 None,
                 (Some(hold(rental, 100, 3)), Prior::Any),

@@ -5,13 +5,12 @@ use crate::{
     error::Error,
     rows::key,
     store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Span, Store, after, get_each, key_of},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 /// How long an answer is kept, in milliseconds: 24 h.
 pub const KEPT_MILLIS: i64 = 24 * 3600 * 1000;
@@ -81,7 +80,12 @@ pub enum Known {
 ///
 /// # Errors
 /// [`Error::IdempotencyReused`] when the key was used for another request.
-pub async fn look_up(store: &dyn Store, organization: Uuid, ticket: &Ticket, now: Timestamp) -> Result<Known, Error> {
+pub async fn look_up(
+    store: &dyn Store,
+    organization: OrganizationId,
+    ticket: &Ticket,
+    now: Timestamp,
+) -> Result<Known, Error> {
     let keys = [key::memo(organization, &ticket.name)];
     let Some(record) = store.get(&keys).await?.pop().flatten() else { return Ok(Known::Fresh(None)) };
     let memo: Memo = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
@@ -96,7 +100,7 @@ pub async fn look_up(store: &dyn Store, organization: Uuid, ticket: &Ticket, now
 /// The bytes of the answer are JSON: those of an object that the batch writes, or of an error.
 pub fn remember(
     batch: &mut Batch,
-    organization: Uuid,
+    organization: OrganizationId,
     ticket: &Ticket,
     outdated: Option<Record>,
     answer: (u16, Option<Revision>, &Bytes),

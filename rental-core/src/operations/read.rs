@@ -10,9 +10,9 @@ use crate::{
     rows::key,
     schema::ResourceSpec,
     store::{Key, Record, Span, Store, all_sound, key_of},
+    value::{Id, OrganizationId},
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// Reads one object.
 ///
@@ -20,7 +20,7 @@ use uuid::Uuid;
 /// [`Error::NotFound`] for an unknown id, a malformed id and an id of another organization alike.
 pub async fn get(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     spec: &'static ResourceSpec,
     id: &str,
 ) -> Result<Record, Error> {
@@ -36,7 +36,7 @@ pub async fn get(
 /// The store cannot serve.
 pub async fn list(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     spec: &'static ResourceSpec,
     query: &ListQuery,
 ) -> Result<Bytes, Error> {
@@ -63,7 +63,8 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
     loop {
         let page = store.scan(&span, CANDIDATES).await?;
         // The key of a damaged organization still has its id, so only requests for its own objects fail.
-        let keys: Vec<Key> = page.iter().filter_map(|row| Some(key::record(key_of(row).id()?, spec, id))).collect();
+        let keys: Vec<Key> =
+            page.iter().filter_map(|row| Some(key::record(Id::from_uuid(key_of(row).id()?), spec, id))).collect();
         if let Some(at) = store.get(&keys).await?.iter().position(Option::is_some) {
             let owner = page.into_iter().nth(at).ok_or(missing)?.map_err(Error::Damaged)?;
             return parse(&owner.key, &owner.value);

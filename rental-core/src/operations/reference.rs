@@ -7,9 +7,9 @@ use crate::{
     rows::key,
     schema::{Fields, ResourceSpec},
     store::{Batch, Check, Key, Record, Store},
+    value::OrganizationId,
 };
 use std::collections::HashMap;
-use uuid::Uuid;
 
 /// Reads a body. If fields are invalid, the error lists them and the objects that the body names and that do not exist.
 pub(super) async fn valid_fields(
@@ -29,7 +29,7 @@ pub(super) async fn valid_fields(
 /// Reads the objects that the body names, by field. The batch gets a check for each; an error lists all missing ones.
 pub(crate) async fn references(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     sent: &Fields,
     batch: &mut Batch,
 ) -> Result<HashMap<String, Record>, Error> {
@@ -41,7 +41,7 @@ pub(crate) async fn references(
 /// for each that does.
 pub(super) async fn find_references(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     sent: &Fields,
     batch: &mut Batch,
 ) -> Result<(HashMap<String, Record>, FieldErrors), Error> {

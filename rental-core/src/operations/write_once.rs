@@ -8,9 +8,9 @@ use super::{
 use crate::{
     error::Error,
     store::{Batch, Commit, Revision, Store},
+    value::OrganizationId,
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// How a write ended.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub type Render<'a> = &'a (dyn Fn(&Error) -> (u16, Bytes) + Sync);
 pub async fn write(
     store: &dyn Store,
     edge: &dyn Edge,
-    organization: Uuid,
+    organization: OrganizationId,
     ticket: Option<&Ticket>,
     intent: &dyn Intent,
     (success, render): (u16, Render<'_>),

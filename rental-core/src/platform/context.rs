@@ -6,9 +6,9 @@ use crate::{
     operations,
     resources::organization::{self, Organization, SYSTEM},
     store::{Store, StoreError},
+    value::OrganizationId,
 };
 use std::{fmt, sync::Arc};
-use uuid::Uuid;
 
 #[derive(Clone)]
 pub(super) struct Context(Arc<Parts>);
@@ -42,7 +42,7 @@ impl Context {
     }
 
     /// The organization that owns what is written under `owner`: the operator's own for [`SYSTEM`].
-    pub(super) async fn owner(&self, owner: Uuid) -> Result<Organization, Error> {
+    pub(super) async fn owner(&self, owner: OrganizationId) -> Result<Organization, Error> {
         if owner == SYSTEM {
             return Ok(Organization::system());
         }

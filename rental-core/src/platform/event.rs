@@ -9,17 +9,17 @@ use crate::{
     },
     schema::ResourceSpec,
     store::Record,
+    value::{EventId, kinds},
 };
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 /// Something that happened to an object, recorded in the transaction of the change.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// The id, by which receivers recognize an event that is delivered twice.
-    pub id: Uuid,
+    pub id: EventId,
     /// What happened.
     pub event_type: EventType,
     /// When it happened, in seconds since 1970-01-01T00:00:00Z.
@@ -29,7 +29,7 @@ pub struct Event {
 
 #[derive(Deserialize)]
 struct Members<'a> {
-    id: Uuid,
+    id: EventId,
     r#type: &'a str,
     created: u64,
     #[serde(borrow)]
@@ -61,6 +61,8 @@ impl Event {
 }
 
 impl Listed for Event {
+    type Kind = kinds::Event;
+
     const SPEC: &'static ResourceSpec = &event::SPEC;
 
     fn read(record: Record) -> Result<Self, Error> {

@@ -5,9 +5,9 @@ use crate::{
     error::Error,
     imports::organization,
     store::{Key, Order, Record, Span, Store, StoreError, all_sound},
+    value::OrganizationId,
 };
 use std::{fmt, io};
-use uuid::Uuid;
 
 /// Why an export stopped. What was written so far has no last line, so an import refuses it.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl<W: io::Write> Lines<W> {
 /// Writes all objects of `organization`, and gives their number.
 pub(super) async fn export<W: io::Write>(
     context: &Context,
-    organization: Uuid,
+    organization: OrganizationId,
     mut out: W,
 ) -> Result<u64, ExportError> {
     out.write_all(organization::first_line().as_bytes())?;

@@ -4,6 +4,7 @@ use super::{
     context::Context,
     event::Event,
     export::{self, ExportError},
+    id_of::IdOf,
     key::{self, IssuedKey},
     list::{ListRequest, Listed},
     stored::Stored,
@@ -18,11 +19,10 @@ use crate::{
         event,
         organization::{Organization, SYSTEM},
     },
-    value::Timestamp,
+    value::{OrganizationId, Timestamp, kinds},
 };
 use serde::Serialize;
-use std::{fmt::Display, future::IntoFuture, io};
-use uuid::Uuid;
+use std::{future::IntoFuture, io};
 
 /// One organization on a [`Platform`](crate::Platform): its vehicles, customers, rentals, invoices, tolls, violations, leads and events.
 /// Nothing of another organization can be read or changed through it.
@@ -31,17 +31,17 @@ use uuid::Uuid;
 #[derive(Clone, Debug)]
 pub struct Fleet {
     context: Context,
-    id: Uuid,
+    id: OrganizationId,
 }
 
 impl Fleet {
-    pub(super) fn new(context: Context, id: Uuid) -> Self {
+    pub(super) fn new(context: Context, id: OrganizationId) -> Self {
         Self { context, id }
     }
 
     /// The id of the organization.
     #[must_use]
-    pub fn id(&self) -> Uuid {
+    pub fn id(&self) -> OrganizationId {
         self.id
     }
 
@@ -75,12 +75,12 @@ impl Fleet {
         CreateRequest::new(self.context.clone(), self.id, &body)
     }
 
-    /// Reads one object. `id` is a [`Uuid`] or its text.
+    /// Reads one object. `id` is an [`Id`](crate::value::Id) of its kind, or text.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
     /// the store cannot serve.
-    pub async fn get<T: Portable>(&self, id: impl Display) -> Result<Stored<T>, Error> {
+    pub async fn get<T: Portable>(&self, id: impl IdOf<T::Kind>) -> Result<Stored<T>, Error> {
         let record = operations::get(self.context.store(), self.id, T::SPEC, &id.to_string()).await?;
         Stored::of(record)
     }
@@ -136,7 +136,7 @@ impl Fleet {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn update<T: Portable + Update>(&self, id: impl Display, body: impl Serialize) -> UpdateRequest<T> {
+    pub fn update<T: Portable + Update>(&self, id: impl IdOf<T::Kind>, body: impl Serialize) -> UpdateRequest<T> {
         UpdateRequest::new(self.context.clone(), self.id, id.to_string(), &body)
     }
 
@@ -150,7 +150,7 @@ impl Fleet {
     /// # Errors
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
     /// the store cannot serve.
-    pub async fn event(&self, id: impl Display) -> Result<Event, Error> {
+    pub async fn event(&self, id: impl IdOf<kinds::Event>) -> Result<Event, Error> {
         let record = operations::get(self.context.store(), self.id, &event::SPEC, &id.to_string()).await?;
         Event::read(record)
     }

@@ -3,10 +3,10 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::spec_of,
+    value::RentalId,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// The status of a stored response that is an object.
 pub(super) const SUCCESS: u16 = 200;
@@ -22,7 +22,7 @@ const CODES: [FieldCode; 5] =
 enum Kept {
     NotFound { object: String },
     Invalid { fields: Vec<KeptField>, unlisted: u32 },
-    VehicleUnavailable { rental: Uuid, message: String },
+    VehicleUnavailable { rental: RentalId, message: String },
     PreconditionFailed,
     Conflict { message: String },
 }
@@ -101,7 +101,7 @@ mod tests {
             Error::NotFound { object: "vehicle" },
             Error::Invalid(fields.to_vec().into()),
             Error::Invalid(many.into()),
-            Error::VehicleUnavailable { rental: Uuid::from_u128(7), message: "It is \"taken\".".into() },
+            Error::VehicleUnavailable { rental: RentalId::from_u128(7), message: "It is \"taken\".".into() },
             Error::PreconditionFailed,
             Error::Conflict("The invoice is void.".into()),
         ];

@@ -17,11 +17,10 @@ use crate::{
     },
     rows::key,
     store::Store,
-    value::{FieldValue, Text, Timestamp},
+    value::{FieldValue, Id, OrganizationId, Text, Timestamp},
 };
 use serde_json::json;
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// An API key that was just issued.
 #[derive(Clone)]
@@ -64,7 +63,7 @@ impl Intent for Issue<'_> {
 /// Issues a key of `organization`.
 pub(super) async fn issue(
     context: &Context,
-    organization: Uuid,
+    organization: OrganizationId,
     (scope, name, expires_at): (Scope, &str, Option<Timestamp>),
 ) -> Result<IssuedKey, Error> {
     let edge: &dyn PlatformEdge = context.edge();
@@ -91,7 +90,7 @@ pub(super) async fn principal(store: &dyn Store, presented: &str) -> Result<Prin
 }
 
 /// One of the operator's objects.
-async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<T>, Error> {
-    let record = store.get(&[key::record(SYSTEM, T::SPEC, id)]).await?.pop().flatten();
+async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<T>, Error> {
+    let record = store.get(&[T::key(SYSTEM, id)]).await?.pop().flatten();
     record.map(|record| parse(&record.key, &record.value)).transpose()
 }

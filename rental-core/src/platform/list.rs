@@ -7,7 +7,7 @@ use crate::{
     resources::Resource,
     schema::ResourceSpec,
     store::{Record, key_of},
-    value::Timestamp,
+    value::{Id, OrganizationId, Timestamp},
 };
 use std::{
     collections::VecDeque,
@@ -16,10 +16,12 @@ use std::{
     marker::PhantomData,
     pin::Pin,
 };
-use uuid::Uuid;
 
 /// What a list can hold: [`Stored`] objects of any resource, and events.
 pub trait Listed: Sized + Send + 'static {
+    /// What the ids of the objects name.
+    type Kind: 'static;
+
     /// The description of the resource, which names its filters.
     const SPEC: &'static ResourceSpec;
 
@@ -31,6 +33,8 @@ pub trait Listed: Sized + Send + 'static {
 }
 
 impl<T: Resource> Listed for Stored<T> {
+    type Kind = T::Kind;
+
     const SPEC: &'static ResourceSpec = T::SPEC;
 
     fn read(record: Record) -> Result<Self, Error> {
@@ -40,12 +44,15 @@ impl<T: Resource> Listed for Stored<T> {
 
 /// One page of a list, newest object first.
 #[derive(Clone, Debug)]
-pub struct Page<T> {
+pub struct Page<T: Listed> {
     /// The objects, at most as many as the limit.
     pub objects: Vec<T>,
     /// Where the next page begins, for [`ListRequest::starting_after`]; `None` on the last page.
-    pub next: Option<Uuid>,
+    pub next: Option<Id<T::Kind>>,
 }
+
+/// The rows of a page, and where the next page begins.
+type Rows<T> = (Vec<Result<T, Error>>, Option<Id<<T as Listed>::Kind>>);
 
 /// Reads a page of a list when it is awaited; [`ListRequest::walk`] reads all of them.
 ///
@@ -83,19 +90,19 @@ pub struct Page<T> {
 /// # }
 /// ```
 #[must_use = "nothing is read until the request is awaited"]
-pub struct ListRequest<T> {
+pub struct ListRequest<T: Listed> {
     context: Context,
-    owner: Uuid,
+    owner: OrganizationId,
     /// The parameters as a URL has them, for the one parser of queries.
     parameters: String,
     limit: Option<usize>,
-    starting_after: Option<Uuid>,
+    starting_after: Option<Id<T::Kind>>,
     created: (Option<Timestamp>, Option<Timestamp>),
     object: PhantomData<fn() -> T>,
 }
 
 impl<T: Listed> ListRequest<T> {
-    pub(super) fn new(context: Context, owner: Uuid) -> Self {
+    pub(super) fn new(context: Context, owner: OrganizationId) -> Self {
         Self {
             context,
             owner,
@@ -126,7 +133,7 @@ impl<T: Listed> ListRequest<T> {
     }
 
     /// Begins behind the page whose [`Page::next`] this is.
-    pub fn starting_after(mut self, cursor: Uuid) -> Self {
+    pub fn starting_after(mut self, cursor: Id<T::Kind>) -> Self {
         self.starting_after = Some(cursor);
         self
     }
@@ -156,21 +163,21 @@ impl<T: Listed> ListRequest<T> {
             parameters.push_str(&format!("{separator}limit={limit}"));
         }
         let mut query = ListQuery::parse(&parameters, T::SPEC)?;
-        query.starting_after = self.starting_after.or(query.starting_after);
+        query.starting_after = self.starting_after.map(Id::uuid).or(query.starting_after);
         query.created_gte = self.created.0.or(query.created_gte);
         query.created_lt = self.created.1.or(query.created_lt);
         Ok(query)
     }
 
     /// The rows of a page, and where the next page begins.
-    async fn read(&self) -> Result<(Vec<Result<T, Error>>, Option<Uuid>), Error> {
+    async fn read(&self) -> Result<Rows<T>, Error> {
         let query = self.query()?;
         let Some(span) = query.span(self.owner, T::SPEC) else { return Ok((Vec::new(), None)) };
         // One more than the page holds tells whether another page follows.
         let mut rows = self.context.store().scan(&span, query.limit + 1).await?;
         let more = rows.len() > query.limit;
         rows.truncate(query.limit);
-        let next = rows.last().and_then(|row| key_of(row).id()).filter(|_| more);
+        let next = rows.last().and_then(|row| key_of(row).id()).filter(|_| more).map(Id::from_uuid);
         Ok((rows.into_iter().map(|row| T::read(row.map_err(Error::Damaged)?)).collect(), next))
     }
 }
@@ -192,7 +199,7 @@ impl<T: Listed> IntoFuture for ListRequest<T> {
 /// The walk reads a page when all objects of the page before it were taken. Objects that are created during the walk are not
 /// part of it. An object that changes during the walk is seen in the state that it has when its page is read.
 #[must_use = "nothing is read until `next` is called"]
-pub struct Walk<T> {
+pub struct Walk<T: Listed> {
     request: ListRequest<T>,
     ready: VecDeque<Result<T, Error>>,
     ended: bool,

@@ -8,6 +8,7 @@ use super::{
     engine::Engine,
     event::Event,
     fleet::{CreateOrganization, Fleet},
+    id_of::IdOf,
     key,
     list::ListRequest,
     stored::Stored,
@@ -21,10 +22,10 @@ use crate::{
     resources::organization::{Organization, SYSTEM},
     rows::key as place,
     store::Commit,
+    value::kinds,
     webhooks::{secret, signature},
 };
 use serde::Serialize;
-use std::fmt::Display;
 
 /// Page cache of a store that [`Platform::open_file`] opens, in bytes: 256 MiB.
 #[cfg(feature = "redb")]
@@ -153,11 +154,11 @@ impl Platform {
         CreateOrganization::new(self.0.clone(), &body)
     }
 
-    /// The organization with this id.
+    /// The organization with this id, which is an [`OrganizationId`](crate::value::OrganizationId) or its text.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none; [`Error::Unavailable`] when the store cannot serve.
-    pub async fn fleet(&self, id: impl Display) -> Result<Fleet, Error> {
+    pub async fn fleet(&self, id: impl IdOf<kinds::Organization>) -> Result<Fleet, Error> {
         let organization = self.0.organization(&id.to_string()).await?;
         Ok(Fleet::new(self.0.clone(), organization.id))
     }

@@ -6,6 +6,7 @@ use crate::{
     operations::{self, Intent, Written, idempotency::Ticket},
     resources::{Create, Resource, Update, of},
     store::Revision,
+    value::OrganizationId,
 };
 use serde::Serialize;
 use std::{
@@ -13,7 +14,6 @@ use std::{
     marker::PhantomData,
     pin::Pin,
 };
-use uuid::Uuid;
 
 /// The future of a request.
 pub(super) type Response<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
@@ -21,13 +21,13 @@ pub(super) type Response<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Se
 /// What both kinds of writes have.
 struct Request {
     context: Context,
-    owner: Uuid,
+    owner: OrganizationId,
     body: Result<Vec<u8>, Error>,
     idempotency_key: Option<String>,
 }
 
 impl Request {
-    fn new(context: Context, owner: Uuid, body: &impl Serialize) -> Self {
+    fn new(context: Context, owner: OrganizationId, body: &impl Serialize) -> Self {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::Malformed(format!("The body cannot be written as JSON: {error}.")));
         Self { context, owner, body, idempotency_key: None }
@@ -67,7 +67,7 @@ pub struct CreateRequest<T> {
 }
 
 impl<T> CreateRequest<T> {
-    pub(super) fn new(context: Context, owner: Uuid, body: &impl Serialize) -> Self {
+    pub(super) fn new(context: Context, owner: OrganizationId, body: &impl Serialize) -> Self {
         Self { request: Request::new(context, owner, body), object: PhantomData }
     }
 
@@ -108,7 +108,7 @@ pub struct UpdateRequest<T> {
 }
 
 impl<T> UpdateRequest<T> {
-    pub(super) fn new(context: Context, owner: Uuid, id: String, body: &impl Serialize) -> Self {
+    pub(super) fn new(context: Context, owner: OrganizationId, id: String, body: &impl Serialize) -> Self {
         Self { request: Request::new(context, owner, body), id, revision: None, object: PhantomData }
     }
 

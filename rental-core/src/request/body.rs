@@ -1,8 +1,8 @@
 //! Parses a JSON body into typed fields, as a [`ResourceSpec`](crate::schema::ResourceSpec) describes them. The error lists
 //! all bad fields.
 //!
-//! Numbers are parsed from their text, so money is exact; `raw_data` is kept byte for byte. Nothing here reads a store:
-//! the operations check later whether a named object exists.
+//! Numbers are parsed from their text, so money is exact; `raw_data` is kept byte for byte. This module reads no store:
+//! the operations check later whether a referenced object exists.
 
 mod check;
 mod duplicates;

@@ -1,4 +1,4 @@
-//! Request bodies and list queries as checked values, with every wrong field named at once.
+//! Parses and checks request bodies and list queries. An error lists all bad fields or parameters.
 
 pub mod body;
 pub mod page;

@@ -1,8 +1,8 @@
-//! Lists: which query parameters they take, which span of the store answers them, and the page that goes out.
+//! Lists: parses the query parameters, chooses the span of the store to read, and builds the page.
 //!
-//! Newest first. A cursor is the id of a page's last object and is read as a position, never looked up, so it survives
-//! whatever happens to that object (`docs/decisions.md`, "Lists"). A range of a time field makes it a sync list
-//! ([`Range`]).
+//! A list is ordered by creation, newest first. A cursor is the id of a page's last object. It is used as a position and
+//! never looked up, so it stays valid when that object changes (`docs/decisions.md`, "Lists"). A query with a range of a
+//! time field gets a sync list ([`Range`]).
 
 mod range;
 
@@ -14,44 +14,44 @@ use crate::{
     rows::key,
     schema::{FilterSpec, IndexValue, Kind, ResourceSpec},
     store::{Record, Span},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
 pub use crate::value::id;
 
-/// Objects on a page when the query does not say (spec, Limits).
-pub const DEFAULT_LIMIT: usize = 20;
+/// Objects on a page when the query has no `limit` (spec, Limits).
+pub(crate) const DEFAULT_LIMIT: usize = 20;
 /// Most objects on a page (spec, Limits).
 pub const MAX_LIMIT: usize = 100;
 /// Most parameters that a query may have (`docs/api.md`, "Errors").
-pub const MOST_PARAMETERS: usize = 32;
-/// The parameters that every list takes, beside its filters.
-pub const COMMON_PARAMETERS: [&str; 4] = ["limit", "starting_after", "created[gte]", "created[lt]"];
+pub(crate) const MOST_PARAMETERS: usize = 32;
+/// The parameters that every list takes in addition to its filters.
+pub(crate) const COMMON_PARAMETERS: [&str; 4] = ["limit", "starting_after", "created[gte]", "created[lt]"];
 
 /// The checked query of one list.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ListQuery {
-    /// 1 to 100.
+    /// Most objects on the page, 1 to 100.
     pub limit: usize,
-    /// Where the page before ended, unless this is a sync list.
+    /// The id of the last object of the page before; `None` for the first page and in a sync list.
     pub starting_after: Option<Uuid>,
-    /// Created at this time or later.
+    /// Only objects created at this time or later.
     pub created_gte: Option<Timestamp>,
-    /// Created before this time.
+    /// Only objects created before this time.
     pub created_lt: Option<Timestamp>,
-    /// A value for each filter of the resource that is used.
+    /// The values of the filters, in the order of the resource's description; `None` for unused ones.
     pub filters: Vec<Option<String>>,
-    /// The range of a sync list.
+    /// The range and position of a sync list; `None` for a list in order of creation.
     pub range: Option<Range>,
 }
 
 impl ListQuery {
-    /// Reads the raw query of a URL, without its `?`.
+    /// Parses the query of a URL, percent-encoded and without its `?`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with every bad parameter, or with one error for more than [`MOST_PARAMETERS`].
+    /// [`Error::Invalid`] with every bad parameter, or with one error for more than 32 parameters.
     pub fn parse(raw: &str, spec: &ResourceSpec) -> Result<Self, Error> {
         let mut query = Self { limit: DEFAULT_LIMIT, filters: vec![None; spec.filters.len()], ..Self::default() };
         let mut errors = FieldErrors::default();
@@ -63,7 +63,7 @@ impl ListQuery {
                 errors.push(error);
             }
         }
-        // What kind of cursor it must be depends on the other parameters.
+        // Parsed last, because the other parameters determine the kind of cursor.
         if let Some(Err(error)) = cursor.map(|text| query.start_after(&text, spec)) {
             errors.push(error);
         }
@@ -115,7 +115,7 @@ impl ListQuery {
         filters.map(|(filter, _)| filter.field).collect()
     }
 
-    /// Reads the cursor of the page before: an id, or in a sync list a position in it.
+    /// Parses the cursor of the page before: an id, or a position in a sync list.
     fn start_after(&mut self, text: &str, spec: &ResourceSpec) -> Result<(), FieldError> {
         if self.range.is_none()
             && let Some(id) = id(text)
@@ -167,9 +167,9 @@ impl ListQuery {
         Err(FieldError::new(first, FieldCode::Invalid, &rule))
     }
 
-    /// The one index range that answers this query in `organization`; `None` when nothing can match.
+    /// The span of the store that contains the objects of this list in `organization`; `None` when no object can match.
     #[must_use]
-    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Option<Span> {
+    pub fn span(&self, organization: OrganizationId, spec: &ResourceSpec) -> Option<Span> {
         if let Some(range) = &self.range {
             return Some(range.span(organization, spec, spec.index_over(&[], Some(range.field))?));
         }
@@ -200,18 +200,18 @@ impl ListQuery {
     }
 }
 
-/// A bound of a range of times.
+/// Parses the bound of a range of times.
 fn bound(name: &str, value: &str) -> Result<Timestamp, FieldError> {
     let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
     Timestamp::parse_bound(value).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, rule))
 }
 
-/// The parameters of the ranges of a list: `updated[gte]`, `updated[lt]`.
+/// The names of all range parameters of a list: `updated[gte]`, `updated[lt]`.
 pub fn range_parameters(spec: &ResourceSpec) -> impl Iterator<Item = String> {
     spec.ranges.iter().flat_map(|range| ["[gte]", "[lt]"].map(|bracket| format!("{}{bracket}", range.param)))
 }
 
-/// The range that a parameter bounds, and its bracket.
+/// The range of a parameter and the bracket of its name: `[gte]` or `[lt]`.
 fn range_of<'a>(name: &'a str, spec: &ResourceSpec) -> Option<(&'static FilterSpec, &'a str)> {
     let (param, bracket) = name.split_at(name.find('[')?);
     let range = spec.ranges.iter().find(|range| range.param == param)?;
@@ -231,10 +231,10 @@ fn unknown(name: &str, spec: &ResourceSpec) -> FieldError {
     FieldError::new(&shorten(name), FieldCode::Unknown, &rule)
 }
 
-/// For a request that takes no parameters.
+/// Checks the query of a request that takes no parameters.
 ///
 /// # Errors
-/// [`Error::Invalid`] that names each one.
+/// [`Error::Invalid`] with every parameter that was sent.
 pub fn no_parameters(raw: &str) -> Result<(), Error> {
     if raw.is_empty() {
         return Ok(());
@@ -247,10 +247,10 @@ pub fn no_parameters(raw: &str) -> Result<(), Error> {
     errors.or(())
 }
 
-/// The parameters of a request that takes these and no others, decoded.
+/// Decodes the query of a request that takes the parameters in `known` and no others.
 ///
 /// # Errors
-/// [`Error::Invalid`] that names each one that is unknown, sent twice or garbled.
+/// [`Error::Invalid`] with every parameter that is unknown, sent twice or malformed.
 pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Error> {
     let mut errors = FieldErrors::default();
     let pairs = pairs(raw, &mut errors)?;
@@ -261,17 +261,17 @@ pub fn parameters(raw: &str, known: &[&str]) -> Result<Vec<(String, String)>, Er
     errors.or(pairs)
 }
 
-/// `; did you mean X?` for the nearest of `known`, if one is near.
+/// The text `; did you mean X?` with the most similar name in `known`; empty when none is similar enough.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     did_you_mean(name, known)
 }
 
-/// Splits a raw query into decoded pairs; what cannot be decoded or comes twice is added to `errors`.
+/// Splits a query into decoded pairs. Parameters that cannot be decoded or are sent twice are added to `errors`.
 ///
 /// `+` is a plus sign: no value here has spaces, while e-mail addresses and UTC offsets are often sent unescaped.
 ///
 /// # Errors
-/// [`Error::Invalid`] for more than [`MOST_PARAMETERS`]: none of them is looked at, so their number costs nothing.
+/// [`Error::Invalid`] for more than [`MOST_PARAMETERS`], without decoding any of them.
 fn pairs(raw: &str, errors: &mut FieldErrors) -> Result<Vec<(String, String)>, Error> {
     let parts = || raw.split('&').filter(|part| !part.is_empty());
     if let Some(first) = parts().nth(MOST_PARAMETERS) {
@@ -310,12 +310,12 @@ fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// The list envelope (spec, List envelope) around records, without decoding them.
+/// Builds the list response (spec, List envelope) from records, without decoding them.
 ///
-/// `records` holds one more than the limit of the query when more follow.
+/// If another page follows, `records` must contain one record more than the limit of the query.
 ///
 /// # Errors
-/// The last record of a sync list cannot be read: the store is damaged.
+/// The last record of a sync list does not parse: the store is damaged.
 pub fn envelope(records: &[Record], spec: &ResourceSpec, query: &ListQuery) -> Result<Bytes, Error> {
     let has_more = records.len() > query.limit;
     let shown = &records[..records.len().min(query.limit)];

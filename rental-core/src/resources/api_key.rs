@@ -4,10 +4,9 @@ use crate::{
     error::{Error, FieldCode},
     resources::{Create, Facts, Resource, event::EventType},
     schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
-    value::{Text, Timestamp, fields, words},
+    value::{ApiKeyId, OrganizationId, Text, Timestamp, fields, kinds, words},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// What an API key is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -65,9 +64,9 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct ApiKey {
-        pub id: Uuid,
+        pub id: ApiKeyId,
         pub object: String,
-        pub organization_id: Uuid,
+        pub organization_id: OrganizationId,
         pub name: Option<Text>,
         pub scope: Scope,
         pub hint: Option<Text>,
@@ -80,15 +79,17 @@ fields! {
 }
 
 impl Resource for ApiKey {
+    type Kind = kinds::ApiKey;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> ApiKeyId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "organization_id" => Some(IndexValue::Id(self.organization_id)),
+            "organization_id" => Some(IndexValue::Id(self.organization_id.uuid())),
             _ => None,
         }
     }

@@ -4,11 +4,11 @@ use super::event::EventType;
 use crate::{
     error::{Error, FieldCode},
     schema::{Attribution, IndexPrefix, LookUpSpec, look_up},
+    value::{CustomerId, RentalId},
 };
-use uuid::Uuid;
 
 /// The event of an object that got a customer, or another customer; none otherwise.
-pub(super) fn attached(event: EventType, before: Option<Uuid>, after: Option<Uuid>) -> Vec<EventType> {
+pub(super) fn attached(event: EventType, before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
     if after.is_some() && after != before { vec![event] } else { Vec::new() }
 }
 
@@ -22,15 +22,15 @@ pub fn unattached_look_up() -> IndexPrefix {
 }
 
 /// The entry of a toll or violation in the look-up of those without a customer, if it belongs there.
-pub(super) fn unattached(customer: Option<Uuid>, attribution: Option<Attribution>) -> Vec<IndexPrefix> {
+pub(super) fn unattached(customer: Option<CustomerId>, attribution: Option<Attribution>) -> Vec<IndexPrefix> {
     if customer.is_none() && attribution.is_none() { vec![unattached_look_up()] } else { Vec::new() }
 }
 
 /// The attribution of a toll or violation after a request that may have set its customer.
 pub(super) fn chosen(
     attribution: Option<Attribution>,
-    before: Option<Uuid>,
-    after: Option<Uuid>,
+    before: Option<CustomerId>,
+    after: Option<CustomerId>,
 ) -> Option<Attribution> {
     if before == after { attribution } else { Some(Attribution::Manual) }
 }
@@ -40,9 +40,9 @@ pub(super) fn chosen(
 /// # Errors
 /// The rules of the product cannot lead to this combination.
 pub(super) fn check_attribution(
-    customer: Option<Uuid>,
+    customer: Option<CustomerId>,
     attribution: Option<Attribution>,
-    rental: Option<Uuid>,
+    rental: Option<RentalId>,
 ) -> Result<(), Error> {
     match (customer, attribution, rental) {
         (None, None | Some(Attribution::Manual), None)

@@ -3,7 +3,7 @@
 use crate::{
     resources::Resource,
     schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
-    value::Timestamp,
+    value::{AuditEntryId, OrganizationId, Timestamp, kinds},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -52,10 +52,10 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
 pub struct AuditEntry {
-    pub id: Uuid,
+    pub id: AuditEntryId,
     pub object: String,
     pub action: String,
-    pub organization_id: Option<Uuid>,
+    pub organization_id: Option<OrganizationId>,
     pub resource_id: Option<Uuid>,
     pub path: String,
     pub details: Box<RawValue>,
@@ -64,15 +64,17 @@ pub struct AuditEntry {
 }
 
 impl Resource for AuditEntry {
+    type Kind = kinds::AuditEntry;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> AuditEntryId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "organization_id" => self.organization_id.map(IndexValue::Id),
+            "organization_id" => self.organization_id.map(|id| IndexValue::Id(id.uuid())),
             "action" => Some(IndexValue::Text(&self.action)),
             _ => None,
         }

@@ -7,10 +7,9 @@ use crate::{
         BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
-    value::{Email, Language, Name, Phone, Text, Timestamp, fields},
+    value::{CustomerId, Email, Language, Name, Phone, Text, Timestamp, fields, kinds},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// What a customer is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -42,7 +41,7 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Customer {
-        pub id: Uuid,
+        pub id: CustomerId,
         pub object: String,
         pub full_name: Name,
         pub email: Option<Email>,
@@ -56,9 +55,11 @@ fields! {
 }
 
 impl Resource for Customer {
+    type Kind = kinds::Customer;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> CustomerId {
         self.id
     }
 

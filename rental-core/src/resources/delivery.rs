@@ -6,10 +6,9 @@ use crate::{
         CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object,
     },
-    value::{Timestamp, words},
+    value::{DeliveryId, EndpointId, EventId, Timestamp, kinds, words},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 words! {
     /// Whether a delivery has arrived.
@@ -88,10 +87,10 @@ pub struct Attempt {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
 pub struct Delivery {
-    pub id: Uuid,
+    pub id: DeliveryId,
     pub object: String,
-    pub endpoint_id: Uuid,
-    pub event_id: Uuid,
+    pub endpoint_id: EndpointId,
+    pub event_id: EventId,
     pub event_type: String,
     pub status: DeliveryStatus,
     pub attempts: u32,
@@ -105,20 +104,25 @@ pub struct Delivery {
 
 /// Where the deliveries of an event are found.
 #[must_use]
-pub fn of_event(event: Uuid) -> IndexPrefix {
+pub fn of_event(event: EventId) -> IndexPrefix {
     IndexPrefix::new(OF_EVENT.number).with(event.as_bytes())
 }
 
 /// Where the deliveries of an event to an endpoint are found.
 #[must_use]
-pub fn of_endpoint_and_event(endpoint: Uuid, event: Uuid) -> IndexPrefix {
+pub fn of_endpoint_and_event(endpoint: EndpointId, event: EventId) -> IndexPrefix {
     IndexPrefix::new(OF_ENDPOINT_AND_EVENT.number).with(endpoint.as_bytes()).with(event.as_bytes())
 }
 
 impl Delivery {
     /// A delivery that is due at once.
     #[must_use]
-    pub fn new(id: Uuid, endpoint_id: Uuid, (event_id, event_type): (Uuid, &str), now: Timestamp) -> Self {
+    pub fn new(
+        id: DeliveryId,
+        endpoint_id: EndpointId,
+        (event_id, event_type): (EventId, &str),
+        now: Timestamp,
+    ) -> Self {
         Self {
             id,
             object: SPEC.object.into(),
@@ -145,16 +149,18 @@ impl Delivery {
 }
 
 impl Resource for Delivery {
+    type Kind = kinds::Delivery;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> DeliveryId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "endpoint_id" => Some(IndexValue::Id(self.endpoint_id)),
-            "event_id" => Some(IndexValue::Id(self.event_id)),
+            "endpoint_id" => Some(IndexValue::Id(self.endpoint_id.uuid())),
+            "event_id" => Some(IndexValue::Id(self.event_id.uuid())),
             _ => None,
         }
     }

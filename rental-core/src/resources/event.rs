@@ -1,12 +1,12 @@
 //! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
 
 use crate::{
+    rows,
     schema::{API_VERSION, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     store::Key,
-    value::Timestamp,
+    value::{EventId, OrganizationId, Timestamp},
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// What happened (spec, Event types).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -99,20 +99,26 @@ impl EventType {
     }
 }
 
+/// The key of an event.
+#[must_use]
+pub fn key(organization: OrganizationId, id: EventId) -> Key {
+    rows::key::record(organization, &SPEC, id.uuid())
+}
+
 /// The keys of the index entries of an event of this type.
 #[must_use]
-pub fn index_keys(organization: Uuid, id: Uuid, kind: &str) -> Vec<Key> {
-    SPEC.index_keys(organization, id, |_| Some(IndexValue::Text(kind)))
+pub fn index_keys(organization: OrganizationId, id: EventId, kind: &str) -> Vec<Key> {
+    SPEC.index_keys(organization, id.uuid(), |_| Some(IndexValue::Text(kind)))
 }
 
 /// The body of an event: fixed when the change commits, the same bytes in every attempt (spec, Delivery 3).
 ///
 /// `data` is the whole object as a GET returns it.
 #[must_use]
-pub fn body(id: Uuid, kind: EventType, created: Timestamp, data: &[u8]) -> Bytes {
+pub fn body(id: EventId, kind: EventType, created: Timestamp, data: &[u8]) -> Bytes {
     let head = format!(
         "{{\"id\":\"{}\",\"object\":\"event\",\"api_version\":\"{API_VERSION}\",\"type\":\"{}\",\"created\":{},\"data\":",
-        id.hyphenated(),
+        id,
         kind.as_str(),
         created.seconds()
     );
@@ -137,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_body_has_the_members_of_the_specification() {
-        let body = body(Uuid::nil(), EventType::LeadReceived, Timestamp::from_millis(1_999), br#"{"a":1.50}"#);
+        let body = body(EventId::nil(), EventType::LeadReceived, Timestamp::from_millis(1_999), br#"{"a":1.50}"#);
         let expected = r#"{"id":"00000000-0000-0000-0000-000000000000","object":"event","api_version":"2026-05-05","type":"lead.received","created":1,"data":{"a":1.50}}"#;
         assert_eq!(body, expected);
     }

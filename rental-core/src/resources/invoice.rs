@@ -10,7 +10,10 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object, ordered_index,
     },
-    value::{Currency, FieldValue, FromField, FromFields, Money, Name, Text, Timestamp, fields, words},
+    value::{
+        Currency, CustomerId, FieldValue, FromField, FromFields, Id, InvoiceId, Money, Name, RentalId, Text, Timestamp,
+        TollId, ViolationId, fields, kinds, words,
+    },
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -100,9 +103,9 @@ fields! {
     pub struct Line {
         pub description: Option<Name>,
         pub amount: Option<Money>,
-        pub rental_id: Option<Uuid>,
-        pub toll_id: Option<Uuid>,
-        pub violation_id: Option<Uuid>,
+        pub rental_id: Option<RentalId>,
+        pub toll_id: Option<TollId>,
+        pub violation_id: Option<ViolationId>,
     }
 }
 
@@ -111,11 +114,11 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Invoice {
-        pub id: Uuid,
+        pub id: InvoiceId,
         pub object: String,
         pub invoice_number: Option<Text>,
-        pub customer_id: Uuid,
-        pub rental_id: Option<Uuid>,
+        pub customer_id: CustomerId,
+        pub rental_id: Option<RentalId>,
         pub lines: Vec<Line>,
         pub total: Option<Money>,
         pub currency: Currency,
@@ -139,17 +142,19 @@ impl FromField for Vec<Line> {
 }
 
 impl Resource for Invoice {
+    type Kind = kinds::Invoice;
+
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> InvoiceId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
             "status" => self.status.map(|status| IndexValue::Text(status.as_str())),
-            "customer_id" => Some(IndexValue::Id(self.customer_id)),
+            "customer_id" => Some(IndexValue::Id(self.customer_id.uuid())),
             "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }
@@ -163,7 +168,7 @@ impl Resource for Invoice {
     fn effects(&self) -> Effects {
         let bills = match self.status {
             Some(InvoiceStatus::Void) => Vec::new(),
-            _ => self.lines.iter().filter_map(|line| line.toll_id.or(line.violation_id)).collect(),
+            _ => self.lines.iter().filter_map(Line::source).collect(),
         };
         Effects { bills, ..Effects::default() }
     }
@@ -230,8 +235,13 @@ impl Portable for Invoice {
 }
 
 impl Line {
+    /// The toll or violation that it bills.
+    fn source(&self) -> Option<Uuid> {
+        self.toll_id.map(Id::uuid).or_else(|| self.violation_id.map(Id::uuid))
+    }
+
     /// What this line bills, as far as that cannot change while it is billed: who pays, and the amount of a toll.
-    fn unlike(&self, at: usize, customer: Uuid, facts: &Facts<'_>) -> Result<Option<FieldError>, Error> {
+    fn unlike(&self, at: usize, customer: CustomerId, facts: &Facts<'_>) -> Result<Option<FieldError>, Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
         let toll = facts.reference::<Toll>(&place("toll_id"))?;
         let violation = facts.reference::<Violation>(&place("violation_id"))?;
@@ -250,7 +260,7 @@ impl Line {
 
     /// Takes text and amount from what the line bills, which must be the billed customer's. A toll or a violation is
     /// billed as it is: a fee for the work is a line of its own.
-    fn complete(&mut self, at: usize, customer: Uuid, facts: &Facts<'_>) -> Result<(), Error> {
+    fn complete(&mut self, at: usize, customer: CustomerId, facts: &Facts<'_>) -> Result<(), Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
         let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
         if let Some(toll) = facts.reference::<Toll>(&place("toll_id"))? {
@@ -304,7 +314,7 @@ impl Invoice {
 
     /// Lines that bill what another line bills.
     fn billed_twice(&self) -> Vec<FieldError> {
-        let sources: Vec<Option<Uuid>> = self.lines.iter().map(|line| line.toll_id.or(line.violation_id)).collect();
+        let sources: Vec<Option<Uuid>> = self.lines.iter().map(Line::source).collect();
         let twice =
             |source: &Option<Uuid>| source.is_some() && sources.iter().filter(|other| *other == source).count() > 1;
         let rule = "bills what another line of this invoice bills";

@@ -4,11 +4,10 @@ use crate::{
     error::Error,
     resources::{Create, Facts, Portable, Resource, event::EventType},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Text, Timestamp, fields, words},
+    value::{CustomerId, LeadId, Text, Timestamp, fields, kinds, words},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 words! {
     /// Where a lead stands.
@@ -60,10 +59,10 @@ fields! {
     #[derive(Clone, Debug, Deserialize, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Lead {
-        pub id: Uuid,
+        pub id: LeadId,
         pub object: String,
         pub source_channel: Text,
-        pub customer_id: Option<Uuid>,
+        pub customer_id: Option<CustomerId>,
         pub raw_data: Option<Box<RawValue>>,
         pub status: Option<LeadStatus>,
         pub created_at: Timestamp,
@@ -72,9 +71,11 @@ fields! {
 }
 
 impl Resource for Lead {
+    type Kind = kinds::Lead;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> LeadId {
         self.id
     }
 

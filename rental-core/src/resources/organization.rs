@@ -5,13 +5,12 @@ mod rules;
 use crate::{
     resources::Resource,
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Name, Timestamp, Zone, fields, words},
+    value::{Currency, Name, OrganizationId, Timestamp, Zone, fields, kinds, words},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// The owner of the operator's own objects: organizations and API keys lie under the nil id.
-pub const SYSTEM: Uuid = Uuid::nil();
+pub const SYSTEM: OrganizationId = OrganizationId::nil();
 
 /// What an organization is.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -76,7 +75,7 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Organization {
-        pub id: Uuid,
+        pub id: OrganizationId,
         pub object: String,
         pub name: Name,
         pub plan: Plan,
@@ -111,9 +110,11 @@ impl Organization {
 }
 
 impl Resource for Organization {
+    type Kind = kinds::Organization;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> OrganizationId {
         self.id
     }
 

@@ -23,9 +23,9 @@ use crate::{
     error::Error,
     schema::{Effects, Fields, IndexValue, ResourceSpec},
     store::Key,
+    value::OrganizationId,
 };
 use serde::Deserialize;
-use uuid::Uuid;
 
 /// One resource.
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ pub struct Porter {
     /// Its place in an export, from 1: what an object names comes before it.
     place: usize,
     /// The JSON of an object whose fields are all given, as one of this organization.
-    pub(crate) shape: fn(&Fields, Uuid) -> Result<Vec<u8>, Error>,
+    pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Vec<u8>, Error>,
     /// Decides whether the object can be what the rules of its resource have led to. With the fields comes the JSON that
     /// `shape` made of them.
     pub(crate) accept: fn(&Fields, Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
@@ -256,7 +256,7 @@ fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 /// An object of an export, as one of this organization.
-fn ported<T: Portable>(fields: &Fields, organization: Uuid) -> Result<T, Error> {
+fn ported<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<T, Error> {
     // Every other value was checked: only the text of an id can be none.
     let unlike = |field| Error::Malformed(format!("It is no {}: `{field}` is not an id.", T::SPEC.object));
     let mut object: T = fields.object(&|_| None).map_err(unlike)?;
@@ -264,7 +264,7 @@ fn ported<T: Portable>(fields: &Fields, organization: Uuid) -> Result<T, Error> 
     Ok(object)
 }
 
-fn shape<T: Portable>(fields: &Fields, organization: Uuid) -> Result<Vec<u8>, Error> {
+fn shape<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(&ported::<T>(fields, organization)?).map_err(unwritable)
 }
 

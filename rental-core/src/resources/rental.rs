@@ -10,10 +10,9 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
         ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, Date, Money, Text, Timestamp, Zone, fields, words},
+    value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, fields, kinds, words},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 words! {
     /// The states of a rental (spec, Rental status).
@@ -143,11 +142,11 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Rental {
-        pub id: Uuid,
+        pub id: RentalId,
         pub object: String,
         pub booking_id: Option<Text>,
-        pub customer_id: Uuid,
-        pub vehicle_id: Uuid,
+        pub customer_id: CustomerId,
+        pub vehicle_id: VehicleId,
         pub start_date: Option<Date>,
         pub end_date: Option<Date>,
         pub rental_days: Option<u32>,
@@ -225,7 +224,7 @@ pub const OPEN: u8 = 31;
 
 /// The place of a stay of `vehicle` that begins on day `start`: class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
-pub fn stay_look_up(vehicle: Uuid, class: u8, start: u32) -> IndexPrefix {
+pub fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
@@ -239,17 +238,19 @@ fn dates_out_of_order() -> Error {
 }
 
 impl Resource for Rental {
+    type Kind = kinds::Rental;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> RentalId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
             "status" => Some(IndexValue::Text(self.status.as_str())),
-            "customer_id" => Some(IndexValue::Id(self.customer_id)),
-            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id)),
+            "customer_id" => Some(IndexValue::Id(self.customer_id.uuid())),
+            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id.uuid())),
             "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }

@@ -2,23 +2,32 @@
 
 use crate::{
     error::Error,
+    rows::key,
     schema::{Effects, IndexValue, ResourceSpec},
     store::Key,
-    value::Timestamp,
+    value::{Id, OrganizationId, Timestamp},
 };
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
-use uuid::Uuid;
 
 /// A kind of object: its struct and its description.
 pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// What its ids name: the `K` of its [`Id`].
+    type Kind: 'static;
+
     /// The description, from which checks, indexes and documents are made.
     const SPEC: &'static ResourceSpec;
     /// The counter that numbers new objects, if they are numbered.
     const COUNTER: Option<&'static str> = None;
 
     /// Its id.
-    fn id(&self) -> Uuid;
+    fn id(&self) -> Id<Self::Kind>;
+
+    /// The key of the object of `organization` with this id.
+    #[must_use]
+    fn key(organization: OrganizationId, id: Id<Self::Kind>) -> Key {
+        key::record(organization, Self::SPEC, id.uuid())
+    }
 
     /// The value of a field that an index of [`Resource::SPEC`] compares; `None` when it is empty.
     fn index_value(&self, _field: &str) -> Option<IndexValue<'_>> {

@@ -90,13 +90,13 @@ fn meaning(row: &Row<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::key;
+    use crate::{rows::key, value::OrganizationId};
     use proptest::prelude::*;
     use uuid::Uuid;
 
     #[test]
     fn a_record_is_named_by_resource_id_and_organization() {
-        let (organization, id) = (Uuid::from_u128(7), Uuid::from_u128(42));
+        let (organization, id) = (OrganizationId::from_u128(7), Uuid::from_u128(42));
         let words = in_words(&key::record(organization, &resources::rental::SPEC, id));
         assert!(words.starts_with(&format!("rental {id} of organization {organization} (key 72")), "{words}");
     }

@@ -9,10 +9,9 @@ use crate::{
     error::Error,
     schema::{Effects, FieldSpec, Fields},
     store::Record,
-    value::{FieldValue, FromFields, Timestamp},
+    value::{FieldValue, FromFields, OrganizationId, Timestamp},
 };
 use std::collections::HashMap;
-use uuid::Uuid;
 
 /// A resource that a POST makes.
 pub trait Create: Resource + FromFields {
@@ -40,7 +39,7 @@ pub trait Update: Resource + FromFields + Clone + PartialEq {
 /// A resource that an export of its organization contains and that an import restores unchanged.
 pub trait Portable: Resource + FromFields {
     /// Changes the organization that the object names, if it names one.
-    fn adopt(&mut self, _organization: Uuid) {}
+    fn adopt(&mut self, _organization: OrganizationId) {}
 
     /// Checks that the rules of the resource can have led to this object, whose single fields are valid.
     ///

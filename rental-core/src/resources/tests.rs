@@ -3,9 +3,9 @@ use crate::{
     request::body::Verb,
     schema::{Fields, IndexSpec, Kind, Presence, ResourceSpec},
     store::Key,
+    value::{OrganizationId, RentalId},
 };
 use std::collections::BTreeSet;
-use uuid::Uuid;
 
 /// A whole object from the examples of a description.
 fn sample(spec: &ResourceSpec) -> String {
@@ -105,16 +105,16 @@ fn a_resource_uses_a_number_once_and_those_of_look_ups_begin_at_128() {
 
 #[test]
 fn an_entry_has_the_bytes_of_schema_version_2() {
-    let organization = Uuid::from_u128(7);
+    let organization = OrganizationId::from_u128(7);
     let mut rental: rental::Rental = serde_json::from_str(&sample(&rental::SPEC)).unwrap();
-    rental.id = Uuid::from_u128(9);
+    rental.id = RentalId::from_u128(9);
     let prefix = |number: u8| [&[b'i'][..], organization.as_bytes(), &[rental::SPEC.tag, number]].concat();
     let (status, customer) = (&b"\0\x08APPROVED"[..], [&[0, 16], &rental.customer_id.as_bytes()[..]].concat());
     rental.status = rental::RentalStatus::Approved;
     let found: Vec<Vec<u8>> = effects::of(&rental)
         .entries
         .iter()
-        .map(|entry| entry.entry(organization, &rental::SPEC, rental.id).as_bytes().to_vec())
+        .map(|entry| entry.entry(organization, &rental::SPEC, rental.id.uuid()).as_bytes().to_vec())
         .collect();
     for (number, values) in [(1, status.to_vec()), (2, customer.clone()), (3, [status, &customer].concat())] {
         let expected = [&prefix(number)[..], &values, rental.id.as_bytes()].concat();

@@ -13,11 +13,13 @@ use crate::{
         Kind, LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object,
         ordered_index,
     },
-    value::{Currency, Date, Money, Name, Plate, Text, Timestamp, fields, tag_digits},
+    value::{
+        Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, fields, kinds,
+        tag_digits,
+    },
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 /// Tolls by a hash of passage and amount.
 const PASSAGE: LookUpSpec = look_up(129, "passage");
@@ -82,13 +84,13 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Toll {
-        pub id: Uuid,
+        pub id: TollId,
         pub object: String,
         pub amount: Money,
         pub currency: Currency,
         pub agency: Name,
-        pub vehicle_id: Option<Uuid>,
-        pub customer_id: Option<Uuid>,
+        pub vehicle_id: Option<VehicleId>,
+        pub customer_id: Option<CustomerId>,
         pub transaction_id: Option<Text>,
         pub occurred_at: Option<Timestamp>,
         pub occurred_on: Option<Date>,
@@ -97,23 +99,25 @@ fields! {
         pub plate_state: Option<Text>,
         pub transponder_number: Option<Text>,
         pub attribution: Option<Attribution>,
-        pub rental_id: Option<Uuid>,
+        pub rental_id: Option<RentalId>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
 }
 
 impl Resource for Toll {
+    type Kind = kinds::Toll;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> TollId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
-            "customer_id" => self.customer_id.map(IndexValue::Id),
+            "vehicle_id" => self.vehicle_id.map(|id| IndexValue::Id(id.uuid())),
+            "customer_id" => self.customer_id.map(|id| IndexValue::Id(id.uuid())),
             "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }

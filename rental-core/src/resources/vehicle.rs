@@ -7,10 +7,12 @@ use crate::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, id, look_up, object, ordered_index,
     },
-    value::{Currency, Money, Name, Plate, Text, Timestamp, fields, tag_digits, tag_serial, words},
+    value::{
+        Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, fields, kinds, tag_digits,
+        tag_serial, words,
+    },
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 words! {
     /// The states of a vehicle (spec, Vehicle status).
@@ -76,7 +78,7 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Vehicle {
-        pub id: Uuid,
+        pub id: VehicleId,
         pub object: String,
         pub name: Name,
         pub make: Option<Text>,
@@ -91,7 +93,7 @@ fields! {
         pub deposit_amount: Option<Money>,
         pub currency: Currency,
         pub status: VehicleStatus,
-        pub organization_id: Uuid,
+        pub organization_id: OrganizationId,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -110,9 +112,11 @@ pub fn plate_look_up(plate: &Plate) -> IndexPrefix {
 }
 
 impl Resource for Vehicle {
+    type Kind = kinds::Vehicle;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> VehicleId {
         self.id
     }
 
@@ -137,7 +141,7 @@ impl Resource for Vehicle {
 }
 
 impl Portable for Vehicle {
-    fn adopt(&mut self, organization: Uuid) {
+    fn adopt(&mut self, organization: OrganizationId) {
         self.organization_id = organization;
     }
 }

@@ -12,10 +12,11 @@ use crate::{
         ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexValue, Kind,
         RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
-    value::{Currency, Date, Money, Name, Text, Timestamp, fields},
+    value::{
+        Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId, fields, kinds,
+    },
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// What a violation is; beside the specified fields, the columns of New York's open data.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -88,14 +89,14 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Violation {
-        pub id: Uuid,
+        pub id: ViolationId,
         pub object: String,
         pub summons_number: Name,
         pub issuer: Option<Name>,
         pub amount_due: Money,
         pub currency: Currency,
-        pub vehicle_id: Option<Uuid>,
-        pub customer_id: Option<Uuid>,
+        pub vehicle_id: Option<VehicleId>,
+        pub customer_id: Option<CustomerId>,
         pub plate: Option<Text>,
         pub state: Option<Text>,
         pub issue_date: Option<Text>,
@@ -110,23 +111,25 @@ fields! {
         pub payment_amount: Option<Money>,
         pub issuing_agency: Option<Text>,
         pub attribution: Option<Attribution>,
-        pub rental_id: Option<Uuid>,
+        pub rental_id: Option<RentalId>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
 }
 
 impl Resource for Violation {
+    type Kind = kinds::Violation;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> ViolationId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "vehicle_id" => self.vehicle_id.map(IndexValue::Id),
-            "customer_id" => self.customer_id.map(IndexValue::Id),
+            "vehicle_id" => self.vehicle_id.map(|id| IndexValue::Id(id.uuid())),
+            "customer_id" => self.customer_id.map(|id| IndexValue::Id(id.uuid())),
             "updated_at" => Some(IndexValue::Time(self.updated_at)),
             _ => None,
         }

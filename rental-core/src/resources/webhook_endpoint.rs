@@ -7,10 +7,9 @@ use crate::{
         CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
         index, object,
     },
-    value::{Text, Timestamp, fields, words},
+    value::{EndpointId, OrganizationId, Text, Timestamp, fields, kinds, words},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 words! {
     /// Whether an endpoint gets events.
@@ -75,9 +74,9 @@ fields! {
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct WebhookEndpoint {
-        pub id: Uuid,
+        pub id: EndpointId,
         pub object: String,
-        pub organization_id: Uuid,
+        pub organization_id: OrganizationId,
         pub url: String,
         pub events: Option<Vec<String>>,
         pub status: Option<EndpointStatus>,
@@ -92,7 +91,7 @@ fields! {
 
 /// Where the endpoints of an organization are found, under [`SYSTEM`](super::organization::SYSTEM).
 #[must_use]
-pub fn of_organization(organization: Uuid) -> IndexPrefix {
+pub fn of_organization(organization: OrganizationId) -> IndexPrefix {
     IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
 }
 
@@ -135,15 +134,17 @@ impl WebhookEndpoint {
 }
 
 impl Resource for WebhookEndpoint {
+    type Kind = kinds::Endpoint;
+
     const SPEC: &'static ResourceSpec = &SPEC;
 
-    fn id(&self) -> Uuid {
+    fn id(&self) -> EndpointId {
         self.id
     }
 
     fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
         match field {
-            "organization_id" => Some(IndexValue::Id(self.organization_id)),
+            "organization_id" => Some(IndexValue::Id(self.organization_id.uuid())),
             _ => None,
         }
     }

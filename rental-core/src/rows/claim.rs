@@ -1,14 +1,19 @@
 //! Claims: rows that only one object can have, with the id of that object.
 
 use super::key;
-use crate::{error::Error, schema::ResourceSpec, store::Key, value::Money};
+use crate::{
+    error::Error,
+    schema::ResourceSpec,
+    store::Key,
+    value::{Money, OrganizationId},
+};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// The key under which the one object with this identity is known.
 #[must_use]
-pub fn identity_key(organization: Uuid, spec: &ResourceSpec, identity: &str) -> Key {
+pub fn identity_key(organization: OrganizationId, spec: &ResourceSpec, identity: &str) -> Key {
     let hash: [u8; 32] = Sha256::digest(identity.as_bytes()).into();
     key::identity(organization, spec, &hash)
 }

@@ -5,6 +5,7 @@ use super::{
     tag::Tag,
 };
 use crate::store::{Key, marks};
+use crate::value::Id;
 use uuid::Uuid;
 
 impl<'a> Row<'a> {
@@ -16,7 +17,7 @@ impl<'a> Row<'a> {
         let row = match Tag::of(*tag)? {
             Tag::Marker => return Marker::decode(rest).map(Self::Marker),
             Tag::Access => Self::Access { selector: *parts.take()? },
-            Tag::Billed => Self::Billed { organization: parts.id()?, source: parts.id()? },
+            Tag::Billed => Self::Billed { organization: parts.id()?, source: parts.uuid()? },
             Tag::Calendar => Self::Calendar { organization: parts.id()?, vehicle: parts.id()? },
             Tag::Due => Self::Due {
                 endpoint: parts.id()?,
@@ -24,7 +25,7 @@ impl<'a> Row<'a> {
                 millis: parts.millis()?,
                 delivery: parts.id()?,
             },
-            Tag::Erased => Self::Erased { organization: parts.id()?, resource: parts.byte()?, id: parts.id()? },
+            Tag::Erased => Self::Erased { organization: parts.id()?, resource: parts.byte()?, id: parts.uuid()? },
             Tag::Hold => Self::Hold {
                 organization: parts.id()?,
                 vehicle: parts.id()?,
@@ -37,7 +38,7 @@ impl<'a> Row<'a> {
                 resource: parts.byte()?,
                 index: parts.byte()?,
                 values: parts.values()?,
-                id: parts.id()?,
+                id: parts.uuid()?,
             },
             Tag::Bell => Self::Bell { server: parts.id()?, endpoint: parts.id()? },
             Tag::Beat => Self::Beat { server: parts.id()? },
@@ -45,7 +46,7 @@ impl<'a> Row<'a> {
             Tag::Counter => Self::Counter { organization: parts.id()?, name: parts.text()? },
             Tag::Outbox => Self::Outbox { event: parts.id()? },
             Tag::Subscribed => Self::Subscribed { organization: parts.id()? },
-            Tag::Record => Self::Record { organization: parts.id()?, resource: parts.byte()?, id: parts.id()? },
+            Tag::Record => Self::Record { organization: parts.id()?, resource: parts.byte()?, id: parts.uuid()? },
             Tag::Secrets => Self::Secrets { endpoint: parts.id()? },
             Tag::Task => Self::Task { id: parts.id()? },
             Tag::Identity => {
@@ -80,8 +81,12 @@ impl<'a> Parts<'a> {
         Some(part)
     }
 
-    fn id(&mut self) -> Option<Uuid> {
+    fn uuid(&mut self) -> Option<Uuid> {
         self.take().copied().map(Uuid::from_bytes)
+    }
+
+    fn id<K>(&mut self) -> Option<Id<K>> {
+        self.uuid().map(Id::from_uuid)
     }
 
     fn byte(&mut self) -> Option<u8> {

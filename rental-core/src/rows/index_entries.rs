@@ -4,25 +4,26 @@ use super::key;
 use crate::{
     schema::{IndexPrefix, IndexValue, ResourceSpec},
     store::{Key, Span},
+    value::OrganizationId,
 };
 use uuid::Uuid;
 
 impl IndexPrefix {
     /// The objects of its entries, newest first.
     #[must_use]
-    pub fn span(&self, organization: Uuid, spec: &ResourceSpec) -> Span {
+    pub fn span(&self, organization: OrganizationId, spec: &ResourceSpec) -> Span {
         Span::newest_first(&self.prefix(organization, spec)).following(key::records(organization, spec))
     }
 
     /// The beginning of the keys of its entries.
     #[must_use]
-    pub fn prefix(&self, organization: Uuid, spec: &ResourceSpec) -> Key {
+    pub fn prefix(&self, organization: OrganizationId, spec: &ResourceSpec) -> Key {
         key::index(organization, spec, self.as_bytes())
     }
 
     /// The key of the entry of one object.
     #[must_use]
-    pub fn entry(&self, organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+    pub fn entry(&self, organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {
         key::entry(&self.prefix(organization, spec), id)
     }
 }
@@ -31,7 +32,7 @@ impl ResourceSpec {
     /// The keys of the index entries of an object whose fields have these values.
     pub fn index_keys<'a>(
         &self,
-        organization: Uuid,
+        organization: OrganizationId,
         id: Uuid,
         value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy,
     ) -> Vec<Key> {

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     schema::ResourceSpec,
     store::{Key, Order, Span},
+    value::{DeliveryId, EndpointId, EventId, OrganizationId, RentalId, ServerId, TaskId, VehicleId},
 };
 use uuid::Uuid;
 
@@ -21,32 +22,33 @@ fn key(tag: Tag, parts: &[&[u8]]) -> Key {
     Key::from(bytes)
 }
 
-/// A record of `spec` in `organization`.
+/// A record of `spec` in `organization`, for code that knows the resource at run time only. Other code calls the function
+/// `key` of the resource's type, which takes a typed id.
 #[must_use]
-pub fn record(organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+pub fn record(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {
     record_of(organization, spec.tag, id)
 }
 
 /// A record of the resource with this tag.
 #[inline]
-pub(super) fn record_of(organization: Uuid, resource: u8, id: Uuid) -> Key {
+pub(super) fn record_of(organization: OrganizationId, resource: u8, id: Uuid) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[resource], id.as_bytes()])
 }
 
 /// All records of `spec` in `organization`.
 #[must_use]
-pub fn records(organization: Uuid, spec: &ResourceSpec) -> Key {
+pub fn records(organization: OrganizationId, spec: &ResourceSpec) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[spec.tag]])
 }
 
 /// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::schema::IndexPrefix)).
 #[must_use]
-pub(crate) fn index(organization: Uuid, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
+pub(crate) fn index(organization: OrganizationId, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[spec.tag], number_and_values])
 }
 
 /// An index entry whose values have their lengths before them already.
-pub(super) fn entry_of(organization: Uuid, (resource, index): (u8, u8), values: &[u8], id: Uuid) -> Key {
+pub(super) fn entry_of(organization: OrganizationId, (resource, index): (u8, u8), values: &[u8], id: Uuid) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[resource, index], values, id.as_bytes()])
 }
 
@@ -68,25 +70,25 @@ pub(super) fn access_of(selector: [u8; 16]) -> Key {
 
 /// The calendar of a vehicle: its revision changes with every hold.
 #[must_use]
-pub fn calendar(organization: Uuid, vehicle: Uuid) -> Key {
+pub fn calendar(organization: OrganizationId, vehicle: VehicleId) -> Key {
     key(Tag::Calendar, &[organization.as_bytes(), vehicle.as_bytes()])
 }
 
 /// One hold of a vehicle.
 #[must_use]
-pub fn hold(organization: Uuid, vehicle: Uuid, class: u8, start: u32, rental: Uuid) -> Key {
+pub fn hold(organization: OrganizationId, vehicle: VehicleId, class: u8, start: u32, rental: RentalId) -> Key {
     key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes(), rental.as_bytes()])
 }
 
 /// Where the holds of one length class begin that start on `start` or later.
 #[must_use]
-pub fn holds_from(organization: Uuid, vehicle: Uuid, class: u8, start: u32) -> Key {
+pub fn holds_from(organization: OrganizationId, vehicle: VehicleId, class: u8, start: u32) -> Key {
     key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
 /// The start day and the rental in the key of a hold.
 #[must_use]
-pub fn hold_parts(key: &Key) -> Option<(u32, Uuid)> {
+pub fn hold_parts(key: &Key) -> Option<(u32, RentalId)> {
     match Row::decode(key)? {
         Row::Hold { start, rental, .. } => Some((start, rental)),
         _ => None,
@@ -95,13 +97,13 @@ pub fn hold_parts(key: &Key) -> Option<(u32, Uuid)> {
 
 /// An idempotency record.
 #[must_use]
-pub fn memo(organization: Uuid, name: &str) -> Key {
+pub fn memo(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Memo, &[organization.as_bytes(), name.as_bytes()])
 }
 
 /// The entry that says when an idempotency record may go.
 #[must_use]
-pub fn memo_expiry(millis: u64, organization: Uuid, name: &str) -> Key {
+pub fn memo_expiry(millis: u64, organization: OrganizationId, name: &str) -> Key {
     key(Tag::MemoExpiry, &[&millis.to_be_bytes(), organization.as_bytes(), name.as_bytes()])
 }
 
@@ -123,7 +125,7 @@ pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
 
 /// The outbox row of an event.
 #[must_use]
-pub fn outbox(event: Uuid) -> Key {
+pub fn outbox(event: EventId) -> Key {
     key(Tag::Outbox, &[event.as_bytes()])
 }
 
@@ -135,25 +137,25 @@ pub fn outbox_rows() -> Span {
 
 /// Whether an organization ever had a webhook endpoint: without one, its events need no outbox row.
 #[must_use]
-pub fn subscribed(organization: Uuid) -> Key {
+pub fn subscribed(organization: OrganizationId) -> Key {
     key(Tag::Subscribed, &[organization.as_bytes()])
 }
 
 /// When a delivery of an endpoint is due; `class` puts first attempts before retries.
 #[must_use]
-pub fn due(endpoint: Uuid, class: u8, millis: u64, delivery: Uuid) -> Key {
+pub fn due(endpoint: EndpointId, class: u8, millis: u64, delivery: DeliveryId) -> Key {
     key(Tag::Due, &[endpoint.as_bytes(), &[class], &millis.to_be_bytes(), delivery.as_bytes()])
 }
 
 /// The due rows of one class of an endpoint, earliest first.
 #[must_use]
-pub fn due_rows(endpoint: Uuid, class: u8) -> Span {
+pub fn due_rows(endpoint: EndpointId, class: u8) -> Span {
     Span::under(key(Tag::Due, &[endpoint.as_bytes(), &[class]]))
 }
 
 /// All due rows of an endpoint.
 #[must_use]
-pub fn all_due_rows(endpoint: Uuid) -> Span {
+pub fn all_due_rows(endpoint: EndpointId) -> Span {
     Span::under(key(Tag::Due, &[endpoint.as_bytes()]))
 }
 
@@ -165,7 +167,7 @@ pub fn due_rows_of_all() -> Span {
 
 /// The endpoint in the key of a due row.
 #[must_use]
-pub fn due_endpoint(key: &Key) -> Option<Uuid> {
+pub fn due_endpoint(key: &Key) -> Option<EndpointId> {
     match Row::decode(key)? {
         Row::Due { endpoint, .. } => Some(endpoint),
         _ => None,
@@ -183,19 +185,19 @@ pub fn due_millis(key: &Key) -> Option<u64> {
 
 /// The sealed secrets of an endpoint.
 #[must_use]
-pub fn secrets(endpoint: Uuid) -> Key {
+pub fn secrets(endpoint: EndpointId) -> Key {
     key(Tag::Secrets, &[endpoint.as_bytes()])
 }
 
 /// A named counter of an organization.
 #[must_use]
-pub fn counter(organization: Uuid, name: &str) -> Key {
+pub fn counter(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Counter, &[organization.as_bytes(), name.as_bytes()])
 }
 
 /// The beat of a server that shares the store with others.
 #[must_use]
-pub fn beat(server: Uuid) -> Key {
+pub fn beat(server: ServerId) -> Key {
     key(Tag::Beat, &[server.as_bytes()])
 }
 
@@ -207,7 +209,7 @@ pub fn beats() -> Span {
 
 /// Who sends for an endpoint.
 #[must_use]
-pub fn owner(endpoint: Uuid) -> Key {
+pub fn owner(endpoint: EndpointId) -> Key {
     key(Tag::Owner, &[endpoint.as_bytes()])
 }
 
@@ -219,19 +221,19 @@ pub fn owners() -> Span {
 
 /// Tells a server that something new is due for an endpoint of its.
 #[must_use]
-pub fn bell(server: Uuid, endpoint: Uuid) -> Key {
+pub fn bell(server: ServerId, endpoint: EndpointId) -> Key {
     key(Tag::Bell, &[server.as_bytes(), endpoint.as_bytes()])
 }
 
 /// The bells of a server.
 #[must_use]
-pub fn bells(server: Uuid) -> Span {
+pub fn bells(server: ServerId) -> Span {
     Span::under(key(Tag::Bell, &[server.as_bytes()]))
 }
 
 /// A long task that goes on after a restart.
 #[must_use]
-pub fn task(id: Uuid) -> Key {
+pub fn task(id: TaskId) -> Key {
     key(Tag::Task, &[id.as_bytes()])
 }
 
@@ -243,11 +245,11 @@ pub fn tasks() -> Span {
 
 /// The mark of an object that was deleted or erased.
 #[must_use]
-pub fn erased(organization: Uuid, spec: &ResourceSpec, id: Uuid) -> Key {
+pub fn erased(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {
     erased_of(organization, spec.tag, id)
 }
 
-pub(super) fn erased_of(organization: Uuid, resource: u8, id: Uuid) -> Key {
+pub(super) fn erased_of(organization: OrganizationId, resource: u8, id: Uuid) -> Key {
     key(Tag::Erased, &[organization.as_bytes(), &[resource], id.as_bytes()])
 }
 
@@ -259,17 +261,17 @@ pub fn is_of_servers(key: &Key) -> bool {
 
 /// Where half the hash of what there can be only one of leads to the object that it is.
 #[must_use]
-pub fn identity(organization: Uuid, spec: &ResourceSpec, sha256: &[u8; 32]) -> Key {
+pub fn identity(organization: OrganizationId, spec: &ResourceSpec, sha256: &[u8; 32]) -> Key {
     key(Tag::Identity, &[organization.as_bytes(), &[spec.tag], &sha256[..16]])
 }
 
-pub(super) fn identity_of(organization: Uuid, resource: u8, hash: [u8; 16]) -> Key {
+pub(super) fn identity_of(organization: OrganizationId, resource: u8, hash: [u8; 16]) -> Key {
     key(Tag::Identity, &[organization.as_bytes(), &[resource], &hash])
 }
 
 /// The mark of a toll or violation that an invoice bills.
 #[must_use]
-pub fn billed(organization: Uuid, source: Uuid) -> Key {
+pub fn billed(organization: OrganizationId, source: Uuid) -> Key {
     key(Tag::Billed, &[organization.as_bytes(), source.as_bytes()])
 }
 
@@ -287,45 +289,49 @@ mod tests {
         Uuid::from_u128(n)
     }
 
+    fn organization(n: u128) -> OrganizationId {
+        OrganizationId::from_u128(n)
+    }
+
     #[test]
     fn an_index_entry_points_at_its_record() {
-        let prefix = IndexPrefix::new(3).with(b"NEW").with(uuid(9).as_bytes()).prefix(uuid(7), &rental::SPEC);
+        let prefix = IndexPrefix::new(3).with(b"NEW").with(uuid(9).as_bytes()).prefix(organization(7), &rental::SPEC);
         let entry = entry(&prefix, uuid(42));
-        let follow = Follow { prefix: records(uuid(7), &rental::SPEC) };
-        assert_eq!(follow.target(entry.as_bytes()), Some(record(uuid(7), &rental::SPEC, uuid(42))));
+        let follow = Follow { prefix: records(organization(7), &rental::SPEC) };
+        assert_eq!(follow.target(entry.as_bytes()), Some(record(organization(7), &rental::SPEC, uuid(42))));
         assert_eq!(follow.target(&[7; 15]), None, "too short for an id");
     }
 
     #[test]
     fn a_span_of_one_organization_never_reaches_the_next() {
         for n in [0, 255, u128::MAX - 1, u128::MAX] {
-            let span = Span::newest_first(&records(uuid(n), &vehicle::SPEC));
-            let inside = record(uuid(n), &vehicle::SPEC, uuid(u128::MAX));
+            let span = Span::newest_first(&records(organization(n), &vehicle::SPEC));
+            let inside = record(organization(n), &vehicle::SPEC, uuid(u128::MAX));
             assert!(span.from <= inside && inside < span.to);
-            let next = record(uuid(n.wrapping_add(1)), &vehicle::SPEC, uuid(0));
+            let next = record(organization(n.wrapping_add(1)), &vehicle::SPEC, uuid(0));
             assert!(next < span.from || next >= span.to);
         }
     }
 
     #[test]
     fn values_of_an_index_cannot_run_into_each_other() {
-        let one = IndexPrefix::new(3).with(b"AB").with(b"C").prefix(uuid(1), &rental::SPEC);
-        let other = IndexPrefix::new(3).with(b"A").with(b"BC").prefix(uuid(1), &rental::SPEC);
+        let one = IndexPrefix::new(3).with(b"AB").with(b"C").prefix(organization(1), &rental::SPEC);
+        let other = IndexPrefix::new(3).with(b"A").with(b"BC").prefix(organization(1), &rental::SPEC);
         assert!(!one.as_bytes().starts_with(other.as_bytes()) && !other.as_bytes().starts_with(one.as_bytes()));
     }
 
     proptest! {
         #[test]
         fn byte_order_of_records_is_id_order(org: u128, a: u128, b: u128) {
-            let (left, right) = (record(uuid(org), &vehicle::SPEC, uuid(a)), record(uuid(org), &vehicle::SPEC, uuid(b)));
+            let (left, right) = (record(organization(org), &vehicle::SPEC, uuid(a)), record(organization(org), &vehicle::SPEC, uuid(b)));
             prop_assert_eq!(left.cmp(&right), a.cmp(&b));
             prop_assert_eq!(left.id(), Some(uuid(a)));
         }
 
         #[test]
         fn a_hold_keeps_its_start_and_rental(class: u8, start: u32, rental: u128) {
-            let key = hold(uuid(1), uuid(2), class, start, uuid(rental));
-            prop_assert_eq!(hold_parts(&key), Some((start, uuid(rental))));
+            let key = hold(organization(1), VehicleId::from_u128(2), class, start, RentalId::from_u128(rental));
+            prop_assert_eq!(hold_parts(&key), Some((start, RentalId::from_u128(rental))));
         }
     }
 }

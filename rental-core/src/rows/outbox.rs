@@ -1,23 +1,26 @@
 //! Outbox rows: events of which no delivery was made yet.
 
-use crate::{error::Error, store::Record};
+use crate::{
+    error::Error,
+    store::Record,
+    value::{EventId, OrganizationId},
+};
 use bytes::Bytes;
-use uuid::Uuid;
 
 /// An event that waits in the outbox.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OutboxEvent {
     /// Its id.
-    pub event: Uuid,
+    pub event: EventId,
     /// Whose it is.
-    pub organization: Uuid,
+    pub organization: OrganizationId,
     /// Its type.
     pub kind: String,
 }
 
 /// What an outbox row holds beside the event's id in its key: the organization, then the type.
 #[must_use]
-pub fn value(organization: Uuid, kind: &str) -> Bytes {
+pub fn value(organization: OrganizationId, kind: &str) -> Bytes {
     [organization.as_bytes().as_slice(), kind.as_bytes()].concat().into()
 }
 
@@ -27,9 +30,9 @@ pub fn value(organization: Uuid, kind: &str) -> Bytes {
 /// The row is not one that [`value`] made.
 pub fn read(row: &Record) -> Result<OutboxEvent, Error> {
     let damaged = || Error::damaged_row(&row.key, "it names no organization and type");
-    let event = row.key.id().ok_or_else(damaged)?;
+    let event = row.key.id().map(EventId::from_uuid).ok_or_else(damaged)?;
     let (organization, kind) = row.value.split_at_checked(16).ok_or_else(damaged)?;
-    let organization = Uuid::from_slice(organization).map_err(|_| damaged())?;
+    let organization = OrganizationId::from_slice(organization).ok_or_else(damaged)?;
     let kind = String::from_utf8(kind.to_vec()).map_err(|_| damaged())?;
     Ok(OutboxEvent { event, organization, kind })
 }

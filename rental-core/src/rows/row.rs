@@ -1,5 +1,6 @@
 //! The kinds of rows, and the class of each.
 
+use crate::value::{DeliveryId, EndpointId, EventId, OrganizationId, RentalId, ServerId, TaskId, VehicleId};
 use uuid::Uuid;
 
 /// How copies, upgrades and repairs of a store treat a row.
@@ -40,6 +41,9 @@ pub enum Class {
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
 ///
+/// The id of a record or index entry is a plain [`Uuid`], because the tag of the resource says what it names. So is the id in
+/// a billing marker, which names a toll or a violation.
+///
 /// Ids have 16 bytes, milliseconds 8, days 4, a resource, an index and a class one; numbers are big-endian. So the order of
 /// the bytes is the order of the parts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,32 +58,32 @@ pub enum Row<'a> {
     /// Claims a toll or violation for the one invoice that bills it.
     Billed {
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// The toll or violation.
         source: Uuid,
     },
     /// The length classes of a vehicle's holds.
     Calendar {
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// The vehicle.
-        vehicle: Uuid,
+        vehicle: VehicleId,
     },
     /// When a delivery is due.
     Due {
         /// Where to.
-        endpoint: Uuid,
+        endpoint: EndpointId,
         /// 0 for a first attempt, 1 for a retry.
         class: u8,
         /// Milliseconds since 1970.
         millis: u64,
         /// The delivery.
-        delivery: Uuid,
+        delivery: DeliveryId,
     },
     /// Reserved: the mark of an object that was deleted or erased.
     Erased {
         /// Whose it was.
-        organization: Uuid,
+        organization: OrganizationId,
         /// Tag of its resource.
         resource: u8,
         /// Its id.
@@ -88,20 +92,20 @@ pub enum Row<'a> {
     /// The nights for which a rental holds a vehicle.
     Hold {
         /// Whose they are.
-        organization: Uuid,
+        organization: OrganizationId,
         /// The vehicle.
-        vehicle: Uuid,
+        vehicle: VehicleId,
         /// Class n lasts 2^n to 2^(n+1)-1 nights.
         class: u8,
         /// Number of the first day.
         start: u32,
         /// The rental.
-        rental: Uuid,
+        rental: RentalId,
     },
     /// Leads from values to a record that has them.
     IndexEntry {
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// Tag of the resource.
         resource: u8,
         /// Number of the index.
@@ -114,43 +118,43 @@ pub enum Row<'a> {
     /// Tells a server that one of its endpoints has a new due delivery.
     Bell {
         /// The server.
-        server: Uuid,
+        server: ServerId,
         /// The endpoint.
-        endpoint: Uuid,
+        endpoint: EndpointId,
     },
     /// A server is alive.
     Beat {
         /// The server.
-        server: Uuid,
+        server: ServerId,
     },
     /// The first response to an idempotency key.
     Memo {
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// The idempotency key.
         name: &'a str,
     },
     /// A sequence of numbers without gaps.
     Counter {
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// What it counts.
         name: &'a str,
     },
     /// An event of which no delivery was made yet.
     Outbox {
         /// The event.
-        event: Uuid,
+        event: EventId,
     },
     /// The organization has or had webhook endpoints, so its events go through the outbox.
     Subscribed {
         /// The organization.
-        organization: Uuid,
+        organization: OrganizationId,
     },
     /// An object.
     Record {
         /// Whose it is; nil for what the operator has.
-        organization: Uuid,
+        organization: OrganizationId,
         /// Tag of its resource.
         resource: u8,
         /// Its id.
@@ -159,17 +163,17 @@ pub enum Row<'a> {
     /// The sealed secrets of a webhook endpoint.
     Secrets {
         /// The endpoint.
-        endpoint: Uuid,
+        endpoint: EndpointId,
     },
     /// A long task that goes on after a restart.
     Task {
         /// The task.
-        id: Uuid,
+        id: TaskId,
     },
     /// Claims an identity for the one object that has it.
     Identity {
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// Tag of the resource.
         resource: u8,
         /// The first half of the identity's SHA-256.
@@ -178,14 +182,14 @@ pub enum Row<'a> {
     /// Which server sends for an endpoint.
     Owner {
         /// The endpoint.
-        endpoint: Uuid,
+        endpoint: EndpointId,
     },
     /// When the response to an idempotency key is removed.
     MemoExpiry {
         /// Milliseconds since 1970.
         millis: u64,
         /// Whose it is.
-        organization: Uuid,
+        organization: OrganizationId,
         /// The idempotency key.
         name: &'a str,
     },

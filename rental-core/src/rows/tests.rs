@@ -1,10 +1,14 @@
 use super::{Marker, Row, Tag};
-use crate::store::Key;
+use crate::{store::Key, value::Id};
 use proptest::{collection::vec, prelude::*, strategy::Union};
 use uuid::Uuid;
 
-fn id() -> BoxedStrategy<Uuid> {
+fn uuid() -> BoxedStrategy<Uuid> {
     any::<u128>().prop_map(Uuid::from_u128).boxed()
+}
+
+fn id<K: 'static>() -> BoxedStrategy<Id<K>> {
+    uuid().prop_map(Id::from_uuid).boxed()
 }
 
 /// Names outlive the case that drew them, so that a row can borrow them.
@@ -22,14 +26,14 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
     match tag {
         Tag::Marker => prop_oneof![Just(Row::Marker(Marker::Loading)), Just(Row::Marker(Marker::Upgrade))].boxed(),
         Tag::Access => any::<[u8; 16]>().prop_map(|selector| Row::Access { selector }).boxed(),
-        Tag::Billed => (id(), id()).prop_map(|(organization, source)| Row::Billed { organization, source }).boxed(),
+        Tag::Billed => (id(), uuid()).prop_map(|(organization, source)| Row::Billed { organization, source }).boxed(),
         Tag::Calendar => {
             (id(), id()).prop_map(|(organization, vehicle)| Row::Calendar { organization, vehicle }).boxed()
         }
         Tag::Due => (id(), any::<u8>(), any::<u64>(), id())
             .prop_map(|(endpoint, class, millis, delivery)| Row::Due { endpoint, class, millis, delivery })
             .boxed(),
-        Tag::Erased => (id(), any::<u8>(), id())
+        Tag::Erased => (id(), any::<u8>(), uuid())
             .prop_map(|(organization, resource, id)| Row::Erased { organization, resource, id })
             .boxed(),
         Tag::Hold => (id(), id(), any::<u8>(), any::<u32>(), id())
@@ -41,7 +45,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
                 rental,
             })
             .boxed(),
-        Tag::IndexEntry => (id(), any::<u8>(), any::<u8>(), values(), id())
+        Tag::IndexEntry => (id(), any::<u8>(), any::<u8>(), values(), uuid())
             .prop_map(|(organization, resource, index, values, id)| Row::IndexEntry {
                 organization,
                 resource,
@@ -56,7 +60,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         Tag::Counter => (id(), name()).prop_map(|(organization, name)| Row::Counter { organization, name }).boxed(),
         Tag::Outbox => id().prop_map(|event| Row::Outbox { event }).boxed(),
         Tag::Subscribed => id().prop_map(|organization| Row::Subscribed { organization }).boxed(),
-        Tag::Record => (id(), any::<u8>(), id())
+        Tag::Record => (id(), any::<u8>(), uuid())
             .prop_map(|(organization, resource, id)| Row::Record { organization, resource, id })
             .boxed(),
         Tag::Secrets => id().prop_map(|endpoint| Row::Secrets { endpoint }).boxed(),
@@ -77,19 +81,21 @@ fn any_row() -> Union<BoxedStrategy<Row<'static>>> {
 
 /// What comes first in the logical order: the tag, then the parts as numbers and text.
 fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
-    let number = |id: Uuid| id.as_u128();
+    fn number<K>(id: Id<K>) -> u128 {
+        id.uuid().as_u128()
+    }
     let half = |bytes: [u8; 16]| u128::from_be_bytes(bytes);
     let (tag, numbers, tail): (Tag, Vec<u128>, &[u8]) = match *row {
         Row::Marker(Marker::Loading) => (Tag::Marker, vec![], b""),
         Row::Marker(Marker::Upgrade) => (Tag::Marker, vec![], b"upgrade"),
         Row::Access { selector } => (Tag::Access, vec![half(selector)], b""),
-        Row::Billed { organization, source } => (Tag::Billed, vec![number(organization), number(source)], b""),
+        Row::Billed { organization, source } => (Tag::Billed, vec![number(organization), source.as_u128()], b""),
         Row::Calendar { organization, vehicle } => (Tag::Calendar, vec![number(organization), number(vehicle)], b""),
         Row::Due { endpoint, class, millis, delivery } => {
             (Tag::Due, vec![number(endpoint), class.into(), millis.into(), number(delivery)], b"")
         }
         Row::Erased { organization, resource, id } => {
-            (Tag::Erased, vec![number(organization), resource.into(), number(id)], b"")
+            (Tag::Erased, vec![number(organization), resource.into(), id.as_u128()], b"")
         }
         Row::Hold { organization, vehicle, class, start, rental } => {
             let parts = vec![number(organization), number(vehicle), class.into(), start.into(), number(rental)];
@@ -105,7 +111,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::Outbox { event } => (Tag::Outbox, vec![number(event)], b""),
         Row::Subscribed { organization } => (Tag::Subscribed, vec![number(organization)], b""),
         Row::Record { organization, resource, id } => {
-            (Tag::Record, vec![number(organization), resource.into(), number(id)], b"")
+            (Tag::Record, vec![number(organization), resource.into(), id.as_u128()], b"")
         }
         Row::Secrets { endpoint } => (Tag::Secrets, vec![number(endpoint)], b""),
         Row::Task { id } => (Tag::Task, vec![number(id)], b""),

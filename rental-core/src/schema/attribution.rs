@@ -1,4 +1,4 @@
-//! The fields that tell how a toll or violation got its customer.
+//! The fields that say how a toll or violation was assigned to its customer.
 
 use super::{
     field_spec::{FieldSpec, field},
@@ -7,17 +7,17 @@ use super::{
 use crate::value::words;
 
 words! {
-    /// How a toll or violation got its customer.
+    /// How a toll or violation was assigned to its customer.
     pub enum Attribution {
-        /// Somebody chose the customer, or that there is none.
+        /// A request chose the customer, or none.
         Manual = "manual",
-        /// The customer followed from the rental that had the vehicle.
+        /// The server chose the customer of the rental that had the vehicle at that time.
         Automatic = "automatic",
     }
 }
 
-/// How a toll or violation got its customer.
-pub const ATTRIBUTION: FieldSpec = field(
+/// The field `attribution`, with a word of [`Attribution`].
+pub(crate) const ATTRIBUTION: FieldSpec = field(
     "attribution",
     Kind::Word(Attribution::WORDS),
     "Whether somebody chose the customer, or it followed from the rental that had the vehicle; a choice is never changed \
@@ -25,6 +25,6 @@ pub const ATTRIBUTION: FieldSpec = field(
     "null",
 )
 .or_null();
-/// The rental from which the customer of a toll or violation followed.
-pub const RENTAL_ID: FieldSpec =
+/// The field `rental_id` of a toll or violation: the rental whose customer the server chose.
+pub(crate) const RENTAL_ID: FieldSpec =
     field("rental_id", Kind::Reference("rental"), "The rental from which the customer followed.", "null").or_null();

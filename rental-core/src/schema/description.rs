@@ -1,11 +1,11 @@
-//! A description as JSON, for the file that fixes each schema version.
+//! The description of a resource as JSON, for the file of a schema version.
 
 use super::{field_spec::Presence, kind::Kind, resource_spec::ResourceSpec};
 use serde_json::{Value, json};
 
-/// Everything about a resource that stored rows depend on: names and kinds of fields, numbers of indexes and look-ups.
+/// The parts of a description that stored rows depend on: names and kinds of fields, numbers of indexes and look-ups.
 ///
-/// Any change in it needs a new schema version. Documentation and examples are not part of it.
+/// Any change in this JSON needs a new schema version. Documentation and examples are not part of it.
 #[must_use]
 pub fn describe(spec: &ResourceSpec) -> Value {
     let fields = spec.fields.iter().map(|field| {

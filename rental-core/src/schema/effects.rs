@@ -1,30 +1,29 @@
-//! What an object means for keys beside its own: the nights that it holds, the look-ups that find it, what it bills.
-//! A resource says it once, as a value.
+//! The rows derived from an object: index entries, look-ups, holds, billing markers. A resource computes them as a value.
 
 use super::{hold::Hold, index::IndexPrefix};
-use crate::value::Money;
+use crate::value::{CustomerId, Money};
 use uuid::Uuid;
 
-/// Who pays for something and how much: fixed while an invoice bills it.
+/// Who pays for an object and how much. Neither can change while an invoice bills the object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Charge {
-    /// Who it is attached to.
-    pub customer: Option<Uuid>,
-    /// How much, if that is fixed too: what is due to a city changes when somebody pays it.
+    /// The customer that the object is attached to.
+    pub customer: Option<CustomerId>,
+    /// The amount; `None` for a violation, whose amount due changes when somebody pays the city.
     pub amount: Option<Money>,
 }
 
-/// Everything that an object means beside itself.
+/// The rows derived from an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// The nights for which it holds a vehicle.
+    /// The nights for which a rental reserves its vehicle.
     pub hold: Option<Hold>,
-    /// Its entries in indexes and look-ups, without the organization and the id.
+    /// The entries in indexes and look-ups, without the organization and the id.
     pub entries: Vec<IndexPrefix>,
-    /// What there can be only one of, in words; looked at when the object is made.
+    /// A text that only one object of the organization can have. It is checked when the object is created.
     pub identity: Option<String>,
-    /// The tolls and violations that it bills.
+    /// The ids of the tolls and violations that an invoice bills.
     pub bills: Vec<Uuid>,
-    /// What an invoice can bill of it.
+    /// The part of the object that an invoice can bill.
     pub charge: Option<Charge>,
 }

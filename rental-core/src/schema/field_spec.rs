@@ -1,42 +1,42 @@
-//! The description of one field, and how a resource writes it down.
+//! The description of one field, and the functions that build it.
 
 use super::kind::Kind;
 
-/// When a request may carry a field.
+/// Whether a request may contain a field.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Presence {
-    /// Set by the server alone.
+    /// The request must not contain the field; only the server sets it.
     Never,
-    /// May be sent.
+    /// The request may contain the field.
     Optional,
-    /// Must be sent.
+    /// The request must contain the field.
     Required,
 }
 
 /// One field of a resource.
 #[derive(Debug)]
 pub struct FieldSpec {
-    /// Its name in JSON.
+    /// The name of the field in JSON.
     pub name: &'static str,
-    /// Which values it holds.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Whether POST takes it.
+    /// Whether a POST may or must contain it.
     pub create: Presence,
-    /// Whether PATCH takes it.
+    /// Whether a PATCH may or must contain it.
     pub update: Presence,
-    /// Whether it can be empty, which is written `null`.
+    /// Whether the value can be `null`.
     pub nullable: bool,
     /// The value as JSON text when a POST does not send the field; without a default it is `null`.
     pub default: Option<&'static str>,
-    /// One sentence for documents.
+    /// One sentence for the documentation of the API.
     pub doc: &'static str,
     /// An example value as JSON text.
     pub example: &'static str,
 }
 
-/// A field that only the server sets.
+/// A field that only the server sets and that is never `null`. The methods of [`FieldSpec`] change this.
 #[must_use]
-pub const fn field(name: &'static str, kind: Kind, doc: &'static str, example: &'static str) -> FieldSpec {
+pub(crate) const fn field(name: &'static str, kind: Kind, doc: &'static str, example: &'static str) -> FieldSpec {
     FieldSpec {
         name,
         kind,
@@ -50,44 +50,44 @@ pub const fn field(name: &'static str, kind: Kind, doc: &'static str, example: &
 }
 
 impl FieldSpec {
-    /// Required on POST, changeable on PATCH, never empty.
+    /// Required in a POST, optional in a PATCH, never `null`.
     #[must_use]
-    pub const fn required(mut self) -> Self {
+    pub(crate) const fn required(mut self) -> Self {
         (self.create, self.update) = (Presence::Required, Presence::Optional);
         self
     }
 
-    /// Optional on POST and PATCH; empty until set, and cleared by `null`.
+    /// Optional in a POST and a PATCH. The value is `null` until it is set, and `null` clears it.
     #[must_use]
-    pub const fn optional(mut self) -> Self {
+    pub(crate) const fn optional(mut self) -> Self {
         (self.create, self.update, self.nullable) = (Presence::Optional, Presence::Optional, true);
         self
     }
 
-    /// Optional on POST and PATCH, never empty: starts as this JSON text.
+    /// Optional in a POST and a PATCH, never `null`. `default` is its initial value as JSON text.
     #[must_use]
-    pub const fn starts_as(mut self, default: &'static str) -> Self {
+    pub(crate) const fn starts_as(mut self, default: &'static str) -> Self {
         (self.create, self.update, self.default) = (Presence::Optional, Presence::Optional, Some(default));
         self
     }
 
-    /// May be empty.
+    /// The value may be `null`.
     #[must_use]
-    pub const fn or_null(mut self) -> Self {
+    pub(crate) const fn or_null(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// Not changed by PATCH.
+    /// A PATCH must not contain the field.
     #[must_use]
-    pub const fn fixed(mut self) -> Self {
+    pub(crate) const fn fixed(mut self) -> Self {
         self.update = Presence::Never;
         self
     }
 
-    /// Set by PATCH alone.
+    /// Only a PATCH may contain the field, not a POST.
     #[must_use]
-    pub const fn update_only(mut self) -> Self {
+    pub(crate) const fn update_only(mut self) -> Self {
         (self.create, self.update) = (Presence::Never, Presence::Optional);
         self
     }

@@ -1,19 +1,19 @@
 //! The query parameters that filter a list.
 
-/// A query parameter that compares one field exactly.
+/// A query parameter of a list that compares one field with a value.
 #[derive(Debug)]
 pub struct FilterSpec {
-    /// Its name in the query.
+    /// The name of the parameter: `customer`.
     pub param: &'static str,
-    /// The field that it compares.
+    /// The field that it compares: `customer_id`.
     pub field: &'static str,
 }
 
-/// A filter called `param` over `field`.
+/// A filter with the name `param` that compares `field`.
 #[must_use]
-pub const fn filter(param: &'static str, field: &'static str) -> FilterSpec {
+pub(crate) const fn filter(param: &'static str, field: &'static str) -> FilterSpec {
     FilterSpec { param, field }
 }
 
-/// The range by `updated_at`, for lists that clients read again and again to synchronize.
-pub const BY_UPDATE: &[FilterSpec] = &[filter("updated", "updated_at")];
+/// The range by `updated_at`, for sync lists.
+pub(crate) const BY_UPDATE: &[FilterSpec] = &[filter("updated", "updated_at")];

@@ -1,13 +1,12 @@
 //! The nights for which a rental holds a vehicle, as a value.
 
-use crate::value::Date;
-use uuid::Uuid;
+use crate::value::{Date, RentalId, VehicleId};
 
 /// The nights `[start, end)` for which a rental holds a vehicle, as day numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Hold {
-    pub(crate) vehicle: Uuid,
-    pub(crate) rental: Uuid,
+    pub(crate) vehicle: VehicleId,
+    pub(crate) rental: RentalId,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
@@ -15,7 +14,7 @@ pub struct Hold {
 impl Hold {
     /// From pickup to return; a return on the day of pickup holds that day (`docs/decisions.md`, "Rentals hold vehicles").
     #[must_use]
-    pub fn new(vehicle: Uuid, rental: Uuid, start: Date, end: Date) -> Self {
+    pub fn new(vehicle: VehicleId, rental: RentalId, start: Date, end: Date) -> Self {
         let first = start.day_number();
         Self { vehicle, rental, start: first, end: end.day_number().max(first + 1) }
     }

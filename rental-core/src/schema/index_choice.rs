@@ -1,4 +1,4 @@
-//! Which indexes of a resource serve a list, and which entries an object has in them.
+//! Chooses the index for a list, and computes the index entries of an object.
 
 use super::{
     filter_spec::FilterSpec,
@@ -7,25 +7,25 @@ use super::{
 };
 
 impl ResourceSpec {
-    /// The index that serves a list filtered by exactly these fields, in order of creation or by a time field.
+    /// The index for a list filtered by exactly these fields, in order of creation or by a time field.
     #[must_use]
-    pub fn index_over(&self, fields: &[&str], ordered_by: Option<&str>) -> Option<&'static IndexSpec> {
+    pub(crate) fn index_over(&self, fields: &[&str], ordered_by: Option<&str>) -> Option<&'static IndexSpec> {
         self.indexes.iter().find(|index| index.serves(fields, ordered_by))
     }
 
-    /// The index entries of an object whose fields have these values: one for each index whose fields are all set.
-    pub fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
+    /// The index entries of an object: one for each index whose fields are all set. `value` returns the value of a field.
+    pub(crate) fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
         self.indexes.iter().filter_map(|index| index.with(value)).collect()
     }
 
-    /// The parameter of the list that compares `field`.
+    /// The name of the query parameter that compares `field`.
     fn parameter_of(&self, field: &str) -> &'static str {
         self.filters.iter().find(|filter| filter.field == field).map_or("", |filter: &FilterSpec| filter.param)
     }
 
-    /// What the list offers, in words: ``"`status`, `customer`, `status` with `customer`; or `updated` alone"``.
+    /// The combinations of filters that the list takes: ``"`status`, `customer`, `status` with `customer`; or `updated` alone"``.
     #[must_use]
-    pub fn offered_combinations(&self) -> String {
+    pub(crate) fn offered_combinations(&self) -> String {
         let one = |index: &IndexSpec| {
             let names: Vec<String> =
                 index.fields.iter().map(|field| format!("`{}`", self.parameter_of(field))).collect();

@@ -1,6 +1,6 @@
-//! The kinds of values that fields hold.
+//! The kinds of values that a field can have.
 
-/// Which values a field holds. The rules are in `docs/decisions.md`, "Identity and values".
+/// The kind of a field's values. The rules are in `docs/decisions.md`, "Identity and values".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// The object's own id, a UUIDv7.
@@ -9,25 +9,25 @@ pub enum Kind {
     Object,
     /// Text of at most this many characters.
     Text(usize),
-    /// The same, not blank.
+    /// Text of at most this many characters that is not blank.
     Name(usize),
     /// An e-mail address.
     Email,
-    /// A phone number in E.164.
+    /// A phone number in E.164, such as `+12125550123`.
     Phone,
     /// A BCP 47 language tag.
     Language,
-    /// A whole number from..=to.
+    /// A whole number between these two, inclusive.
     Integer(i64, i64),
     /// An amount in the object's currency.
     Money,
-    /// An ISO 4217 code.
+    /// A currency's code of ISO 4217.
     Currency,
-    /// `true` or `false`.
+    /// A JSON boolean: `true` or `false`.
     Boolean,
-    /// A calendar date.
+    /// A calendar date: `YYYY-MM-DD`.
     Date,
-    /// A point in time.
+    /// A point in time in RFC 3339.
     Time,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -39,9 +39,9 @@ pub enum Kind {
     Url,
     /// A list of 1 to 14 different event types.
     EventTypes,
-    /// The attempts of a delivery.
+    /// The list of a delivery's attempts.
     AttemptLog,
-    /// Lines of an invoice: a list of objects with `description`, `amount` and at most one thing that they bill.
+    /// The lines of an invoice: a list of objects with `description`, `amount` and at most one billed object.
     Lines,
     /// A name of the IANA time zone database.
     TimeZone,

@@ -1,7 +1,7 @@
-//! What a resource is, as plain data: one description that everything else reads.
+//! The descriptions of resources, as plain data.
 //!
-//! A [`ResourceSpec`] feeds the checks of bodies and queries, the indexes behind filters, the OpenAPI document and the
-//! flags and columns of the command line. The struct of a resource stays hand-written; a test fails when the two drift.
+//! The checks of bodies and queries, the indexes, the OpenAPI document, and the flags and columns of the command line all
+//! use the [`ResourceSpec`] of a resource. Its struct is written by hand; a test fails when the two differ.
 
 mod api_version;
 mod attribution;
@@ -18,14 +18,18 @@ mod sent;
 mod shared_fields;
 
 pub use api_version::API_VERSION;
-pub use attribution::{ATTRIBUTION, Attribution, RENTAL_ID};
+pub use attribution::Attribution;
+pub(crate) use attribution::{ATTRIBUTION, RENTAL_ID};
 pub use description::describe;
 pub use effects::{Charge, Effects};
-pub use field_spec::{FieldSpec, Presence, field};
-pub use filter_spec::{BY_UPDATE, FilterSpec, filter};
+pub(crate) use field_spec::field;
+pub use field_spec::{FieldSpec, Presence};
+pub use filter_spec::FilterSpec;
+pub(crate) use filter_spec::{BY_UPDATE, filter};
 pub use hold::Hold;
-pub use index::{IndexPrefix, IndexSpec, IndexValue, LookUpSpec, index, look_up, ordered_index};
+pub use index::{IndexPrefix, IndexSpec, IndexValue, LookUpSpec};
+pub(crate) use index::{index, look_up, ordered_index};
 pub use kind::Kind;
 pub use resource_spec::ResourceSpec;
 pub use sent::Fields;
-pub use shared_fields::{CREATED_AT, CURRENCY, UPDATED_AT, id, object};
+pub(crate) use shared_fields::{CREATED_AT, CURRENCY, UPDATED_AT, id, object};

@@ -1,4 +1,4 @@
-//! The fields that a request sent, as resources see them. [`crate::request::body`] makes them.
+//! The fields of a request, as resources read them. [`crate::request::body`] parses them.
 
 use super::resource_spec::ResourceSpec;
 use crate::value::FieldValue;
@@ -11,22 +11,22 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The value of a field that was sent.
+    /// The value of the field `name`; `None` when it was not sent.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
         let at = self.spec.fields.iter().position(|field| field.name == name)?;
         self.values[at].as_ref()
     }
 
-    /// The text of a field that was sent and is plain text, such as an id.
+    /// The text of the field `name` if it is a [`FieldValue::Plain`], such as an id; `None` when it was not sent.
     #[must_use]
     pub fn plain(&self, name: &str) -> Option<&str> {
         self.get(name)?.plain()
     }
 
-    /// Whether a field was sent.
+    /// Whether the request contains the field `name`.
     #[must_use]
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 }

@@ -6,10 +6,10 @@
 //! E  rows  frames  raw bytes  SHA-256 of everything before   the end; nothing follows
 //! ```
 //! Numbers are big-endian; lengths and CRCs have 4 bytes, counts 8. The CRC of a frame covers the rest of the frame, so it
-//! locates damage. The SHA-256 also detects missing, repeated and reordered frames. Frames are LZ4 blocks: about a third
-//! of the size at the speed of a disk, without a C library. Writing and reading need the memory of one frame.
+//! locates damage. The SHA-256 also detects missing, repeated and reordered frames. Frames are LZ4 blocks, about a third
+//! of the rows' size. LZ4 is as fast as a disk and needs no C library. Writer and reader need the memory of one frame.
 //!
-//! A row is key length, revision (8 bytes), value length, key, value; keys ascend through the whole archive.
+//! A row is key length, revision (8 bytes), value length, key, value. Keys ascend through the whole archive.
 
 #[cfg(any(feature = "redb", feature = "postgres"))]
 mod digest;

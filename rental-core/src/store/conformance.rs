@@ -1,7 +1,7 @@
-//! What every engine promises, as one suite: random operations against the model, and races that have one winner.
+//! The conformance suite of engines: random operations compared with the model, and races that must have one winner.
 //!
-//! An engine's test calls [`behaves_like_the_model`] and [`racing_commits_have_one_winner`] with a way to make an
-//! empty store.
+//! An engine's test calls [`behaves_like_the_model`] and [`racing_commits_have_one_winner`] with a function that creates
+//! an empty store.
 
 use crate::store::{Batch, Check, Commit, Key, Order, Prior, Record, Span, Store, Write, memory::Memory};
 use bytes::Bytes;
@@ -21,10 +21,10 @@ enum Operation {
     Commit(Batch),
 }
 
-/// Runs `cases` random histories on a store made by `empty` and on the model; every answer must be the same.
+/// Runs `cases` random histories on a store from `empty` and on the model; every result must be the same.
 ///
 /// # Panics
-/// When the store and the model differ; the shrunken history is in the message.
+/// When the store and the model differ. The message contains the shrunk history.
 pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: impl Fn() -> S) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&vec(operation(), 1..60), |history| {
@@ -55,7 +55,7 @@ pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: im
     }
 }
 
-/// Many tasks increase one counter by check and put, all at once; none of the increments may be lost.
+/// Runs 16 tasks that increment one counter by check and put at the same time. No increment may be lost.
 ///
 /// # Panics
 /// When the counter does not end at the number of successful commits, or no commit succeeds.
@@ -96,7 +96,7 @@ pub fn racing_commits_have_one_winner<S: Store + 'static>(runtime: &Runtime, emp
     });
 }
 
-/// Few short keys, so that operations meet.
+/// One of a few short keys, so that operations often use the same key.
 fn key_of(tail: &[u8]) -> Key {
     Key::from_bytes(&[b"z".as_slice(), tail].concat())
 }
@@ -117,7 +117,7 @@ fn any_write() -> impl Strategy<Value = Write> {
     let value = vec(any::<u8>(), 0..600).prop_map(Bytes::from);
     prop_oneof![
         3 => (any_key(), 0u64..4, value.clone()).prop_map(|(key, revision, value)| Write::Put(key, revision, value, Prior::Any)),
-        // Also where it is not true: an engine must notice.
+        // Also when it is wrong: an engine must detect it.
         1 => (any_key(), 0u64..4, value).prop_map(|(key, revision, value)| Write::Put(key, revision, value, Prior::New)),
         1 => any_key().prop_map(Write::Delete),
     ]
@@ -128,10 +128,10 @@ fn any_span() -> impl Strategy<Value = Span> {
     (any_key(), any_key(), order).prop_map(|(from, to, order)| Span { from, to, order, follow: None })
 }
 
-/// What the targets of index entries begin with. Engines know nothing of it but what a span tells them.
+/// The prefix of the records' keys. An engine gets it from the span only.
 const TARGETS: &[u8] = b"target";
 
-/// How a batch treats a record and the index entry that leads to it.
+/// Which part of a record and its index entry a batch writes.
 #[derive(Clone, Copy, Debug)]
 enum Indexed {
     Both,
@@ -141,7 +141,7 @@ enum Indexed {
     RecordDeleted,
 }
 
-/// A record and an index entry that leads to it, in one batch; or one of them without the other.
+/// A batch that writes a record with its index entry, or only one of them.
 fn any_indexed() -> impl Strategy<Value = Batch> {
     let kind = prop_oneof![4 => Just(Indexed::Both), 1 => Just(Indexed::EntryAlone), 1 => Just(Indexed::RecordDeleted)];
     (0u8..3, 0u8..3, 1u64..3, any::<bool>(), kind).prop_map(|(value, id, revision, absent, kind)| {
@@ -164,7 +164,7 @@ fn any_indexed() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// The entries of one value, or also rows whose keys are too short to lead anywhere.
+/// A span of the entries of one value, or of rows whose keys are too short for an index entry.
 fn index_span() -> impl Strategy<Value = Span> {
     let prefix =
         prop_oneof![4 => (0u8..3).prop_map(|value| [b"entry".as_slice(), &[value]].concat()), 1 => Just(b"z".to_vec())];

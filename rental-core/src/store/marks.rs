@@ -1,19 +1,19 @@
-//! The keys of rows about a store as a whole, which engines read themselves.
+//! Keys of the marker rows that engines read themselves. A marker is about the store as a whole.
 
 use super::Key;
 
 /// The first byte of these keys: [`crate::rows::Tag::Marker`].
 pub(crate) const TAG: u8 = b'!';
-/// What follows it in the key of [`upgrade`].
+/// The rest of the key of [`upgrade`].
 pub(crate) const UPGRADE: &[u8] = b"upgrade";
 
-/// The mark of a store into which another one is being copied.
+/// The key of the marker of an incomplete copy: an archive is being loaded into this store.
 #[must_use]
 pub fn loading() -> Key {
     Key::from(vec![TAG])
 }
 
-/// The row with the progress of the store's upgrade.
+/// The key of the row that contains the progress of an upgrade.
 #[must_use]
 pub fn upgrade() -> Key {
     Key::from([&[TAG], UPGRADE].concat())

@@ -1,4 +1,4 @@
-//! The model: a sorted map behind a lock. Every other engine must behave like it.
+//! The model: a sorted map behind a lock. The conformance suite compares every other engine with it.
 
 use crate::store::{
     Answer, Batch, Check, Commit, DamagedRow, Key, Order, Record, Revision, SCHEMA_VERSION, Scanned, Span, Store,
@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-/// A store that lives as long as its process. For tests and models.
+/// A store in memory: its data is lost when it is dropped. For tests, and the model of the conformance suite.
 #[derive(Debug)]
 pub struct Memory {
     rows: Mutex<BTreeMap<Key, (Revision, Bytes)>>,
@@ -46,7 +46,7 @@ fn record(key: &Key, row: &(Revision, Bytes)) -> Record {
     Record { key: key.clone(), revision: row.0, value: row.1.clone() }
 }
 
-/// Said once more than `Check::holds`: the engines are compared with this.
+/// Repeats the rule of `Check::holds` on purpose: the conformance suite compares the engines with this copy.
 fn holds(rows: &Rows, check: &Check) -> bool {
     match check {
         Check::At(key, revision) => rows.get(key).is_some_and(|row| row.0 == *revision),

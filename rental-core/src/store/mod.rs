@@ -1,7 +1,7 @@
-//! The store: ordered keys, three calls, and a batch of plain data.
+//! The store: an ordered key-value store with three calls: get, scan, and commit of a batch.
 //!
-//! Engines check preconditions and nothing else; they know no resource, no index and no rule. Whatever an engine
-//! promises is written down once, in `conformance.rs`, and every engine runs that suite.
+//! An engine checks the preconditions of a batch. It knows no resource, no index and no rule. `conformance.rs` is the
+//! test suite of the store's contract, and every engine passes it.
 
 pub mod archive;
 #[cfg(feature = "conformance")]
@@ -27,15 +27,15 @@ pub type Revision = u64;
 /// A value with its key and revision. Index entries and other markers have revision 0.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Record {
-    /// Where it lies.
+    /// The key, unique in the store.
     pub key: Key,
-    /// How often it was written.
+    /// How often the record was written.
     pub revision: Revision,
     /// For a resource: the JSON that a GET returns, byte for byte.
     pub value: Bytes,
 }
 
-/// What must hold for a batch to be applied.
+/// A precondition of a batch.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Check {
     /// The key has exactly this revision.
@@ -47,7 +47,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// The key it looks at.
+    /// The key whose revision is checked.
     #[must_use]
     pub fn key(&self) -> &Key {
         match self {
@@ -55,7 +55,7 @@ impl Check {
         }
     }
 
-    /// Whether it holds for a key with this revision, or without a value.
+    /// Whether the check holds when the key has this revision; `None` when the key has no value.
     #[cfg(any(feature = "redb", feature = "postgres"))]
     pub(crate) fn holds(&self, found: Option<Revision>) -> bool {
         match self {
@@ -66,10 +66,10 @@ impl Check {
     }
 }
 
-/// What the caller of a put knows about the key before it.
+/// What the caller of a put knows about the key's earlier value.
 ///
-/// It changes no outcome: a put sets the value in both cases. It lets an engine choose a cheaper statement, which must
-/// notice a wrong `New` and then do what `Any` does.
+/// It is a hint: a put sets the value in both cases. With `New` an engine may use a cheaper statement, but it must detect
+/// a wrong `New` and then behave as for `Any`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Prior {
     /// The key has no value: it contains a fresh id, or the same batch checks that it is absent.
@@ -83,27 +83,27 @@ pub enum Prior {
 pub enum Write {
     /// Sets the value and its revision.
     Put(Key, Revision, Bytes, Prior),
-    /// Removes the key; nothing happens when it is not there.
+    /// Removes the key. A key without a value is no error.
     Delete(Key),
 }
 
-/// All of it or none of it: if every check holds, every write is applied, durably.
+/// Checks and writes that the store applies atomically and durably: all writes if every check holds, otherwise none.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Batch {
-    /// Preconditions.
+    /// Preconditions. All must hold.
     pub checks: Vec<Check>,
     /// Changes, applied in this order.
     pub writes: Vec<Write>,
 }
 
 impl Batch {
-    /// Adds a record that must not exist yet.
+    /// Adds a record with revision 1, and the check that its key has no value.
     pub fn insert(&mut self, key: Key, value: Bytes) {
         self.checks.push(Check::Absent(key.clone()));
         self.writes.push(Write::Put(key, 1, value, Prior::New));
     }
 
-    /// Replaces a record that was read at `seen`.
+    /// Replaces a record, and adds the check that its revision is still `seen`.
     pub fn replace(&mut self, key: Key, seen: Revision, value: Bytes) {
         self.checks.push(Check::At(key.clone(), seen));
         self.writes.push(Write::Put(key, seen + 1, value, Prior::Any));
@@ -114,54 +114,54 @@ impl Batch {
         self.put(key, Bytes::new(), prior);
     }
 
-    /// Sets a value that has no revision of its own, such as a due row.
+    /// Sets a value with revision 0, such as a due row.
     pub fn put(&mut self, key: Key, value: Bytes, prior: Prior) {
         self.writes.push(Write::Put(key, 0, value, prior));
     }
 
-    /// Removes a key.
+    /// Adds the removal of a key.
     pub fn delete(&mut self, key: Key) {
         self.writes.push(Write::Delete(key));
     }
 
-    /// Whether there is nothing to write.
+    /// Whether the batch has no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 }
 
-/// How a commit ended. Both are outcomes, not errors.
+/// The outcome of a commit. Neither outcome is an error.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Commit {
     /// Every check held; every write is durable and visible to every later read.
     Applied,
-    /// This key was not as the batch expected; nothing was written.
+    /// The check of this key failed; nothing was written.
     Stale(Key),
 }
 
 /// A row whose stored bytes are not what a program wrote there, or an index entry without its record.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DamagedRow {
-    /// The damaged row. Of a followed index entry it is the record; the entry if that record does not exist.
+    /// The key of the damaged row. For an index entry without a record it is the key of the entry.
     pub key: Key,
-    /// What is wrong with it. The sentence begins with the place, so it does not name the key.
+    /// What is wrong with the row. The text does not name the key.
     pub reason: String,
 }
 
 impl DamagedRow {
-    /// Boxed, because scans return many results and almost none of them is this one.
+    /// Boxed because scans return many results, and almost none of them is an error.
     #[must_use]
     pub fn new(key: Key, reason: impl Into<String>) -> Box<Self> {
         Box::new(Self { key, reason: reason.into() })
     }
 
-    /// For an index entry whose key is too short to contain an id.
+    /// The damage of an index entry whose key is too short to contain an id.
     pub(crate) fn points_nowhere(entry: Key) -> Box<Self> {
         Self::new(entry, "it points nowhere")
     }
 
-    /// For an index entry whose record does not exist.
+    /// The damage of an index entry whose record does not exist.
     pub(crate) fn dangling(entry: Key) -> Box<Self> {
         Self::new(entry, "its record is not there")
     }
@@ -173,10 +173,10 @@ impl std::fmt::Display for DamagedRow {
     }
 }
 
-/// One row of a scan. A damaged row takes the place of its record and harms no other row.
+/// One row of a scan. A damaged row is an error in its place; the other rows of the scan are not affected.
 pub type Scanned = Result<Record, Box<DamagedRow>>;
 
-/// The key of a row, damaged or not: a page continues behind it.
+/// The key of a row, damaged or not. The next page begins after it.
 #[must_use]
 pub fn key_of(row: &Scanned) -> &Key {
     match row {
@@ -185,7 +185,7 @@ pub fn key_of(row: &Scanned) -> &Key {
     }
 }
 
-/// All rows of a scan, for a reader that cannot do without any of them.
+/// The records of a scan, for a caller that needs all of them.
 ///
 /// # Errors
 /// [`StoreError::Damaged`] for the first damaged row.
@@ -193,11 +193,11 @@ pub fn all_sound(rows: Vec<Scanned>) -> Result<Vec<Record>, StoreError> {
     rows.into_iter().collect::<Result<_, _>>().map_err(StoreError::Damaged)
 }
 
-/// Reads these keys like [`Store::get`], with a result for each. When one of them is damaged the keys are read one by one,
-/// so the answers need not come from one snapshot.
+/// Reads these keys like [`Store::get`], with a result for each key. If a row is damaged, the keys are read one by one and
+/// the results may come from different snapshots.
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn get_each(
     store: &dyn Store,
     keys: &[Key],
@@ -218,18 +218,18 @@ pub async fn get_each(
     Ok(found)
 }
 
-/// What can go wrong in an engine. The text is for the log, never for a caller.
+/// An error of an engine. The text is for the log, not for clients of the API.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StoreError {
-    /// Too much is queued; nothing was written.
+    /// The queue is full; nothing was written.
     Busy,
-    /// The engine cannot serve; nothing was written.
+    /// The engine is not available; nothing was written.
     Unavailable(String),
-    /// The engine failed during a commit: it may or may not have happened. Never repeated blindly.
+    /// The engine failed during a commit: the batch may or may not have been applied. Read before a retry.
     Unknown(String),
-    /// The store as a whole is not one that this program writes.
+    /// The store as a whole is corrupted, or another program wrote it.
     Corrupt(String),
-    /// One row is damaged; every other row can be read and written.
+    /// One row is damaged; all other rows can be read and written.
     Damaged(Box<DamagedRow>),
 }
 
@@ -253,30 +253,30 @@ impl From<Box<DamagedRow>> for StoreError {
     }
 }
 
-/// What the writer of an engine did since the store was opened.
+/// Counters of an engine's writer since the store was opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct WriterStats {
-    /// Durable commits.
+    /// Number of durable commits.
     pub commits: u64,
-    /// Batches that these held.
+    /// Number of batches that these commits applied.
     pub batches: u64,
 }
 
-/// A future that an engine hands out. Embedded engines hand out finished ones.
+/// The future that an engine's call returns. Embedded engines return completed futures.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// An ordered key-value store with atomic, conditional, durable batches.
 pub trait Store: Send + Sync {
-    /// Reads these keys from one snapshot, in the order asked.
+    /// Reads these keys from one snapshot, with the results in the order of `keys`.
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>>;
 
     /// Reads at most `limit` rows of `span` from one snapshot. A damaged row, or an index entry whose record does not
-    /// exist, counts as one of them and is an error in its place.
+    /// exist, counts as a row and is an error in its place.
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>>;
 
-    /// Applies `batch` if its checks hold. Reads that begin after the answer see it.
+    /// Applies `batch` if its checks hold. Reads that begin after the future completes see its writes.
     fn commit(&self, batch: Batch) -> Answer<'_, Commit>;
 
-    /// Whether writes can be served now; the error says why not.
+    /// Checks that the engine accepts writes now; the error says why it does not.
     fn ready(&self) -> Answer<'_, ()>;
 }

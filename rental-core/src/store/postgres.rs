@@ -1,30 +1,30 @@
-//! The engine for several servers: one table in PostgreSQL, or in what speaks its protocol.
+//! The engine for several servers: one table in PostgreSQL, or in a database that speaks its protocol.
 //!
-//! A range is read by one statement (`scan.rs`); reads of single rows share statements (`reader.rs`). One task takes the
-//! queued writes and commits them together (`writer.rs` says why that is right). Everything has a bound: the connections,
-//! the queues, and each wait for the database. After a restart or a fail-over of the database the engine reconnects by
-//! itself; until then its calls fail with [`StoreError::Unavailable`](crate::store::StoreError::Unavailable).
+//! One statement reads a range (`scan.rs`); reads of single rows share statements (`reader.rs`). One task commits queued
+//! batches together (`writer.rs` explains why this is correct). The number of connections, the queues, and each wait for
+//! the database are bounded. After a restart or fail-over of the database the engine reconnects; until then its calls fail
+//! with [`StoreError::Unavailable`](crate::store::StoreError::Unavailable).
 //!
-//! Nothing here needs PostgreSQL itself: plain tables, no extension, no advisory lock, no notification.
+//! The engine uses plain tables only: no extension, no advisory lock, no notification.
 
 mod address;
 mod connections;
-mod dump;
 mod engine;
 mod group;
-mod link;
 mod load;
 mod reader;
 mod record;
 mod scan;
 mod schema;
-mod turn;
+mod session;
+mod snapshot;
+mod transaction;
 mod version;
 mod versioned;
 mod views;
 mod writer;
 
 pub use address::Address;
-pub use dump::Snapshot;
 pub use engine::{Postgres, Settings};
 pub use load::LoadError;
+pub use snapshot::Snapshot;

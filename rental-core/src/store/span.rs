@@ -1,8 +1,8 @@
-//! Keys and ranges of them. To the store a key is bytes; what the bytes mean is written in `rows`.
+//! Keys and ranges of keys. To the store a key is bytes; `crate::rows` defines their meaning.
 
 use uuid::Uuid;
 
-/// A place in the store; compared byte by byte.
+/// A key of the store, compared byte by byte.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key(Vec<u8>);
 
@@ -13,13 +13,13 @@ impl From<Vec<u8>> for Key {
 }
 
 impl Key {
-    /// The key of these bytes, for engines that hand keys back.
+    /// The key with these bytes, for engines and for tests.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
     }
 
-    /// Its bytes.
+    /// The bytes of the key.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -40,7 +40,7 @@ impl Key {
         self.followed_by(&[0])
     }
 
-    /// The id at the end of a record's or index entry's key.
+    /// The last 16 bytes of the key as an id: that of a record or an index entry. `None` for shorter keys.
     #[must_use]
     pub fn id(&self) -> Option<Uuid> {
         let at = self.0.len().checked_sub(16)?;
@@ -48,7 +48,7 @@ impl Key {
     }
 }
 
-/// In which direction a span is read.
+/// The direction in which a span is read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Order {
     /// By rising key: oldest first where the key ends in an id.
@@ -57,15 +57,15 @@ pub enum Order {
     Descending,
 }
 
-/// How the entries of a span lead to other rows.
+/// How a scan finds the records of index entries.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Follow {
-    /// The row that an entry leads to has this prefix and the last 16 bytes of the entry's key.
+    /// The record's key is this prefix, followed by the last 16 bytes of the entry's key.
     pub prefix: Key,
 }
 
 impl Follow {
-    /// The row that an entry leads to; `None` when the key of the entry has less than 16 bytes.
+    /// The key of the record that belongs to an entry; `None` when the key of the entry has less than 16 bytes.
     #[must_use]
     pub fn target(&self, entry: &[u8]) -> Option<Key> {
         let id = entry.last_chunk::<16>()?;
@@ -76,83 +76,83 @@ impl Follow {
 /// A range of keys, from inclusive to exclusive.
 #[derive(Clone, Debug)]
 pub struct Span {
-    /// The first key that belongs to it.
+    /// The first key of the range.
     pub from: Key,
-    /// The first key that no longer does.
+    /// The first key after the range.
     pub to: Key,
-    /// Direction of reading.
+    /// The direction in which the range is read.
     pub order: Order,
-    /// With it, the scan gives the rows that the entries lead to instead of the entries.
+    /// When set, the rows of the span are index entries and the scan returns their records instead.
     pub follow: Option<Follow>,
 }
 
 impl Span {
-    /// All keys that begin with `prefix`, newest first, as they are.
+    /// All keys that begin with `prefix`, in descending order.
     #[must_use]
     pub fn newest_first(prefix: &Key) -> Self {
         Self { from: prefix.clone(), to: after(prefix), order: Order::Descending, follow: None }
     }
 
-    /// Reads the entries of an index as the rows that they lead to: those whose keys begin with `prefix`.
+    /// Returns the records of the index entries instead of the entries. `prefix` is that of the records' keys.
     #[must_use]
     pub fn following(mut self, prefix: Key) -> Self {
         self.follow = Some(Follow { prefix });
         self
     }
 
-    /// All keys that begin with `prefix`, lowest first, as they are.
+    /// All keys that begin with `prefix`, in ascending order.
     #[must_use]
     pub fn under(prefix: Key) -> Self {
         Self { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None }
     }
 
-    /// All keys, lowest first, as they are.
+    /// All keys of the store, in ascending order.
     #[must_use]
     pub fn everything() -> Self {
         Self { from: Key(Vec::new()), to: Key(vec![u8::MAX; 64]), order: Order::Ascending, follow: None }
     }
 
-    /// Keeps only keys that continue `prefix` with an id older than `id`.
+    /// Keeps only keys of `prefix` followed by an id less than `id`.
     #[must_use]
     pub fn before_id(mut self, prefix: &Key, id: Uuid) -> Self {
         self.to = self.to.min(prefix.followed_by(id.as_bytes()));
         self
     }
 
-    /// Keeps only keys that continue `prefix` with an id created at `millis` or later.
+    /// Keeps only keys of `prefix` followed by an id created at `millis` (since the epoch) or later.
     #[must_use]
     pub fn created_from(mut self, prefix: &Key, millis: u64) -> Self {
         self.from = self.from.max(at_millis(prefix, millis));
         self
     }
 
-    /// Keeps only keys that continue `prefix` with an id created before `millis`.
+    /// Keeps only keys of `prefix` followed by an id created before `millis` (since the epoch).
     #[must_use]
     pub fn created_before(mut self, prefix: &Key, millis: u64) -> Self {
         self.to = self.to.min(at_millis(prefix, millis));
         self
     }
 
-    /// Whether no key can lie in it.
+    /// Whether the range contains no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.from >= self.to
     }
 }
 
-/// The first 48 bits of a UUIDv7 are its milliseconds (RFC 9562, 5.7).
+/// The least key of `prefix` with an id created at `millis`: a UUIDv7 begins with 48 bits of milliseconds (RFC 9562, 5.7).
 fn at_millis(prefix: &Key, millis: u64) -> Key {
     prefix.followed_by(&millis.to_be_bytes()[2..])
 }
 
-/// The first key after all that begin with `prefix`.
+/// The first key after all keys that begin with `prefix`.
 #[must_use]
 pub fn after(prefix: &Key) -> Key {
     let mut bytes = prefix.0.clone();
     while bytes.pop_if(|last| *last == u8::MAX).is_some() {}
     match bytes.last_mut() {
         Some(last) => *last += 1,
-        // A prefix of 0xff alone has nothing behind it; a key is at most 64 KiB, so this one is behind all.
+        // No tag of a row is 0xff, so no key of the store follows this one.
         None => bytes = vec![u8::MAX; 64],
     }
     Key(bytes)

@@ -1,18 +1,18 @@
-//! The schema version of a store, and how it changes.
+//! The schema version of a store and its change.
 
 use super::{Answer, Batch, Store};
 
-/// Version of what lies in a store: keys, values, indexes. `schema/vN.json` says what version N is. An older store is
-/// upgraded ([`crate::upgrade`]); a newer one is refused.
+/// The schema version that this program writes: the layout of keys, values and indexes. `schema/vN.json` describes version
+/// N. [`crate::upgrade`] upgrades an older store; a newer one is refused.
 pub const SCHEMA_VERSION: u64 = 3;
 
-/// The first version that can be upgraded.
+/// The oldest schema version that this program can upgrade.
 pub const OLDEST_VERSION: u64 = 2;
 
-/// Refuses versions that this program can neither use nor upgrade.
+/// Checks that this program can use or upgrade a schema version.
 ///
 /// # Errors
-/// The sentence is for the operator.
+/// A sentence for the operator that says why it cannot.
 pub(crate) fn known(version: u64) -> Result<(), String> {
     match version {
         OLDEST_VERSION..=SCHEMA_VERSION => Ok(()),
@@ -24,7 +24,7 @@ pub(crate) fn known(version: u64) -> Result<(), String> {
     }
 }
 
-/// Why a store that can be upgraded is refused where nothing upgrades it.
+/// The message for the operator when a store needs an upgrade first.
 #[must_use]
 pub fn needs_upgrade(version: u64) -> String {
     if version == SCHEMA_VERSION {
@@ -38,10 +38,10 @@ pub fn needs_upgrade(version: u64) -> String {
     )
 }
 
-/// Why a store of a newer version is refused.
+/// The message for the operator when the store's version is newer than the program's.
 #[must_use]
 pub(crate) fn newer_than_this(version: u64) -> String {
-    // PostgreSQL has signed numbers, and no program writes a version that large.
+    // PostgreSQL stores the version as a signed number. A negative one is damage.
     let signed = version.cast_signed();
     if signed < 0 {
         return format!(
@@ -57,19 +57,19 @@ pub(crate) fn newer_than_this(version: u64) -> String {
 
 /// A store whose schema version can change.
 ///
-/// While the version is another one than the program knows, [`Store::commit`] fails and so do reads of engines that other
-/// programs share.
+/// While the store has another version than the program, [`Store::commit`] fails. In an engine that several servers share,
+/// reads fail too.
 pub trait Versioned: Store {
-    /// The version that the store has now.
+    /// Reads the schema version of the store.
     fn version(&self) -> Answer<'_, u64>;
 
-    /// Batches that an upgrade hands over before it waits for the first one. Engines that commit many of them together say
-    /// a larger number; each has up to 4,000 rows.
+    /// How many batches an upgrade queues before it waits for the first one. An engine that commits many batches together
+    /// returns a larger number. A batch has up to 4,000 rows.
     fn batches_together(&self) -> usize {
         8
     }
 
-    /// Changes the version and applies the writes of `batch`, in one durable transaction. False, and nothing is written,
-    /// when the version is not `from` or a check of `batch` does not hold.
+    /// Changes the version and applies `batch`, in one durable transaction. Returns false and writes nothing when the
+    /// version is not `from` or a check of `batch` does not hold.
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool>;
 }

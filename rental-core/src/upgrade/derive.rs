@@ -1,5 +1,5 @@
-//! What the present program writes beside a record: every row that can be computed from records alone, and the claims
-//! that an object of before may lack.
+//! Computes the rows that the present program writes for a record: derived rows, and the claims that an object of an older
+//! version may lack.
 
 use crate::{
     check::effects_of,
@@ -16,24 +16,30 @@ use crate::{
     },
     schema::ResourceSpec,
     store::{Key, Revision},
+    value::OrganizationId,
 };
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// The rows of one record.
+/// The rows that belong to one record.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// Index entries, look-ups, holds: there must be these and no others.
+    /// Index entries, look-ups and holds. The store must contain exactly these.
     pub(super) derived: Vec<(Key, Bytes)>,
-    /// Claims: what is there stays, because only the past knows more.
+    /// Claims. Existing ones are kept, because they cannot all be computed from records.
     pub(super) state: Vec<(Key, Revision, Bytes)>,
 }
 
-/// The kinds of rows that a sweep removes where no record has them.
+/// The kinds of derived rows. A sweep removes those that belong to no record.
 pub(super) const DERIVED_TAGS: [Tag; 2] = [Tag::Hold, Tag::IndexEntry];
 
-/// The rows of a record. On the way it is parsed as what it should be.
-pub(super) fn rows(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, json: &[u8]) -> Result<Rows, Error> {
+/// Computes the rows of a record. Fails when the record does not parse as an object of its resource.
+pub(super) fn rows(
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    id: Uuid,
+    json: &[u8],
+) -> Result<Rows, Error> {
     let place = key::record(organization, spec, id);
     let effects = effects_of(spec, &place, json)?;
     let mut rows = Rows::default();
@@ -56,7 +62,7 @@ pub(super) fn rows(organization: Uuid, spec: &'static ResourceSpec, id: Uuid, js
     Ok(rows)
 }
 
-/// The part of a derived row's key that says which index of which organization it belongs to.
+/// The part of a derived row's key that identifies the organization and the index.
 pub(super) fn prefix(key: &Key) -> &[u8] {
     const HOLDS: usize = 1 + 16;
     const INDEX: usize = 1 + 16 + 1 + 1;
@@ -65,7 +71,7 @@ pub(super) fn prefix(key: &Key) -> &[u8] {
     &bytes[..bytes.len().min(length)]
 }
 
-/// The same as text, for the marker.
+/// The prefix of the key in hex, as the marker stores it.
 pub(super) fn group(key: &Key) -> String {
     hex::encode(prefix(key))
 }

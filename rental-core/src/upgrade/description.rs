@@ -1,5 +1,5 @@
-//! What a schema version is, as data: the files `schema/vN.json`. A test fails when the code and the newest file differ, so
-//! nothing that stored rows depend on changes without a new version; another one fails when a number, tag or name of an
+//! The descriptions of schema versions: the files `schema/vN.json`. One test fails when the code and the newest file
+//! differ, so the layout of rows cannot change without a new version. Another one fails when a number, tag or name of an
 //! older version has another meaning in a newer one.
 
 use crate::{
@@ -8,14 +8,15 @@ use crate::{
     schema,
     store::SCHEMA_VERSION,
     tasks,
+    value::Id,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// The file of the present version.
+/// The description of the present version.
 pub(super) const PRESENT: &str = include_str!("../../schema/v3.json");
 
-/// Every kind of row, each with parts that mean nothing.
+/// One row of every kind, with arbitrary values.
 fn kinds() -> impl Iterator<Item = Row<'static>> {
     Tag::ALL.iter().map(|tag| example(*tag)).chain([Row::Marker(Marker::Upgrade)])
 }
@@ -25,28 +26,28 @@ fn example(tag: Tag) -> Row<'static> {
     match tag {
         Tag::Marker => Row::Marker(Marker::Loading),
         Tag::Access => Row::Access { selector: [0; 16] },
-        Tag::Billed => Row::Billed { organization: id, source: id },
-        Tag::Calendar => Row::Calendar { organization: id, vehicle: id },
-        Tag::Due => Row::Due { endpoint: id, class: 0, millis: 0, delivery: id },
-        Tag::Erased => Row::Erased { organization: id, resource: 0, id },
-        Tag::Hold => Row::Hold { organization: id, vehicle: id, class: 0, start: 0, rental: id },
-        Tag::IndexEntry => Row::IndexEntry { organization: id, resource: 0, index: 0, values: &[], id },
-        Tag::Bell => Row::Bell { server: id, endpoint: id },
-        Tag::Beat => Row::Beat { server: id },
-        Tag::Memo => Row::Memo { organization: id, name },
-        Tag::Counter => Row::Counter { organization: id, name },
-        Tag::Outbox => Row::Outbox { event: id },
-        Tag::Subscribed => Row::Subscribed { organization: id },
-        Tag::Record => Row::Record { organization: id, resource: 0, id },
-        Tag::Secrets => Row::Secrets { endpoint: id },
-        Tag::Task => Row::Task { id },
-        Tag::Identity => Row::Identity { organization: id, resource: 0, hash: [0; 16] },
-        Tag::Owner => Row::Owner { endpoint: id },
-        Tag::MemoExpiry => Row::MemoExpiry { millis: 0, organization: id, name },
+        Tag::Billed => Row::Billed { organization: Id::nil(), source: id },
+        Tag::Calendar => Row::Calendar { organization: Id::nil(), vehicle: Id::nil() },
+        Tag::Due => Row::Due { endpoint: Id::nil(), class: 0, millis: 0, delivery: Id::nil() },
+        Tag::Erased => Row::Erased { organization: Id::nil(), resource: 0, id },
+        Tag::Hold => Row::Hold { organization: Id::nil(), vehicle: Id::nil(), class: 0, start: 0, rental: Id::nil() },
+        Tag::IndexEntry => Row::IndexEntry { organization: Id::nil(), resource: 0, index: 0, values: &[], id },
+        Tag::Bell => Row::Bell { server: Id::nil(), endpoint: Id::nil() },
+        Tag::Beat => Row::Beat { server: Id::nil() },
+        Tag::Memo => Row::Memo { organization: Id::nil(), name },
+        Tag::Counter => Row::Counter { organization: Id::nil(), name },
+        Tag::Outbox => Row::Outbox { event: Id::nil() },
+        Tag::Subscribed => Row::Subscribed { organization: Id::nil() },
+        Tag::Record => Row::Record { organization: Id::nil(), resource: 0, id },
+        Tag::Secrets => Row::Secrets { endpoint: Id::nil() },
+        Tag::Task => Row::Task { id: Id::nil() },
+        Tag::Identity => Row::Identity { organization: Id::nil(), resource: 0, hash: [0; 16] },
+        Tag::Owner => Row::Owner { endpoint: Id::nil() },
+        Tag::MemoExpiry => Row::MemoExpiry { millis: 0, organization: Id::nil(), name },
     }
 }
 
-/// What a kind of row is. Each keeps its words, so that a test notices a tag with another meaning.
+/// The meaning of a kind of row. A text never changes, so that a test detects a tag with another meaning.
 fn meaning(row: &Row<'_>) -> &'static str {
     match row {
         Row::Marker(Marker::Loading) => "mark of a load that has not ended",
@@ -73,10 +74,10 @@ fn meaning(row: &Row<'_>) -> &'static str {
     }
 }
 
-/// How its key begins, what it is, and its class.
+/// The start of the row's key, its meaning, and its class.
 fn described(row: &Row<'_>) -> Value {
     let key = row.encode();
-    // The parts of the other kinds differ from row to row.
+    // Of the other kinds only the first byte is the same in all rows.
     let begin = if matches!(row, Row::Marker(_)) { key.as_bytes() } else { &key.as_bytes()[..1] };
     let class = match row.class() {
         Class::Record => "record",
@@ -87,7 +88,7 @@ fn described(row: &Row<'_>) -> Value {
     json!({"begin": String::from_utf8_lossy(begin), "is": meaning(row), "class": class})
 }
 
-/// The present version.
+/// The description of the schema version that this program writes, as in `schema/vN.json`.
 #[must_use]
 pub fn describe() -> Value {
     let rows = kinds().map(|row| described(&row));

@@ -1,64 +1,64 @@
-//! The state in the row that says how far an upgrade has come. The row changes like that of a task
-//! ([`Progress`](crate::tasks::Progress)).
+//! The marker: the row with the progress of an upgrade. It changes like the row of a task
+//! ([`Progress`](crate::tasks::Progress)), so after a crash the next process continues where the last batch ended.
 //!
-//! It is no task but has a key of its own: it is read before anything else in the store can be trusted, there is never a
-//! second one, and programs of other schema versions must find it.
+//! It is no task and has its own key: programs read it before any other row and in every schema version, and there is
+//! never a second one.
 
 use crate::{
     resources::row_words::in_words,
     store::{Key, Record, marks},
+    value::OrganizationId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use uuid::Uuid;
 
-/// Most damaged rows that the marker names; all are counted.
+/// Most damaged rows that the marker lists. It counts all of them.
 const MOST_NAMED: usize = 100;
 
-/// How far an upgrade has come.
+/// The progress of an upgrade.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Marker {
-    /// The version of the store before.
+    /// The schema version of the store before the upgrade.
     pub from: u64,
-    /// The version that the store gets.
+    /// The schema version of the store after the upgrade.
     pub to: u64,
-    /// Which steps are run: a program with other steps to the same version must not go on.
+    /// The names of the steps. A program with other steps must not continue the upgrade.
     pub steps: String,
-    /// What is being done.
+    /// The phase of the present organization.
     pub phase: Phase,
-    /// The last key that is done, in hex.
+    /// The key of the last record that was upgraded, in hex.
     pub after: String,
-    /// Whose records are being read.
-    pub organization: Option<Uuid>,
-    /// The organization up to which derived rows are swept.
-    pub swept: Option<Uuid>,
-    /// Derived rows that the records of `organization` have, by the prefix of their keys in hex.
+    /// The present organization; `None` before the first one.
+    pub organization: Option<OrganizationId>,
+    /// The last organization whose sweep is complete.
+    pub swept: Option<OrganizationId>,
+    /// The number of derived rows of the present organization, by the prefix of their keys in hex.
     pub expected: BTreeMap<String, u64>,
-    /// Prefixes with rows that no record has.
+    /// The prefixes, in hex, whose number of rows differs from the expected one. The sweep reads their rows.
     pub stale: Vec<String>,
-    /// Where the sweep of the first of them goes on, in hex.
+    /// The key at which the sweep of the first stale prefix continues, in hex.
     pub resume_at: Option<String>,
-    /// Whether a record of `organization` is damaged, so that rows that lead to it are kept.
+    /// Whether a record of the present organization is damaged. Its derived rows are kept.
     pub damage_here: bool,
-    /// Records that were looked at.
+    /// Number of records read so far.
     pub seen: u64,
-    /// Rows that were written.
+    /// Number of rows written so far.
     pub written: u64,
-    /// Derived rows that were removed because no record has them.
+    /// Number of derived rows removed so far, because they belong to no record.
     pub removed: u64,
-    /// Rows that are damaged and stay as they are.
+    /// Number of damaged rows so far. They stay unchanged.
     pub damaged: u64,
-    /// The first of them, in words.
+    /// The first 100 damaged rows, each as a sentence for the operator.
     pub damaged_rows: Vec<String>,
 }
 
-/// The phases of one organization.
+/// The phases of the upgrade of one organization.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Its records are lifted, and what is derived of them is written.
+    /// Lifts the records and writes their derived rows.
     Records,
-    /// Its derived rows that no record has are removed.
+    /// Removes derived rows that belong to no record.
     Sweep,
 }
 
@@ -84,7 +84,7 @@ impl Marker {
         }
     }
 
-    /// The key that lies in `after`, or the first of all.
+    /// The key in `after`; `None` before the first record.
     pub(super) fn after(&self) -> Option<Key> {
         let bytes = hex::decode(&self.after).unwrap_or_default();
         (!bytes.is_empty()).then(|| Key::from_bytes(&bytes))
@@ -94,7 +94,7 @@ impl Marker {
         self.after = hex::encode(key.as_bytes());
     }
 
-    /// Notes a row that cannot be upgraded.
+    /// Counts a row that cannot be upgraded, and lists it while there is room.
     pub(super) fn note(&mut self, key: &Key, reason: &str) {
         self.damaged += 1;
         if self.damaged_rows.len() < MOST_NAMED {
@@ -102,10 +102,10 @@ impl Marker {
         }
     }
 
-    /// Reads a marker.
+    /// Parses a marker.
     ///
     /// # Errors
-    /// The row is no marker.
+    /// A sentence for the operator: the row is no marker.
     pub(super) fn read(record: &Record) -> Result<Self, String> {
         serde_json::from_slice(&record.value).map_err(|error| format!("{}: {error}", in_words(&marks::upgrade())))
     }

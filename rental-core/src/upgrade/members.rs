@@ -1,7 +1,7 @@
-//! The members of a stored JSON object, in order, each as the bytes that lie in the store.
+//! The members of a stored JSON object, in order, each with its stored bytes.
 //!
-//! A lift works on members instead of the present struct: it changes what it names and keeps every other byte, and it
-//! still means the same when the struct has changed again.
+//! A lift changes members instead of the present struct. So it keeps all other bytes, and later changes of the struct do
+//! not change the lift.
 
 use serde::{
     Deserialize, Deserializer,
@@ -10,7 +10,7 @@ use serde::{
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};
 
-/// A JSON object, taken apart.
+/// The members of a JSON object: name and JSON text, in order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Members {
     list: Vec<(String, String)>,
@@ -18,10 +18,10 @@ pub struct Members {
 }
 
 impl Members {
-    /// Takes a JSON object apart.
+    /// Parses a JSON object.
     ///
     /// # Errors
-    /// The bytes are no JSON object, or a name stands in it twice.
+    /// The bytes are no JSON object, or the object has a duplicate name.
     pub fn parse(json: &[u8]) -> Result<Self, String> {
         let Pairs(pairs) = serde_json::from_slice(json).map_err(|error| format!("it is no JSON object: {error}"))?;
         let mut list: Vec<(String, String)> = Vec::with_capacity(pairs.len() + 4);
@@ -34,7 +34,7 @@ impl Members {
         Ok(Self { list, changed: false })
     }
 
-    /// The JSON text of a member.
+    /// The JSON text of a member; `None` when it is absent.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.list.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -46,10 +46,10 @@ impl Members {
         self.get(name).is_none_or(|value| value == "null")
     }
 
-    /// Adds a member behind another one, unless it is there already.
+    /// Adds the member `name` after the member `place`, unless `name` exists already.
     ///
     /// # Errors
-    /// The other one is not there: this is no object of its resource.
+    /// There is no member `place`, so this is no object of its resource.
     pub fn add_after(&mut self, place: &str, name: &str, json: impl Into<String>) -> Result<(), String> {
         if self.get(name).is_some() {
             return Ok(());
@@ -61,10 +61,10 @@ impl Members {
         Ok(())
     }
 
-    /// Gives a member that is there another value.
+    /// Replaces the value of a member.
     ///
     /// # Errors
-    /// It is not there.
+    /// The member does not exist.
     pub fn set(&mut self, name: &str, json: impl Into<String>) -> Result<(), String> {
         let value = self.list.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value);
         let (value, json) = (value.ok_or_else(|| format!("it has no `{name}`"))?, json.into());
@@ -75,10 +75,10 @@ impl Members {
         Ok(())
     }
 
-    /// Changes each object of a member that is a list of objects.
+    /// Calls `change` for each object of a member that is a list of objects.
     ///
     /// # Errors
-    /// What `change` says, or the member is no list of objects.
+    /// The error of `change`, or the member is no list of objects.
     pub fn each_of(&mut self, name: &str, change: impl Fn(&mut Self) -> Result<(), String>) -> Result<(), String> {
         let text = self.get(name).ok_or_else(|| format!("it has no `{name}`"))?;
         let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|_| format!("its `{name}` is no list"))?;
@@ -92,7 +92,7 @@ impl Members {
         if changed { self.set(name, format!("[{}]", lifted.join(","))) } else { Ok(()) }
     }
 
-    /// Whether anything is other than in the bytes that were parsed.
+    /// Whether a member was added or replaced.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.changed
@@ -107,7 +107,7 @@ impl Members {
             if at > 0 {
                 json.push(',');
             }
-            // A name is quoted as serde_json quotes it; stored names need no escape.
+            // serde_json quotes the name. Stored names need no escape.
             json.push_str(&serde_json::Value::from(name.as_str()).to_string());
             json.push(':');
             json.push_str(value);
@@ -117,7 +117,7 @@ impl Members {
     }
 }
 
-/// The members as they come.
+/// The members in the order of the text.
 struct Pairs<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Pairs<'de> {
@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
     }
 }
 
-/// A name, borrowed where it needs no unescaping.
+/// A name, borrowed when it contains no escape.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 

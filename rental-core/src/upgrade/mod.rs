@@ -1,24 +1,22 @@
 //! Upgrades of stores that an older program wrote.
 //!
-//! An upgrade is offline, eager, and one pass over the records, through [`Store`](crate::store::Store) alone, so it is the same on every
-//! engine. The first transaction claims the new version and writes the marker ([`Marker`]): from then on programs of the
-//! version before refuse the store, or fail at their next write. Then come windows: the changes of some thousand records, sorted by
-//! key and committed as batches of at most 4,000 rows or 8 MB.
+//! An upgrade is offline and reads all records once. It uses only [`Versioned`](crate::store::Versioned), so it is the same
+//! for every engine. The first transaction sets the new version and writes the marker ([`Marker`]). From then on programs of
+//! the old version refuse the store, or fail at their next write. Then the upgrade commits windows: the changes of some
+//! thousand records, sorted by key, in batches of at most 4,000 rows or 8 MB.
 //!
-//! 1. **Records.** Each record goes through all lifts from its version to the present one ([`Members`]), is parsed with
-//!    the present struct, and gets every row that the present program derives of it. Changed bytes are a new revision;
-//!    `updated_at` stays and no event is sent. A damaged record, or one that no lift makes readable, stays as it is and is
-//!    counted.
-//! 2. **Sweep.** Once the records of an organization are done, derived rows that none of them has are removed. They are
-//!    counted first: where there are as many as there should be, nothing is read again.
+//! 1. **Records.** All lifts from the old version to the present one change each record ([`Members`]). Then the record is
+//!    parsed with the present struct, and its derived rows are written. A changed record gets a new revision; `updated_at`
+//!    stays and no event is sent. A damaged record, or one that does not parse, stays unchanged and is counted.
+//! 2. **Sweep.** After the records of an organization, derived rows that belong to no record are removed. They are counted
+//!    first: a prefix with the expected number of rows is not read again.
 //! 3. The last batch removes the marker.
 //!
-//! Every batch checks the revision of the marker, and the last batch of a window moves the marker on. A killed upgrade goes
-//! on from the marker; it skips the rows of its last window that are there. Of two servers that upgrade at once one gets
-//! [`Step::Outrun`], reads the marker and goes on.
+//! Every batch checks the revision of the marker, and the last batch of a window advances it. After a crash the upgrade
+//! continues from the marker and skips rows that are already written. If two servers upgrade at the same time, one of them
+//! gets [`Step::Outrun`], reads the marker again and continues.
 //!
-//! A lift leaves an object that it has lifted as it is. Steps are kept for ever, never edited once they are released,
-//! and use nothing of the present resources.
+//! A lift is idempotent. Steps are kept forever, never change after a release, and do not use the present resources.
 
 mod changes;
 mod derive;

@@ -1,26 +1,26 @@
-//! Whether a store has to be upgraded, and why it cannot be.
+//! Checks whether a store needs an upgrade.
 
 use super::{marker::Marker, steps};
 use crate::store::{SCHEMA_VERSION, StoreError, Versioned, marks, versioned};
 use std::task::Poll;
 
-/// What is known of a store before it is used.
+/// Whether a store needs an upgrade.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum State {
-    /// It is of the present version and whole.
+    /// The store has the present version and needs no upgrade.
     Current,
-    /// It is of this older version.
+    /// The store has this older version.
     Older(u64),
-    /// An upgrade of it was begun and not finished.
+    /// An upgrade of the store was interrupted. The marker contains its progress.
     Unfinished(Box<Marker>),
 }
 
-/// Looks at the version and the marker of a store.
+/// Reads the version and the marker of a store.
 ///
 /// # Errors
-/// The store cannot be used by this program, in a sentence for the operator; or it cannot serve.
+/// The program cannot use or upgrade the store ([`UpgradeError::Refused`]), or the store is not available.
 pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
-    // Another server may begin an upgrade between the two questions: then reads of the version before fail.
+    // Another server may begin an upgrade between the two reads. Then reads with the old version fail.
     let mut version = store.version().await?;
     let found = loop {
         versioned::known(version).map_err(UpgradeError::Refused)?;
@@ -48,12 +48,12 @@ pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
     Ok(State::Unfinished(Box::new(marker)))
 }
 
-/// Why an upgrade does not go on.
+/// Why an upgrade stopped.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum UpgradeError {
-    /// The engine failed. What is committed stays, and another attempt goes on from there.
+    /// The engine failed. Committed batches stay, and the next attempt continues after them.
     Store(StoreError),
-    /// This program must not touch the store; the text is for the operator.
+    /// This program cannot use or upgrade the store. The text is a sentence for the operator.
     Refused(String),
 }
 
@@ -74,8 +74,8 @@ impl std::fmt::Display for UpgradeError {
 
 impl std::error::Error for UpgradeError {}
 
-/// Lets other tasks of the thread run: reads of an embedded engine never wait.
-pub(super) async fn others_first() {
+/// Lets other tasks of the thread run, because reads of an embedded engine never yield.
+pub(super) async fn yield_to_other_tasks() {
     let mut waited = false;
     std::future::poll_fn(|context| {
         if std::mem::replace(&mut waited, true) {

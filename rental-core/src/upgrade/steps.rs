@@ -1,13 +1,13 @@
-//! All steps, and what they come to for one object.
+//! The list of all steps, and the lift of one object through them.
 
 use super::{description, members::Members, version::Version, version_3};
 use crate::schema::ResourceSpec;
 use sha2::{Digest, Sha256};
 
-/// All steps, in order.
+/// All steps, in the order of their versions.
 const VERSIONS: &[Version] = &[version_3::VERSION];
 
-/// A name for the steps from a version to the present one: other steps have another name.
+/// A name that identifies the steps from a version to the present one.
 pub(super) fn name(from: u64) -> String {
     let mut hash = Sha256::new();
     hash.update(description::PRESENT);
@@ -21,10 +21,10 @@ pub(super) fn name(from: u64) -> String {
     hex::encode(&hash.finalize()[..8])
 }
 
-/// Takes an object of `from` to the present version.
+/// Lifts an object from version `from` to the present one. `object` is the name of its resource.
 ///
 /// # Errors
-/// It is none of its resource.
+/// The members are not those of an object of this resource.
 pub fn lift(from: u64, object: &str, members: &mut Members, organization: &Members) -> Result<(), String> {
     let steps = VERSIONS.iter().filter(|version| version.number > from).flat_map(|version| version.lifts);
     steps.filter(|step| step.object == object).try_for_each(|step| (step.lift)(members, organization))

@@ -1,6 +1,6 @@
-//! What an upgrade will have to read, counted before it begins. Nothing is changed.
+//! Counts the rows that an upgrade will read, before it begins. Changes nothing.
 
-use super::state::{UpgradeError, others_first};
+use super::state::{UpgradeError, yield_to_other_tasks};
 use crate::{
     resources,
     rows::{Row, Tag},
@@ -8,40 +8,40 @@ use crate::{
 };
 use std::path::Path;
 
-/// Rows that are read at a time.
+/// Rows in one scan.
 const PAGE: usize = 2000;
-/// Most damaged rows that are named; all are counted.
+/// Most damaged rows that are listed. All are counted.
 const MOST_NAMED: usize = 100;
 
-/// What lies in a store.
+/// The size and the damage of a store.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Survey {
-    /// Rows.
+    /// Number of all rows.
     pub rows: u64,
-    /// Records among them.
+    /// Number of rows that are records.
     pub records: u64,
-    /// Bytes of keys and values.
+    /// Size of all keys and values, in bytes.
     pub bytes: u64,
     /// Most bytes of keys and values that the upgrade can add.
     pub new_bytes: u64,
-    /// Rows that cannot be read. They stay as they are.
+    /// Number of damaged rows. They stay unchanged.
     pub damaged: u64,
-    /// The first of them, in words.
+    /// The first 100 damaged rows, each as a sentence for the operator.
     pub damaged_rows: Vec<String>,
 }
 
 impl Survey {
-    /// Bytes that a file of this size may grow by while it is upgraded.
+    /// Most bytes by which a file of `file` bytes can grow during the upgrade.
     ///
-    /// Pages are copied before they change, and the old ones are used again only after the commit: one commit can change
-    /// every page of a small file. New entries of indexes come on top; their pages are half full in the worst case.
+    /// The engine copies a page before it changes it, and reuses the old page only after the commit. One commit can change
+    /// all pages of a small file. New index entries need further pages, which are half full in the worst case.
     #[must_use]
     pub fn room_needed(&self, file: u64) -> u64 {
         const LEAST: u64 = 32 << 20;
         file.saturating_add(self.new_bytes.saturating_mul(2)).max(LEAST)
     }
 
-    /// Says why the upgrade must not begin when `free` bytes of the disk are too few for a file of `file` bytes.
+    /// Checks that `free` bytes of disk space are enough to upgrade the file at `path` with `file` bytes.
     ///
     /// # Errors
     /// A sentence for the operator.
@@ -60,9 +60,9 @@ impl Survey {
     }
 }
 
-/// Most bytes that a record adds: its index entries, of which all may be new, and the fields that it gets.
+/// Most bytes that the upgrade of a record can add: all of its index entries and its new fields.
 fn new_bytes(record: &Key) -> u64 {
-    /// Key of an entry with three values, and what the engine keeps for a row.
+    /// Bytes of the key of an entry with three values, and of the engine's data about the row.
     const ENTRY: u64 = 128;
     const FIELDS: u64 = 128;
     let indexes = match Row::decode(record) {
@@ -72,17 +72,17 @@ fn new_bytes(record: &Key) -> u64 {
     FIELDS + ENTRY * indexes as u64
 }
 
-/// Reads every row of a store once. `progress` is told the rows so far.
+/// Reads every row of a store once. Calls `progress` with the number of rows so far.
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Survey, UpgradeError> {
     let (mut found, mut span) = (Survey::default(), Span::everything());
     loop {
         let page = store.scan(&span, PAGE).await?;
         let Some(last) = page.last() else { return Ok(found) };
         span.from = key_of(last).next();
-        others_first().await;
+        yield_to_other_tasks().await;
         for row in &page {
             found.rows += 1;
             if key_of(row).as_bytes().first() == Some(&(Tag::Record as u8)) {

@@ -1,31 +1,31 @@
-//! Removes derived rows of an organization that none of its records has.
+//! The sweep: removes derived rows of an organization that belong to none of its records.
 
 use super::{
     derive,
     marker::Phase,
-    state::{UpgradeError, others_first},
+    state::{UpgradeError, yield_to_other_tasks},
     walk::{Upgrade, owner, parts},
-    window::Work,
+    window::Window,
 };
 use crate::{
-    resources::{rental, spec_of_tag},
+    resources::{Resource, rental::Rental, spec_of_tag},
     rows::{Tag, key},
     store::{Key, Order, Record, Span, after, get_each, key_of},
+    value::OrganizationId,
 };
 use std::collections::BTreeMap;
-use uuid::Uuid;
 
-/// Rows that are read at a time.
+/// Rows in one scan.
 const PAGE: usize = 1000;
 
 impl Upgrade<'_> {
-    /// Does the next part of a sweep; true after the last one of all.
-    pub(super) async fn sweep(&mut self, work: &mut Work) -> Result<bool, UpgradeError> {
+    /// Adds the next removals to the window; returns true at the end of the last sweep.
+    pub(super) async fn sweep(&mut self, window: &mut Window) -> Result<bool, UpgradeError> {
         if self.marker.stale.is_empty() {
             self.marker.stale = self.stale().await?;
         }
         while let Some(group) = self.marker.stale.first().cloned() {
-            if !self.clean(&group, work).await? {
+            if !self.remove_stale(&group, window).await? {
                 return Ok(false);
             }
             self.marker.stale.remove(0);
@@ -40,9 +40,11 @@ impl Upgrade<'_> {
         Ok(ended)
     }
 
-    /// The derived rows up to and with those of the organization, from where the last sweep ended.
+    /// The spans of derived rows from the end of the last sweep up to and including the present organization.
     fn ranges(&self) -> Vec<Span> {
-        let at = |tag: Tag, organization: Uuid| Key::from_bytes(&[&[tag as u8][..], organization.as_bytes()].concat());
+        let at = |tag: Tag, organization: OrganizationId| {
+            Key::from_bytes(&[&[tag as u8][..], organization.as_bytes()].concat())
+        };
         let range = |tag: Tag| {
             let whole = Key::from_bytes(&[tag as u8]);
             let from = self.marker.swept.map_or_else(|| whole.clone(), |swept| after(&at(tag, swept)));
@@ -52,7 +54,7 @@ impl Upgrade<'_> {
         derive::DERIVED_TAGS.into_iter().map(range).collect()
     }
 
-    /// Prefixes with more rows than the records have.
+    /// The prefixes whose number of rows differs from the expected one.
     async fn stale(&self) -> Result<Vec<String>, UpgradeError> {
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
         for mut span in self.ranges() {
@@ -60,7 +62,7 @@ impl Upgrade<'_> {
                 let page = self.store.scan(&span, PAGE).await?;
                 let Some(last) = page.last() else { break };
                 span.from = key_of(last).next();
-                others_first().await;
+                yield_to_other_tasks().await;
                 for row in &page {
                     *counted.entry(derive::group(key_of(row))).or_default() += 1;
                 }
@@ -74,28 +76,28 @@ impl Upgrade<'_> {
         Ok(counted.into_keys().collect())
     }
 
-    /// Removes rows of one prefix that no record has; false while there are more.
-    async fn clean(&mut self, group: &str, work: &mut Work) -> Result<bool, UpgradeError> {
+    /// Removes rows of one prefix that belong to no record; returns false when the window is full.
+    async fn remove_stale(&mut self, group: &str, window: &mut Window) -> Result<bool, UpgradeError> {
         let prefix = Key::from_bytes(&hex::decode(group).unwrap_or_default());
         let mut span = Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
         if let Some(at) = &self.marker.resume_at {
             span.from = Key::from_bytes(&hex::decode(at).unwrap_or_default());
         }
-        // Without a record that has rows here, and without one that cannot be read, there is nothing to look up.
+        // If no record has rows with this prefix and no record is damaged, all of these rows are stale.
         let unknown = !self.marker.expected.contains_key(group) && !self.marker.damage_here;
-        while !work.is_full() {
+        while !window.is_full() {
             let page = self.store.scan(&span, PAGE).await?;
             let Some(last) = page.last() else { return Ok(true) };
             span.from = key_of(last).next();
             self.marker.resume_at = Some(hex::encode(span.from.as_bytes()));
             let keys: Vec<Key> = page.iter().map(|row| key_of(row).clone()).collect();
             let stale = if unknown { keys } else { self.without_record(keys).await? };
-            stale.into_iter().for_each(|key| work.delete(key));
+            stale.into_iter().for_each(|key| window.delete(key));
         }
         Ok(false)
     }
 
-    /// Those of these rows whose record does not exist or has other rows. Rows of a damaged record are kept.
+    /// The keys whose record does not exist or does not have this row. Rows of a damaged record are kept.
     async fn without_record(&mut self, keys: Vec<Key>) -> Result<Vec<Key>, UpgradeError> {
         let mut stale = Vec::new();
         let (pointing, nowhere): (Vec<_>, Vec<_>) =
@@ -115,7 +117,7 @@ impl Upgrade<'_> {
         Ok(stale)
     }
 
-    /// Whether a record has this derived row. One that cannot be read may have any.
+    /// Whether a derived row belongs to this record. For a record that does not parse the result is true.
     async fn has(&mut self, record: &Record, key: &Key) -> Result<bool, UpgradeError> {
         let Some((spec, id)) = parts(&record.key) else { return Ok(true) };
         let organization = owner(&record.key);
@@ -128,9 +130,9 @@ impl Upgrade<'_> {
 /// The record that a derived row belongs to.
 fn target(key: &Key) -> Option<Key> {
     let bytes = key.as_bytes();
-    let organization = Uuid::from_slice(bytes.get(1..17)?).ok()?;
+    let organization = OrganizationId::from_slice(bytes.get(1..17)?)?;
     match Tag::of(*bytes.first()?)? {
-        Tag::Hold => Some(key::record(organization, &rental::SPEC, key::hold_parts(key)?.1)),
+        Tag::Hold => Some(Rental::key(organization, key::hold_parts(key)?.1)),
         _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
     }
 }

@@ -1,19 +1,19 @@
-//! Version 2 to version 3.
+//! The step from version 2 to version 3.
 //!
-//! Programs of version 2 wrote objects of several shapes, because fields were added without a new version. Every object
-//! gets the members that the last program of version 2 wrote, and those of version 3.
+//! Programs of version 2 wrote different members, because fields were added without a new version. Every object gets the
+//! members that the last program of version 2 wrote, and those of version 3.
 
 use super::{
     members::Members,
     version::{Lift, Version},
 };
 
-/// What an organization of before was given when time zones came.
+/// The time zone of organizations without one.
 const ZONE: &str = "\"America/New_York\"";
-/// The shape of webhook events that every endpoint of before gets.
+/// The API version of webhook endpoints without one.
 const API_VERSION: &str = "\"2026-05-05\"";
 
-/// The step.
+/// The lifts of this step.
 pub(super) const VERSION: Version = Version {
     number: 3,
     lifts: &[
@@ -64,7 +64,7 @@ fn violation(it: &mut Members, _: &Members) -> Lifted {
     attribution(it, "issuing_agency")
 }
 
-/// Before there was an attribution, only people attached tolls and violations to customers.
+/// Adds the attribution. Before it existed, only requests attached tolls and violations to customers.
 fn attribution(it: &mut Members, place: &str) -> Lifted {
     let how = if it.is_null("customer_id") { "null" } else { "\"manual\"" };
     it.add_after(place, "attribution", how)?;

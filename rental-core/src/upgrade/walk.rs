@@ -1,26 +1,28 @@
-//! The walk over the records: batch by batch, from wherever the marker stands.
+//! The walk over the records, from the position in the marker, in windows of several batches.
 
 use super::{
     derive,
     marker::{Marker, Phase},
     members::Members,
-    state::{State, UpgradeError, others_first, state},
+    state::{State, UpgradeError, state, yield_to_other_tasks},
     steps::{self, is_lifted, lift},
-    window::{Sizes, Work},
+    window::{Sizes, Window},
 };
 use crate::{
     error::Error,
     resources::{
-        organization::{self, SYSTEM},
+        Resource,
+        organization::{self, Organization, SYSTEM},
         spec_of_tag,
     },
-    rows::{Tag, key},
+    rows::Tag,
     schema::ResourceSpec,
     store::{
         Answer, Batch, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write,
         after, get_each, key_of, marks, versioned,
     },
     tasks::{Progress, Step},
+    value::OrganizationId,
 };
 use bytes::Bytes;
 use std::{
@@ -29,54 +31,54 @@ use std::{
 };
 use uuid::Uuid;
 
-/// Records that are read at a time.
+/// Records in one scan.
 const PAGE: usize = 1024;
-/// Records after which a window is committed, however few of them change.
+/// Records after which a window is committed, even if few of them change.
 const WINDOW_RECORDS: u64 = 50_000;
-/// Most batches that the engine has and has not answered.
+/// Most batches that are submitted to the engine and not yet committed.
 const IN_FLIGHT: usize = 16;
 
-/// One upgrade, from the claim to the end.
+/// An upgrade in progress.
 pub struct Upgrade<'s> {
     pub(super) store: &'s dyn Versioned,
     /// The row of the marker. `None` in a trial, which commits nothing.
     row: Option<Progress>,
     pub(super) marker: Marker,
-    /// Records that were read and are not done.
+    /// Records that were read but not yet upgraded.
     page: VecDeque<Scanned>,
-    /// The organization whose records are being lifted.
-    context: Option<(Uuid, Result<Members, String>)>,
-    /// Derived rows of the organization that are in no committed batch.
+    /// The lifted record of the present organization, or why it cannot be read.
+    context: Option<(OrganizationId, Result<Members, String>)>,
+    /// The number of derived rows in the present window, by the prefix of their keys in hex.
     pub(super) pending: HashMap<String, u64>,
-    /// Commits that are not answered yet, in order. Each expects the one before it.
+    /// Submitted batches that are not yet committed, in order. Each checks the marker of the one before it.
     in_flight: VecDeque<Answer<'s, Commit>>,
-    /// Batches that are handed over when these have been answered.
+    /// Batches that will be submitted after these.
     waiting: VecDeque<Batch>,
-    /// Claims in these commits.
+    /// Claims in batches that are not yet committed.
     pub(super) claimed: HashSet<Key>,
     sizes: Sizes,
 }
 
-/// What becomes of one record.
+/// A record of the present version, with its rows.
 pub(super) struct Lifted {
     pub(super) key: Key,
-    /// The new bytes, where they differ.
+    /// The revision and the new bytes; `None` when the record does not change.
     pub(super) changed: Option<(Revision, Bytes)>,
     pub(super) rows: derive::Rows,
 }
 
 impl<'s> Upgrade<'s> {
-    /// Claims the store, or goes on with an upgrade that was begun. `None` when there is nothing to do.
+    /// Sets the new version and writes the marker, or continues an interrupted upgrade. `None` when the store needs none.
     ///
     /// # Errors
     /// See [`state`].
     pub async fn begin(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
-        // Another server may claim it, and even finish, between the question and the claim.
+        // Another server may begin the upgrade, and even complete it, after the state was read.
         for _ in 0..100 {
             let from = match state(store).await? {
                 State::Current => return Ok(None),
                 State::Unfinished(marker) if marker.to == SCHEMA_VERSION => return Self::resume(store).await,
-                // The program that began it knew fewer versions: its lifts are done again, which changes nothing.
+                // An older program began the upgrade. Its lifts are idempotent, so they run again.
                 State::Unfinished(marker) => (store.version().await?, marker.from),
                 State::Older(version) => (version, version),
             };
@@ -89,7 +91,7 @@ impl<'s> Upgrade<'s> {
         Err(UpgradeError::Refused("other programs keep claiming the store".into()))
     }
 
-    /// Does everything but commit, on a store of an older version that nobody changes.
+    /// Begins a trial: an upgrade that commits nothing. No other process may change the store during it.
     ///
     /// # Errors
     /// See [`state`].
@@ -123,56 +125,59 @@ impl<'s> Upgrade<'s> {
         Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
     }
 
-    /// Makes batches of so many rows, and windows of three of them, record by record.
+    /// Limits batches to `rows` rows and windows to three batches, for tests of interruptions.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
         Self { sizes: self.sizes.small(rows), ..self }
     }
 
-    /// How far it has come.
+    /// The progress of the upgrade.
     #[must_use]
     pub fn progress(&self) -> &Marker {
         &self.marker
     }
 
-    /// Does the next window. It is handed to the engine; the one before it has been committed when this returns. [`Step::Done`]
-    /// means that the store is of the present version.
+    /// Builds the next window and submits it to the engine. When this returns, the window before it is committed.
+    /// [`Step::Done`] means that the upgrade is complete.
     ///
     /// # Errors
-    /// The engine failed. Begin again: the marker tells how far it came.
+    /// The engine failed. Call [`Upgrade::begin`] again to continue from the marker.
     pub async fn step(&mut self) -> Result<Step, UpgradeError> {
-        let mut work = Work::new(self.sizes);
+        let mut window = Window::new(self.sizes);
         let before = self.marker.clone();
         let mut done = false;
-        // Records that need no change fill no window: without a bound, a kill would repeat all of them.
-        while !work.is_full() && !done && self.marker.seen - before.seen < WINDOW_RECORDS {
-            if !self.advanced()? {
-                return self.give_way().await;
+        // Records without changes do not fill a window. The limit bounds the work that is repeated after a crash.
+        while !window.is_full() && !done && self.marker.seen - before.seen < WINDOW_RECORDS {
+            if !self.poll_commits()? {
+                return self.follow_other_process().await;
             }
             done = match self.marker.phase {
-                Phase::Records => self.records(&mut work).await?,
+                Phase::Records => {
+                    self.upgrade_records(&mut window).await?;
+                    false
+                }
                 Phase::Sweep => {
-                    // A sweep counts rows: it has to see those that are on their way.
-                    if !self.answered(0).await? {
-                        return self.give_way().await;
+                    // The sweep counts rows, so all submitted batches must be committed first.
+                    if !self.wait_for_commits(0).await? {
+                        return self.follow_other_process().await;
                     }
-                    self.sweep(&mut work).await?
+                    self.sweep(&mut window).await?
                 }
             };
         }
-        self.commit(work, before, done).await
+        self.commit(window, before, done).await
     }
 
-    /// Waits until no more than so many commits are unanswered; false when one of them came too late.
-    async fn answered(&mut self, most: usize) -> Result<bool, UpgradeError> {
-        self.hand_over();
+    /// Waits until at most `most` batches are not yet committed; false when one of them was stale.
+    async fn wait_for_commits(&mut self, most: usize) -> Result<bool, UpgradeError> {
+        self.submit();
         while self.in_flight.len() + self.waiting.len() > most
             && let Some(commit) = self.in_flight.pop_front()
         {
             if matches!(commit.await?, Commit::Stale(_)) {
                 return Ok(false);
             }
-            self.hand_over();
+            self.submit();
         }
         if self.in_flight.is_empty() {
             self.claimed.clear();
@@ -180,8 +185,8 @@ impl<'s> Upgrade<'s> {
         Ok(true)
     }
 
-    /// Takes the answers that have come, without waiting for others; false when a commit came too late.
-    fn advanced(&mut self) -> Result<bool, UpgradeError> {
+    /// Handles completed commits without waiting; false when one of them was stale.
+    fn poll_commits(&mut self) -> Result<bool, UpgradeError> {
         let mut context = Context::from_waker(Waker::noop());
         while let Some(first) = self.in_flight.front_mut()
             && let Poll::Ready(outcome) = first.as_mut().poll(&mut context)
@@ -190,14 +195,14 @@ impl<'s> Upgrade<'s> {
             if matches!(outcome?, Commit::Stale(_)) {
                 return Ok(false);
             }
-            self.hand_over();
+            self.submit();
         }
         Ok(true)
     }
 
-    /// Engines commit what waits together. A bound keeps these transactions small: the pages that one of them replaces
-    /// are used again only after it.
-    fn hand_over(&mut self) {
+    /// Submits waiting batches. Engines commit submitted batches together, and reuse replaced pages only after the commit,
+    /// so [`IN_FLIGHT`] keeps the transactions small.
+    fn submit(&mut self) {
         while self.in_flight.len() < IN_FLIGHT
             && let Some(batch) = self.waiting.pop_front()
         {
@@ -205,10 +210,10 @@ impl<'s> Upgrade<'s> {
         }
     }
 
-    /// Hands a window to the engine. Only its last batch moves the marker on: after a crash the whole window is done again,
-    /// which leaves what it finds done as it is.
-    async fn commit(&mut self, work: Work, mut before: Marker, done: bool) -> Result<Step, UpgradeError> {
-        let parts = work.into_parts();
+    /// Submits a window. Only its last batch advances the marker, so after a crash the upgrade repeats the whole window and
+    /// skips rows that are already written.
+    async fn commit(&mut self, window: Window, mut before: Marker, done: bool) -> Result<Step, UpgradeError> {
+        let parts = window.into_parts();
         let batches = parts.len();
         for (at, writes) in parts.into_iter().enumerate() {
             let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
@@ -233,18 +238,18 @@ impl<'s> Upgrade<'s> {
             return Ok(if done { Step::Done } else { Step::Went });
         }
         self.pending.clear();
-        // In a sweep, and at the end, the next window has to see this one.
+        // A sweep reads the rows of this window, and the end must be durable, so both wait for all batches.
         let most = if done || self.marker.phase == Phase::Sweep { 0 } else { batches };
-        match self.answered(most).await? {
+        match self.wait_for_commits(most).await? {
             true if done => Ok(Step::Done),
             true => Ok(Step::Went),
-            false => self.give_way().await,
+            false => self.follow_other_process().await,
         }
     }
 
-    /// Takes over what another process has done.
-    async fn give_way(&mut self) -> Result<Step, UpgradeError> {
-        // Those that are on their way expect a commit that did not happen: none of them is applied.
+    /// Continues from the marker of another process that committed first.
+    async fn follow_other_process(&mut self) -> Result<Step, UpgradeError> {
+        // The submitted batches check a marker that was never written, so none of them is applied.
         self.in_flight.clear();
         self.waiting.clear();
         self.claimed.clear();
@@ -262,22 +267,22 @@ impl<'s> Upgrade<'s> {
         }
     }
 
-    /// Takes the next records of an organization; true after the last row of all.
-    async fn records(&mut self, work: &mut Work) -> Result<bool, UpgradeError> {
+    /// Adds the next records of the organization to the window; after the last one, begins its sweep.
+    async fn upgrade_records(&mut self, window: &mut Window) -> Result<(), UpgradeError> {
         if self.page.is_empty() {
             self.page = self.store.scan(&self.span(), PAGE).await?.into();
         }
         let Some(first) = self.page.front() else {
             self.marker.phase = Phase::Sweep;
-            return Ok(false);
+            return Ok(());
         };
         let organization = owner(key_of(first));
         if self.marker.organization.is_some_and(|current| current != organization) {
             self.marker.phase = Phase::Sweep;
-            return Ok(false);
+            return Ok(());
         }
         self.marker.organization = Some(organization);
-        others_first().await;
+        yield_to_other_tasks().await;
         let mut lifted = Vec::with_capacity(self.sizes.chunk);
         while lifted.len() < self.sizes.chunk
             && self.page.front().is_some_and(|row| owner(key_of(row)) == organization)
@@ -294,19 +299,22 @@ impl<'s> Upgrade<'s> {
                 }
             }
         }
-        self.write(work, lifted).await?;
-        Ok(false)
+        self.write(window, lifted).await
     }
 
-    /// The records that are not done.
+    /// The span of the records after the position in the marker.
     fn span(&self) -> Span {
         let first = Key::from_bytes(&[Tag::Record as u8]);
         let from = self.marker.after().map_or_else(|| first.clone(), |after| after.next());
         Span { from, to: after(&first), order: Order::Ascending, follow: None }
     }
 
-    /// A record as the present program would have written it; the inner error says why there is none.
-    async fn lifted(&mut self, organization: Uuid, row: Scanned) -> Result<Result<Lifted, String>, UpgradeError> {
+    /// Lifts a record to the present version. The inner error says why the record cannot be upgraded.
+    async fn lifted(
+        &mut self,
+        organization: OrganizationId,
+        row: Scanned,
+    ) -> Result<Result<Lifted, String>, UpgradeError> {
         let record = match row {
             Ok(record) => record,
             Err(damaged) => return Ok(Err(damaged.reason)),
@@ -320,7 +328,7 @@ impl<'s> Upgrade<'s> {
 
     pub(super) fn apply(
         &self,
-        organization: Uuid,
+        organization: OrganizationId,
         spec: &'static ResourceSpec,
         id: Uuid,
         record: Record,
@@ -341,18 +349,18 @@ impl<'s> Upgrade<'s> {
         Ok(Lifted { key: record.key, changed: changed.map(|value| (record.revision + 1, value)), rows })
     }
 
-    /// Reads the organization whose records come now.
-    pub(super) async fn load(&mut self, organization: Uuid) -> Result<(), UpgradeError> {
+    /// Reads and lifts the record of the present organization.
+    pub(super) async fn load(&mut self, organization: OrganizationId) -> Result<(), UpgradeError> {
         if self.context.as_ref().is_some_and(|(known, _)| *known == organization) {
             return Ok(());
         }
         let members = if organization == SYSTEM {
             Ok(Members::default())
         } else {
-            let place = key::record(SYSTEM, &organization::SPEC, organization);
+            let place = Organization::key(SYSTEM, organization);
             match get_each(self.store, std::slice::from_ref(&place)).await?.pop() {
                 Some(Ok(Some(record))) => Members::parse(&record.value).and_then(|mut members| {
-                    // In a trial it was not lifted before.
+                    // In a trial the stored record is not lifted.
                     lift(self.marker.from, organization::SPEC.object, &mut members, &Members::default())?;
                     Ok(members)
                 }),
@@ -365,16 +373,16 @@ impl<'s> Upgrade<'s> {
     }
 }
 
-/// Resource and id in the key of a record.
+/// The resource and the id in the key of a record.
 pub(super) fn parts(key: &Key) -> Option<(&'static ResourceSpec, Uuid)> {
     let bytes = key.as_bytes();
     (bytes.len() == 34).then_some(())?;
     Some((spec_of_tag(bytes[17])?, key.id()?))
 }
 
-/// The organization in the key of a record.
-pub(super) fn owner(key: &Key) -> Uuid {
-    key.as_bytes().get(1..17).and_then(|bytes| Uuid::from_slice(bytes).ok()).unwrap_or(SYSTEM)
+/// The organization's id in the key of a record.
+pub(super) fn owner(key: &Key) -> OrganizationId {
+    key.as_bytes().get(1..17).and_then(OrganizationId::from_slice).unwrap_or(SYSTEM)
 }
 
 fn json(marker: &Marker) -> Result<Bytes, UpgradeError> {
@@ -385,7 +393,7 @@ fn unwritable(error: serde_json::Error) -> UpgradeError {
     UpgradeError::Refused(format!("the marker of the upgrade cannot be written: {error}"))
 }
 
-/// What is wrong with a record, for the operator.
+/// The description of a damaged record, for the operator.
 pub(super) fn detail(error: Error) -> String {
     match error {
         Error::Damaged(row) => row.reason.clone(),

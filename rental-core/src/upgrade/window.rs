@@ -1,30 +1,30 @@
-//! What is changed at a time.
+//! A window of an upgrade: the changes that are sorted and committed together.
 
 use crate::store::{Key, Prior, Revision, Versioned, Write};
 use bytes::Bytes;
 
-/// Most rows and bytes of a batch, its marker among them.
+/// Most rows and bytes of a batch, including the marker.
 const BATCH_ROWS: usize = 4000;
 const BATCH_BYTES: usize = 8 << 20;
-/// Most bytes of a window for each batch that the engine commits together with others. Two windows are in memory at most.
+/// Most bytes of a window, per batch of [`Versioned::batches_together`]. At most two windows are in memory.
 const WINDOW_BYTES: usize = 512 << 10;
-/// Records of a chunk for each batch that the engine commits together with others.
+/// Records whose rows are read together, per batch of [`Versioned::batches_together`].
 const CHUNK: usize = 32;
 
-/// How much is done at a time.
+/// The limits of batches and windows.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
-    /// Most rows of a batch.
+    /// Most rows in a batch.
     pub(super) batch_rows: usize,
     /// Rows and bytes after which a window is committed.
     pub(super) window_rows: usize,
     window_bytes: usize,
-    /// Records whose rows are looked up together.
+    /// Number of records whose rows are read together.
     pub(super) chunk: usize,
 }
 
 impl Sizes {
-    /// The sizes for batches of so many rows, and windows of three of them, record by record.
+    /// Limits for batches of `rows` rows, windows of three batches, and chunks of one record.
     pub(super) fn small(self, rows: usize) -> Self {
         let batch_rows = rows.clamp(2, BATCH_ROWS);
         Self { batch_rows, window_rows: 3 * batch_rows, chunk: 1, ..self }
@@ -41,15 +41,15 @@ impl Sizes {
     }
 }
 
-/// A window: the changes of some records, which are sorted by key and committed as several batches. Neighbours in an index
-/// come from records that are far apart, so a larger window changes fewer pages for each row.
-pub(super) struct Work {
+/// The changes of some records, which are sorted by key and committed as several batches. Entries on the same page of an
+/// index come from distant records, so a larger window changes fewer pages per row.
+pub(super) struct Window {
     writes: Vec<Write>,
     bytes: usize,
     sizes: Sizes,
 }
 
-impl Work {
+impl Window {
     pub(super) fn new(sizes: Sizes) -> Self {
         Self { writes: Vec::new(), bytes: 0, sizes }
     }
@@ -68,7 +68,7 @@ impl Work {
         self.writes.len() >= self.sizes.window_rows || self.bytes >= self.sizes.window_bytes
     }
 
-    /// The changes in the order of their keys, in parts that each fit into a batch with the marker.
+    /// The changes in the order of their keys, in parts that each fit into a batch together with the marker.
     pub(super) fn into_parts(mut self) -> Vec<Vec<Write>> {
         self.writes.sort_unstable_by(|one, other| place(one).cmp(place(other)));
         let (mut parts, mut bytes) = (vec![Vec::new()], 0);

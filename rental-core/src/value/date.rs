@@ -8,13 +8,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 pub struct Date(NaiveDate);
 
 impl Date {
-    /// 9999-12-31.
+    /// The last supported day: 9999-12-31.
     pub const LAST: Self = Self(match NaiveDate::from_ymd_opt(9999, 12, 31) {
         Some(date) => date,
         None => NaiveDate::MAX,
     });
 
-    /// Reads exactly `YYYY-MM-DD`; `None` for any other spelling and for days that do not exist.
+    /// Parses exactly `YYYY-MM-DD`; `None` for any other spelling and for days that do not exist.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -55,13 +55,13 @@ impl Date {
         end.0.signed_duration_since(self.0).num_days()
     }
 
-    /// Days since 0001-01-01, 0 or more: the order of dates as a number.
+    /// Days since 0001-01-01, 0 to 3652058.
     #[must_use]
     pub fn day_number(self) -> u32 {
         u32::try_from(self.0.num_days_from_ce() - 1).unwrap_or(0)
     }
 
-    /// The day with this number (see [`Date::day_number`]); `None` past year 9999.
+    /// The day with this number (see [`Date::day_number`]); `None` after year 9999.
     #[must_use]
     pub fn from_day_number(days: u32) -> Option<Self> {
         Self::from_calendar(NaiveDate::from_num_days_from_ce_opt(i32::try_from(days).ok()?.checked_add(1)?)?)

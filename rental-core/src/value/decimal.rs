@@ -1,11 +1,11 @@
-//! The exact value of a JSON number, taken from its text so that no float takes part.
+//! The exact value of a JSON number, parsed from its text without floating-point numbers.
 
-/// `coefficient` / 10^`scale`, with no trailing zero in a fraction.
+/// The number `coefficient` / 10^`scale`, with the smallest scale possible.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Decimal {
     /// All digits as one signed whole number.
     pub coefficient: i128,
-    /// How many of them stand behind the point, 0 to 30.
+    /// Number of digits after the decimal point, 0 to 30.
     pub scale: u32,
 }
 
@@ -14,18 +14,18 @@ pub struct Decimal {
 pub enum DecimalError {
     /// The text is not a JSON number.
     NotANumber,
-    /// A number, but outside of what any field of this API holds.
+    /// The number has more than 30 significant digits, or more than 30 decimals.
     OutOfRange,
 }
 
-/// More significant digits than any field holds; keeps every later product within an `i128`.
+/// Most digits: more than any field needs, and few enough that products with powers of ten fit into an `i128`.
 const MOST_DIGITS: usize = 30;
 
 impl Decimal {
-    /// Reads the text of a JSON number (RFC 8259, 6), exponents included: `1.50`, `-0`, `2e3`.
+    /// Parses the text of a JSON number (RFC 8259, 6), exponents included: `1.50`, `-0`, `2e3`.
     ///
     /// # Errors
-    /// [`DecimalError::NotANumber`] for other text, [`DecimalError::OutOfRange`] past 30 significant digits.
+    /// [`DecimalError::NotANumber`] for other text, [`DecimalError::OutOfRange`] for too many digits.
     pub fn parse(text: &str) -> Result<Self, DecimalError> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = rest.split_once(['e', 'E']).map_or((rest, "0"), |(m, e)| (m, e));
@@ -61,7 +61,7 @@ impl Decimal {
         Ok(Self { coefficient, scale: u32::try_from(scale).unwrap_or(0) })
     }
 
-    /// The whole number this is, if it has no fraction and fits.
+    /// This number as an integer; `None` when it has a fraction or does not fit.
     #[must_use]
     pub fn to_integer(self) -> Option<i64> {
         if self.scale == 0 { i64::try_from(self.coefficient).ok() } else { None }

@@ -1,4 +1,4 @@
-//! The checked value of a field whose kind is known at run time only, and how a struct's field is made of it.
+//! The checked value of a field whose kind is known at run time only, and its conversion into a struct's field.
 
 use crate::value::{Currency, Date, Email, Language, Money, Name, Phone, Text, Timestamp, Zone};
 use serde::{Serialize, Serializer};
@@ -8,48 +8,48 @@ use uuid::Uuid;
 /// A value that passed the check of its field's kind. Serializes to the canonical JSON of the field.
 #[derive(Clone, Debug)]
 pub enum FieldValue {
-    /// Empty: `null`.
+    /// JSON `null`: the field has no value.
     Null,
-    /// `true` or `false`.
+    /// A JSON boolean: `true` or `false`.
     Boolean(bool),
-    /// A whole number.
+    /// A whole number of 64 bits with a sign.
     Integer(i64),
-    /// An amount.
+    /// An amount in the organization's currency.
     Money(Money),
-    /// Text.
+    /// Text without control characters.
     Text(Text),
     /// Text that is not blank.
     Name(Name),
     /// An e-mail address.
     Email(Email),
-    /// A phone number.
+    /// A phone number in E.164.
     Phone(Phone),
-    /// A language tag.
+    /// A language tag of BCP 47.
     Language(Language),
-    /// A text of another kind: a URL, the name of a resource, an id as it was sent.
+    /// Text of another kind: a URL, the name of a resource, or an id as the client sent it.
     Plain(String),
-    /// One word of a list.
+    /// One word of a fixed list, such as the name of a status.
     Word(&'static str),
-    /// A calendar date.
+    /// A calendar date, without a time.
     Date(Date),
-    /// A point in time.
+    /// A point in time, in milliseconds.
     Time(Timestamp),
     /// An ISO 4217 currency.
     Currency(Currency),
-    /// A time zone.
+    /// A time zone of the IANA database.
     Zone(Zone),
     /// An id that the server chose.
     Id(Uuid),
     /// A JSON object, kept byte for byte.
     Json(Box<RawValue>),
-    /// A list of texts.
+    /// A list of texts, in the order given.
     Texts(Vec<String>),
     /// A list of objects. All have the same members.
     Objects(Vec<Vec<(&'static str, FieldValue)>>),
 }
 
 impl FieldValue {
-    /// The text of a plain value, such as an id as it was sent.
+    /// The text of [`FieldValue::Plain`]; `None` for every other variant.
     #[must_use]
     pub fn plain(&self) -> Option<&str> {
         match self {
@@ -93,13 +93,13 @@ impl Serialize for Object<'_> {
     }
 }
 
-/// A type of struct fields that is made of checked values.
+/// The type of a struct's field, which a checked value can be converted into.
 pub trait FromField: Sized {
-    /// The value as this type; `None` when it is of another kind.
+    /// Converts the value; `None` when it is of another kind.
     fn from_field(value: &FieldValue) -> Option<Self>;
 }
 
-/// Implements [`FromField`] for types that one variant holds.
+/// Implements [`FromField`] for each type that one variant of [`FieldValue`] contains.
 macro_rules! from_variant {
     ($($type:ty: $variant:ident,)+) => {
         $(impl FromField for $type {

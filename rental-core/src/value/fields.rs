@@ -1,27 +1,27 @@
-//! Structs that are made of checked values: the macro that declares them, and the trait that it implements.
+//! Structs built from checked values: the macro that declares them, and the trait that it implements.
 
 use crate::value::{FieldValue, FromField};
 use std::borrow::Cow;
 
-/// Gives the name and the value of the next field, in the order of the struct.
+/// Returns the name and value of the next field, in the order of the struct; `None` after the last one.
 pub type Next<'a, 'v> = &'a mut dyn FnMut() -> Option<(&'static str, Cow<'v, FieldValue>)>;
 
-/// A struct that is made of checked values, without JSON in between. `fields!` implements it.
+/// A struct built from checked values, without JSON in between. `fields!` implements it.
 pub trait FromFields: Sized {
-    /// Makes the struct of its fields in their order.
+    /// Builds the struct from its fields, which `next` returns in the order of the struct.
     ///
     /// # Errors
-    /// The name of the first field that does not come next, or whose value has another type.
+    /// The name of the first field that is missing, out of order, or of another type.
     fn from_fields(next: Next<'_, '_>) -> Result<Self, &'static str>;
 
-    /// Sets one field.
+    /// Sets the field `name` to `value`.
     ///
     /// # Errors
-    /// The name of the field, when the struct has no such field, or one of another type.
+    /// `name`, when the struct has no such field or the field has another type.
     fn set(&mut self, name: &'static str, value: &FieldValue) -> Result<(), &'static str>;
 }
 
-/// Declares a struct whose fields are those of its description, in the same order, and implements [`FromFields`].
+/// Declares a struct and implements [`FromFields`]. The fields must be those of the resource's SPEC, in the same order.
 macro_rules! fields {
     ($(#[$meta:meta])* pub struct $name:ident { $(pub $field:ident: $type:ty,)+ }) => {
         $(#[$meta])*
@@ -49,7 +49,7 @@ macro_rules! fields {
 
 pub(crate) use fields;
 
-/// The next field, which must be the one called `name`.
+/// Takes the next field; an error unless it is called `name`.
 pub(crate) fn read<T: FromField>(name: &'static str, next: Next<'_, '_>) -> Result<T, &'static str> {
     let (found, value) = next().ok_or(name)?;
     if found == name { T::from_field(&value).ok_or(name) } else { Err(name) }

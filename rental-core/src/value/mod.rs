@@ -1,4 +1,4 @@
-//! Values that exist are valid: each type has a private field and one way in.
+//! Value types: money, dates, times, texts, plates. Constructors check each value, so every value that exists is valid.
 //!
 //! Source of every rule: `docs/decisions.md`, "Identity and values". Nothing here knows a resource.
 
@@ -7,6 +7,7 @@ mod decimal;
 mod field;
 mod fields;
 mod id;
+pub mod kinds;
 mod money;
 mod plate;
 mod text;
@@ -20,9 +21,14 @@ pub use decimal::{Decimal, DecimalError};
 pub use field::{FieldValue, FromField};
 pub use fields::{FromFields, Next};
 pub(crate) use fields::{fields, read};
-pub use id::id;
+pub use id::{Id, id};
+pub use kinds::{
+    ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OrganizationId, RentalId,
+    ServerId, TaskId, TollId, VehicleId, ViolationId,
+};
 pub use money::{Currency, Money};
-pub use plate::{Plate, same_tag, tag_digits, tag_serial};
+pub use plate::Plate;
+pub(crate) use plate::{same_tag, tag_digits, tag_serial};
 pub use text::{Email, Language, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub(crate) use words::words;

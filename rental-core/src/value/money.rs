@@ -4,10 +4,10 @@ use crate::value::{Decimal, DecimalError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 use serde_json::value::RawValue;
 
-/// An amount from 0 to 99,999,999,999.9999 of a currency's main unit, held in ten-thousandths.
+/// An amount from 0 to 99,999,999,999.9999 of a currency's main unit, stored in ten-thousandths.
 ///
-/// ISO 4217 knows no currency with more than four digits, so every amount is exact. It is read from the text of a
-/// JSON number and printed as the shortest such number: `89.5`, never `89.50` or `"89.5"`.
+/// No currency of ISO 4217 has more than four decimals, so every amount is exact. It is parsed from the text of a JSON
+/// number and printed as the shortest such number: `89.5`, never `89.50` or `"89.5"`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Money(i64);
 
@@ -15,10 +15,10 @@ const UNIT: i64 = 10_000;
 const UNIT_DIGITS: u32 = 4;
 
 impl Money {
-    /// The largest amount: fifteen significant digits, which every JSON reader keeps exactly.
+    /// The largest amount. It has fifteen significant digits, which a double-precision float represents exactly.
     pub const MAX: Self = Self(99_999_999_999 * UNIT + 9_999);
 
-    /// Reads a JSON number's text with at most `digits` decimals.
+    /// Parses the text of a JSON number with at most `digits` decimals.
     ///
     /// # Errors
     /// A sentence for the caller that says which rule the number breaks.
@@ -43,25 +43,25 @@ impl Money {
         }
     }
 
-    /// This amount `count` times; `None` past [`Money::MAX`].
+    /// This amount times `count`; `None` above [`Money::MAX`].
     #[must_use]
     pub fn times(self, count: u32) -> Option<Self> {
         self.0.checked_mul(i64::from(count)).filter(|units| *units <= Self::MAX.0).map(Self)
     }
 
-    /// The sum; `None` past [`Money::MAX`].
+    /// The sum of both amounts; `None` above [`Money::MAX`].
     #[must_use]
     pub fn plus(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).filter(|units| *units <= Self::MAX.0).map(Self)
     }
 
-    /// What is left of this amount after `other`; `None` below 0.
+    /// This amount less `other`; `None` below 0.
     #[must_use]
     pub fn minus(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).filter(|units| *units >= 0).map(Self)
     }
 
-    /// Whether nothing is to pay.
+    /// Whether the amount is 0.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.0 == 0
@@ -69,7 +69,7 @@ impl Money {
 }
 
 impl Money {
-    /// With exactly so many decimals, as people read it: `89.50`. More are shown where the amount has them.
+    /// The amount with at least `digits` decimals, for people: `89.50`. It has more where the amount needs them.
     #[must_use]
     pub fn with_digits(self, digits: u32) -> String {
         let (whole, fraction) = (self.0 / UNIT, format!("{:04}", self.0 % UNIT));
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Money {
     }
 }
 
-/// An ISO 4217 currency that has an exponent, written as its three-letter code.
+/// A currency of ISO 4217 that has at most four decimals, written as its three-letter code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Currency {
     code: iso_currency::Currency,
@@ -110,7 +110,7 @@ pub struct Currency {
 }
 
 impl Currency {
-    /// Reads a code in capitals, such as `USD`.
+    /// Parses a code in capital letters, such as `USD`; `None` for unknown codes and for gold (`XAU`) and the like.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
         let code = iso_currency::Currency::from_code(code)?;

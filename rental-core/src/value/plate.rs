@@ -1,6 +1,6 @@
-//! License plates and toll tags as different lists spell them, brought to one form so that they can be compared.
+//! License plates and toll transponders in one canonical form. Agencies spell the same plate or number differently.
 
-/// Two-letter codes that are split off a plate: the US states, DC, Puerto Rico, the provinces of Canada.
+/// The state codes that [`Plate::parse`] knows: the US states, DC, Puerto Rico, the provinces of Canada.
 const STATES: [&str; 65] = [
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA", "ME",
     "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR", "PA",
@@ -8,29 +8,29 @@ const STATES: [&str; 65] = [
     "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT",
 ];
 
-/// Fewest and most digits of a transponder's number.
+/// How many digits the number of a transponder has.
 const TAG_DIGITS: std::ops::RangeInclusive<usize> = 7..=20;
-/// Digits of the serial number behind an agency's prefix.
+/// How many digits the serial number of a transponder has, after the agency's prefix.
 const SERIAL_DIGITS: usize = 8;
 
-/// A plate: the number in capitals, letters and digits only, and the state when it is known.
+/// A license plate: the number in capital letters and digits, and the state when it is known.
 ///
-/// Two states may give out one number, so plates are the same only when their states are too.
+/// Two states may issue the same number, so two plates are equal only when their states are equal too.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Plate {
-    /// Two capital letters.
+    /// The state's code, two capital letters; `None` when it is not known.
     pub state: Option<String>,
-    /// At least one letter or digit.
+    /// The plate's number: at least one capital letter or digit, nothing else.
     pub number: String,
 }
 
 impl Plate {
-    /// Reads a plate as a list reports it, with the state of its own column if there is one.
+    /// Parses the plate of a statement's row. `state` is the value of a separate column, if the row has one.
     ///
-    /// A state in the text is split off only with a delimiter, and only if there is such a state: `NY LZA7293`,
-    /// `CUR123-NJ`, `MHR9274 - PA`, but never `TX1234`. Where both ends could be one, neither is. If `state` names
-    /// another one, the letters in the text belong to the number: it stays whole, with the state of the column.
-    /// A `state` that is not two letters, alone or after `US-` or `CA-`, says nothing. `None` when nothing is left.
+    /// A state code at the start or end of `text` counts only when a delimiter separates it: `NY LZA7293`, `CUR123-NJ`,
+    /// `MHR9274 - PA`, but not `TX1234`. When both ends are state codes, or `state` names another state, the letters
+    /// belong to the number. A `state` that is not two letters, alone or after `US-` or `CA-`, is ignored.
+    /// `None` when `text` has no letter or digit.
     #[must_use]
     pub fn parse(text: &str, state: Option<&str>) -> Option<Self> {
         let given = state.and_then(two_letters);
@@ -48,7 +48,7 @@ impl Plate {
     }
 }
 
-/// `NY`, `ny` and `US-NY` as two capital letters; `None` for other text, such as a state's full name.
+/// The code in `NY`, `ny` or `US-NY`, as two capital letters; `None` for other text, such as a state's full name.
 fn two_letters(state: &str) -> Option<String> {
     let state = state.trim().to_ascii_uppercase();
     let state = ["US-", "CA-"].iter().find_map(|country| state.strip_prefix(country)).unwrap_or(&state);
@@ -57,19 +57,19 @@ fn two_letters(state: &str) -> Option<String> {
 
 /// The digits of a transponder's number, leading zeros kept: `006 11743677` is `00611743677`.
 ///
-/// Spaces, hyphens and the quotes that spreadsheets need are dropped. `None` for what is not one: with letters, with
-/// fewer than 7 or more than 20 digits, or spoilt by a spreadsheet (`1.29143E+11`).
+/// Spaces, hyphens and the quotes that spreadsheets add are removed. `None` for text with other characters, such as a
+/// number that a spreadsheet rewrote (`1.29143E+11`), and for fewer than 7 or more than 20 digits.
 #[must_use]
-pub fn tag_digits(text: &str) -> Option<String> {
+pub(crate) fn tag_digits(text: &str) -> Option<String> {
     let bare = text.trim().trim_matches(['\'', '"']);
     let digits: String = bare.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
     (TAG_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
 
-/// Whether two numbers of [`tag_digits`] name one transponder: the same number, with or without its leading zeros, or
-/// one of them lacks the agency's prefix of 3 or 4 digits before at least 8 more.
+/// Whether two numbers from [`tag_digits`] identify the same transponder. They do when they differ only in leading
+/// zeros, or when one has an agency's prefix (3 or 4 digits before at least 8 more) that the other lacks.
 #[must_use]
-pub fn same_tag(a: &str, b: &str) -> bool {
+pub(crate) fn same_tag(a: &str, b: &str) -> bool {
     let without_prefix = |long: &str, short: &str| {
         let mut rests = [3, 4].into_iter().filter_map(|prefix| long.get(prefix..));
         rests.any(|rest| rest.len() >= SERIAL_DIGITS && bare(rest) == bare(short))
@@ -77,14 +77,15 @@ pub fn same_tag(a: &str, b: &str) -> bool {
     bare(a) == bare(b) || without_prefix(a, b) || without_prefix(b, a)
 }
 
-/// What an index of tags is keyed by: the last 8 digits without leading zeros, at least one digit of a number that has
-/// any. Tags that are the same ([`same_tag`]) have the same serial; not the other way round.
+/// The key of a number in the index of transponders: its last 8 digits without leading zeros.
+///
+/// Equal transponders ([`same_tag`]) have the same serial. Different ones can share a serial.
 #[must_use]
-pub fn tag_serial(digits: &str) -> &str {
+pub(crate) fn tag_serial(digits: &str) -> &str {
     bare(digits.get(digits.len().saturating_sub(SERIAL_DIGITS)..).unwrap_or(digits))
 }
 
-/// Without leading zeros, but for the last digit.
+/// The digits without leading zeros; at least the last digit stays.
 fn bare(digits: &str) -> &str {
     let zeros = digits.bytes().take_while(|byte| *byte == b'0').count();
     &digits[zeros.min(digits.len().saturating_sub(1))..]

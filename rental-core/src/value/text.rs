@@ -1,8 +1,8 @@
 //! Text with rules: plain text, names, e-mail addresses, phone numbers, language tags.
 //!
-//! Requests and imported files reach each type through its `parse` alone. `Deserialize` is for stored records and
-//! responses: it takes the text as it is. A rule may become stricter after an older version stored a text, and such a
-//! record must stay readable. So no type of a request body may contain one of these types: `crate::request::body` reads bodies.
+//! `parse` checks texts of requests and imported files. `Deserialize` is for stored records and responses and checks
+//! nothing: a rule may become stricter after an older version stored a text, and that record must stay readable. So no
+//! type of a request body may contain one of these types: `crate::request::body` reads bodies.
 
 use email_address::{EmailAddress, Options};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ const EMAIL_MAX_BYTES: usize = 254;
 /// Most bytes of a language tag; the longest registered ones stay under 40.
 const LANGUAGE_MAX_BYTES: usize = 100;
 
-/// Declares a type of text. Its field is private: `parse` of each type is the way in.
+/// Declares a type of text with a private field. Each type defines its own `parse`.
 macro_rules! text_type {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -64,15 +64,15 @@ macro_rules! text_type {
 }
 
 text_type! {
-    /// Text without control characters. Its field says how many characters it has at most.
+    /// Text without control characters. The field's description gives its greatest length.
     Text
 }
 text_type! {
-    /// Text without control characters that is not blank. Its field says how many characters it has at most.
+    /// Text without control characters that is not blank. The field's description gives its greatest length.
     Name
 }
 text_type! {
-    /// One e-mail address of at most 254 bytes, kept as given.
+    /// One e-mail address of at most 254 bytes, in the spelling given.
     Email
 }
 text_type! {
@@ -85,7 +85,7 @@ text_type! {
 }
 
 impl Text {
-    /// Reads text of at most `most` characters.
+    /// Parses text of at most `most` characters.
     ///
     /// # Errors
     /// A sentence that says which rule it breaks.
@@ -95,8 +95,8 @@ impl Text {
         Ok(Self(given))
     }
 
-    /// Makes any text fit: leaves out its control characters and everything after the first `most` characters. For
-    /// texts that the server composes.
+    /// Removes the control characters and everything after the first `most` characters. For texts that the server
+    /// composes.
     #[must_use]
     pub fn fit(text: &str, most: usize) -> Self {
         Self(text.chars().filter(|character| !character.is_control()).take(most).collect())
@@ -104,7 +104,7 @@ impl Text {
 }
 
 impl Name {
-    /// Reads text of at most `most` characters, one of them not white space.
+    /// Parses text of at most `most` characters, of which at least one is not white space.
     ///
     /// # Errors
     /// A sentence that says which rule it breaks.
@@ -114,14 +114,14 @@ impl Name {
         if given.trim().is_empty() { Err("must not be blank".into()) } else { Ok(Self(given)) }
     }
 
-    /// Makes any text fit, like [`Text::fit`]; `None` when nothing is left but white space.
+    /// Shortens the text like [`Text::fit`]; `None` when only white space is left.
     #[must_use]
     pub fn fit(text: &str, most: usize) -> Option<Self> {
         let Text(fitted) = Text::fit(text, most);
         if fitted.trim().is_empty() { None } else { Some(Self(fitted)) }
     }
 
-    /// A name that is written in this program.
+    /// A name that is a constant of this program, so it is checked in debug builds only.
     pub(crate) fn constant(text: &'static str) -> Self {
         debug_assert!(Self::parse(text, 255).is_ok(), "{text:?} is no name");
         Self(text.to_owned())
@@ -139,7 +139,7 @@ fn check(given: &str, most: usize) -> Result<(), String> {
 }
 
 impl Email {
-    /// Reads one address, without a display name.
+    /// Parses one address, without a display name.
     ///
     /// # Errors
     /// A sentence that says which rule it breaks.
@@ -156,7 +156,7 @@ impl Email {
 }
 
 impl Phone {
-    /// Reads a number in exactly this form.
+    /// Parses a number in E.164. Spaces and hyphens are errors.
     ///
     /// # Errors
     /// A sentence that says what E.164 looks like.
@@ -175,7 +175,7 @@ impl Phone {
 }
 
 impl Language {
-    /// Reads a tag in any case.
+    /// Parses a tag in any case.
     ///
     /// # Errors
     /// A sentence that says what a tag looks like.

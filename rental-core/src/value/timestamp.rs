@@ -14,7 +14,7 @@ impl Timestamp {
     /// The last millisecond of year 9999.
     pub const LAST: Self = Self(LAST);
 
-    /// Takes milliseconds since the epoch; what lies outside 1970..=9999 is moved to the nearest end.
+    /// The time `millis` milliseconds after the epoch, limited to the years 1970 to 9999.
     #[must_use]
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LAST))
@@ -32,28 +32,28 @@ impl Timestamp {
         self.millis() / 1000
     }
 
-    /// The day in UTC, as a number like those of dates.
+    /// The day in UTC, as [`Date::day_number`](crate::value::Date::day_number) counts days.
     #[must_use]
     pub fn day_number(self) -> u32 {
         // 1970-01-01 is day 719162 since 0001-01-01.
         719_162 + u32::try_from(self.seconds() / 86_400).unwrap_or(0)
     }
 
-    /// This time moved by `millis`, within 1970..=9999.
+    /// This time plus `millis` milliseconds, limited to the years 1970 to 9999.
     #[must_use]
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
     }
 
-    /// Reads RFC 3339 with any offset; `None` when it is not, or not within 1970..=9999.
+    /// Parses RFC 3339 with any offset; `None` for other text and for times outside the years 1970 to 9999.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let millis = millis_of(text)?;
         (0..=LAST).contains(&millis).then_some(Self(millis))
     }
 
-    /// Reads RFC 3339 with any offset, for a bound of a search: the first millisecond that is not before it, and the
-    /// nearest one within 1970..=9999.
+    /// Parses RFC 3339 with any offset, as the bound of a search: rounded up to a millisecond and limited to the years
+    /// 1970 to 9999.
     #[must_use]
     pub fn parse_bound(text: &str) -> Option<Self> {
         let millis = millis_of(text)?;

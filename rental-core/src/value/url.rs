@@ -2,13 +2,13 @@
 
 use url::Url;
 
-/// Longest URL, in bytes.
-pub const MAX_URL: usize = 2048;
+/// Most bytes of a URL of a webhook endpoint.
+pub(crate) const MAX_URL: usize = 2048;
 
-/// Reads the URL of an endpoint; gives its canonical form.
+/// Parses the URL of an endpoint: `http` or `https`, at most 2,048 bytes, a host, no user name, password or fragment.
 ///
 /// # Errors
-/// A sentence for the caller that says which rule it breaks.
+/// A sentence for the caller that says which rule the URL breaks.
 pub fn parse(text: &str) -> Result<Url, String> {
     if text.len() > MAX_URL {
         return Err(format!("must be at most {MAX_URL} bytes"));

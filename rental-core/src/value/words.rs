@@ -1,4 +1,4 @@
-//! Fields that hold one word of a list: an enum each, whose words are written down once.
+//! Enums whose variants are words in JSON. The macro takes each word once.
 
 /// Declares an enum with the word of each variant in JSON: `WORDS` for descriptions, `parse`,
 /// `as_str`, `Display` and serde.
@@ -14,7 +14,7 @@ macro_rules! words {
             /// The words of all variants, in the order of their declaration.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// The word of this variant.
+            /// The word of this variant in JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -22,7 +22,7 @@ macro_rules! words {
                 }
             }
 
-            /// The variant with this word.
+            /// The variant with this word; `None` for any other word. Case matters.
             #[must_use]
             pub fn parse(word: &str) -> Option<Self> {
                 match word {

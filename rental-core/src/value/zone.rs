@@ -1,20 +1,20 @@
-//! Time zones: what a clock on a wall showed, as instants, and the other way round.
+//! Time zones: conversion between local times and instants.
 
 use crate::value::{Date, Timestamp};
 use chrono::{MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-/// Seconds of a day.
+/// Seconds in a day.
 const DAY: u32 = 86_400;
-/// The longest gap known is a whole day, which Samoa left out in 2011; steps of 15 minutes back from it.
+/// Steps of 15 minutes in two days. The longest known gap is one day: Samoa skipped 2011-12-30.
 const STEPS: i32 = 2 * 24 * 4;
 
 /// A time zone of the IANA database, written by its name: `America/New_York`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Zone(Tz);
 
-/// A calendar day and a time of day, as a clock shows them.
+/// A calendar day and a time of day, to the second, in a time zone that is not part of the value.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct LocalTime {
     date: Date,
@@ -24,22 +24,22 @@ pub struct LocalTime {
 /// The instants at which a clock shows a local time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Instants {
-    /// The usual case.
+    /// The local time occurred once.
     One(Timestamp),
-    /// Clocks went back and showed it twice: the earlier and the later instant.
+    /// The clocks were set back, so the local time occurred twice: the earlier and the later instant.
     Two(Timestamp, Timestamp),
-    /// Clocks went forward and never showed it: the instant by the offset that held before.
+    /// The clocks were set forward, so the local time did not occur: the instant by the offset before the change.
     Gap(Timestamp),
 }
 
 impl LocalTime {
-    /// A day and the seconds since its midnight; `None` from 86,400 on.
+    /// The local time `seconds` after midnight of `date`; `None` for 86,400 seconds or more.
     #[must_use]
     pub fn new(date: Date, seconds: u32) -> Option<Self> {
         (seconds < DAY).then_some(Self { date, seconds })
     }
 
-    /// The calendar day.
+    /// The calendar day of this local time.
     #[must_use]
     pub fn date(self) -> Date {
         self.date
@@ -53,16 +53,16 @@ impl LocalTime {
 }
 
 impl Zone {
-    /// Where New York and its neighbours keep their clocks.
+    /// `America/New_York`.
     pub const NEW_YORK: Self = Self(Tz::America__New_York);
 
-    /// Reads a name of the IANA database, in its own spelling.
+    /// Parses a name of the IANA database, in the case of the database; `None` for unknown names.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         name.parse().ok().map(Self)
     }
 
-    /// When clocks of this zone show `local`. What lies outside 1970..=9999 is moved to the nearest end.
+    /// The instants at which clocks of this zone show `local`, each limited to the years 1970 to 9999.
     #[must_use]
     pub fn instants(self, local: LocalTime) -> Instants {
         let midnight = local.date.calendar().and_time(chrono::NaiveTime::MIN);
@@ -80,17 +80,17 @@ impl Zone {
         }
     }
 
-    /// What clocks of this zone show at an instant, to the second.
+    /// The local time of this zone at an instant.
     #[must_use]
     pub fn local(self, at: Timestamp) -> LocalTime {
         let utc = chrono::DateTime::from_timestamp_millis(i64::try_from(at.millis()).unwrap_or(0)).unwrap_or_default();
         let shown = utc.with_timezone(&self.0).naive_local();
-        // East of Greenwich the last hours of 9999 lie beyond the calendar: they count as its last day.
+        // East of Greenwich the last hours of UTC's year 9999 belong to year 10000, which `Date` does not have.
         let date = Date::from_calendar(shown.date()).unwrap_or(Date::LAST);
         LocalTime { date, seconds: shown.time().num_seconds_from_midnight() }
     }
 
-    /// The offset from UTC at the last local time before a gap that was shown.
+    /// The offset from UTC, in seconds, before the gap that contains `shown`.
     fn seconds_before_gap(self, shown: NaiveDateTime) -> i64 {
         let earlier = (1..=STEPS).map(|step| shown - TimeDelta::minutes(15) * step);
         let offset = earlier.into_iter().find_map(|time| match self.0.offset_from_local_datetime(&time) {

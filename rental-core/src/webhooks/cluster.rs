@@ -10,9 +10,9 @@
 //! Absent on purpose: clocks and the store. `now` is a number of milliseconds that only rises.
 
 use crate::store::Revision;
+use crate::value::{EndpointId, ServerId};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
-use uuid::Uuid;
 
 /// How often a server writes its beat.
 pub const BEAT_MILLIS: u64 = 2_000;
@@ -25,18 +25,18 @@ pub const DEAD_AFTER_MILLIS: u64 = 10_000;
 #[derive(Debug, Default)]
 pub struct Watch {
     /// The last beat of each, and since when it stands.
-    seen: HashMap<Uuid, (Revision, u64)>,
+    seen: HashMap<ServerId, (Revision, u64)>,
 }
 
 impl Watch {
     /// Takes in the beats as they are now; gives the servers that live, and those that are dead.
-    pub fn look(&mut self, beats: &[(Uuid, Revision)], now: u64) -> (BTreeSet<Uuid>, BTreeSet<Uuid>) {
-        let still = |(server, beat): &(Uuid, Revision)| {
+    pub fn look(&mut self, beats: &[(ServerId, Revision)], now: u64) -> (BTreeSet<ServerId>, BTreeSet<ServerId>) {
+        let still = |(server, beat): &(ServerId, Revision)| {
             let since = self.seen.get(server).filter(|(known, _)| known == beat).map_or(now, |(_, since)| *since);
             (*server, (*beat, since))
         };
         self.seen = beats.iter().map(still).collect();
-        let lives = |(_, (_, since)): &(&Uuid, &(Revision, u64))| now.saturating_sub(*since) < DEAD_AFTER_MILLIS;
+        let lives = |(_, (_, since)): &(&ServerId, &(Revision, u64))| now.saturating_sub(*since) < DEAD_AFTER_MILLIS;
         let (alive, dead): (Vec<_>, Vec<_>) = self.seen.iter().partition(lives);
         (alive.into_iter().map(|row| *row.0).collect(), dead.into_iter().map(|row| *row.0).collect())
     }
@@ -57,7 +57,7 @@ pub enum Duty {
 
 /// What `me` does about an endpoint with this owner, if it has one.
 #[must_use]
-pub fn duty(me: Uuid, endpoint: Uuid, owner: Option<Uuid>, alive: &BTreeSet<Uuid>) -> Duty {
+pub fn duty(me: ServerId, endpoint: EndpointId, owner: Option<ServerId>, alive: &BTreeSet<ServerId>) -> Duty {
     let should = preferred(endpoint, alive) == Some(me);
     match owner {
         Some(owner) if owner == me => {
@@ -75,8 +75,8 @@ pub fn duty(me: Uuid, endpoint: Uuid, owner: Option<Uuid>, alive: &BTreeSet<Uuid
 
 /// The server that should send for an endpoint: each endpoint ranks the servers by a hash, so that a server that comes
 /// or goes moves only its own share.
-fn preferred(endpoint: Uuid, alive: &BTreeSet<Uuid>) -> Option<Uuid> {
-    let rank = |server: &&Uuid| -> [u8; 32] {
+fn preferred(endpoint: EndpointId, alive: &BTreeSet<ServerId>) -> Option<ServerId> {
+    let rank = |server: &&ServerId| -> [u8; 32] {
         Sha256::new().chain_update(server.as_bytes()).chain_update(endpoint.as_bytes()).finalize().into()
     };
     alive.iter().max_by_key(rank).copied()
@@ -87,11 +87,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn server(n: u128) -> Uuid {
-        Uuid::from_u128(n)
+    fn server(n: u128) -> ServerId {
+        ServerId::from_u128(n)
     }
 
-    fn set(servers: &[u128]) -> BTreeSet<Uuid> {
+    fn set(servers: &[u128]) -> BTreeSet<ServerId> {
         servers.iter().copied().map(server).collect()
     }
 
@@ -125,10 +125,10 @@ mod tests {
             endpoint: u128,
             owner in proptest::option::of(1u128..20),
         ) {
-            let alive: BTreeSet<Uuid> = servers.iter().copied().map(server).collect();
-            let (endpoint, mut owner) = (Uuid::from_u128(endpoint), owner.map(server));
+            let alive: BTreeSet<ServerId> = servers.iter().copied().map(server).collect();
+            let (endpoint, mut owner) = (EndpointId::from_u128(endpoint), owner.map(server));
             for _ in 0..3 {
-                let duties: Vec<(Uuid, Duty)> = alive.iter().map(|me| (*me, duty(*me, endpoint, owner, &alive))).collect();
+                let duties: Vec<(ServerId, Duty)> = alive.iter().map(|me| (*me, duty(*me, endpoint, owner, &alive))).collect();
                 prop_assert!(duties.iter().filter(|(_, duty)| *duty != Duty::Leave).count() <= 1, "{duties:?}");
                 for (me, duty) in duties {
                     match duty {
@@ -145,7 +145,7 @@ mod tests {
         #[test]
         fn a_server_that_goes_moves_only_its_own_endpoints(endpoints in proptest::collection::vec(any::<u128>(), 1..50)) {
             let (all, rest) = (set(&[1, 2, 3]), set(&[1, 2]));
-            for endpoint in endpoints.into_iter().map(Uuid::from_u128) {
+            for endpoint in endpoints.into_iter().map(EndpointId::from_u128) {
                 let before = preferred(endpoint, &all);
                 prop_assert!(before == Some(server(3)) || preferred(endpoint, &rest) == before);
             }
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn endpoints_spread_over_the_servers() {
         let alive = set(&[1, 2, 3]);
-        let mut shares: HashMap<Uuid, u32> = HashMap::new();
+        let mut shares: HashMap<ServerId, u32> = HashMap::new();
         for n in 0..3000 {
-            *shares.entry(preferred(Uuid::from_u128(n), &alive).unwrap()).or_default() += 1;
+            *shares.entry(preferred(EndpointId::from_u128(n), &alive).unwrap()).or_default() += 1;
         }
         assert!(shares.len() == 3 && shares.values().all(|share| (800..1200).contains(share)), "{shares:?}");
     }

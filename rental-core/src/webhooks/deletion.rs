@@ -6,16 +6,17 @@
 use crate::{
     error::Error,
     resources::{
-        delivery::{self, Delivery, DeliveryStatus},
+        Resource,
+        delivery::{Delivery, DeliveryStatus},
         organization::SYSTEM,
-        parse, webhook_endpoint,
+        parse,
+        webhook_endpoint::WebhookEndpoint,
     },
     rows::key,
     store::{Batch, DamagedRow, Key, Record, Store, get_each, key_of},
-    value::Timestamp,
+    value::{EndpointId, Id, TaskId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// Due rows that one batch removes.
 pub const BATCH: usize = 256;
@@ -26,15 +27,21 @@ pub const REASON: &str = "endpoint_deleted";
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EndpointDeletion {
     /// The endpoint.
-    pub endpoint_id: Uuid,
+    pub endpoint_id: EndpointId,
     /// Deliveries that were given up.
     pub deliveries: u64,
 }
 
 /// The key of an endpoint's record.
 #[must_use]
-pub fn place(endpoint: Uuid) -> Key {
-    key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint)
+pub fn place(endpoint: EndpointId) -> Key {
+    WebhookEndpoint::key(SYSTEM, endpoint)
+}
+
+/// The id of the task of an endpoint's deletion: the UUID of the endpoint, so that there is at most one.
+#[must_use]
+pub fn task(endpoint: EndpointId) -> TaskId {
+    TaskId::from_uuid(endpoint.uuid())
 }
 
 /// Adds the next step to `batch`; true if it is the last one. A corrupted delivery stays as it is, without its due row.
@@ -81,12 +88,12 @@ pub(crate) async fn step(
 
 /// The key of the delivery that a due row is about.
 fn delivery_of(row: &Record) -> Result<Key, Box<DamagedRow>> {
-    let read = || Some(key::record(Uuid::from_slice(&row.value).ok()?, &delivery::SPEC, row.key.id()?));
+    let read = || Some(Delivery::key(Id::from_slice(&row.value)?, Id::from_uuid(row.key.id()?)));
     read().ok_or_else(|| DamagedRow::new(row.key.clone(), "it names no delivery of an organization"))
 }
 
 /// Endpoints that have due rows and no record. A corrupted record counts as one.
-pub(crate) async fn endpoints_that_are_gone(store: &dyn Store) -> Result<Vec<Uuid>, Error> {
+pub(crate) async fn endpoints_that_are_gone(store: &dyn Store) -> Result<Vec<EndpointId>, Error> {
     let (mut gone, mut span) = (Vec::new(), key::due_rows_of_all());
     while let Some(row) = store.scan(&span, 1).await?.pop() {
         let Some(endpoint) = key::due_endpoint(key_of(&row)) else {

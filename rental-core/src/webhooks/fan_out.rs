@@ -6,11 +6,11 @@ use crate::{
     resources::{Resource, delivery::Delivery, effects, webhook_endpoint::WebhookEndpoint},
     rows::{key, outbox::OutboxEvent},
     store::{Batch, Check, Prior, Write},
+    value::{DeliveryId, EndpointId, EventId, Id, OrganizationId},
     webhooks::deletion,
 };
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
-use uuid::Uuid;
 
 /// A due row of a delivery's first attempt, and of one that was tried before: fresh ones go first.
 pub const FRESH: u8 = 0;
@@ -26,9 +26,9 @@ pub const RETRY: u8 = 1;
 /// Never for objects that this program made.
 pub fn plan(
     rows: &[OutboxEvent],
-    endpoints: &HashMap<Uuid, Vec<WebhookEndpoint>>,
+    endpoints: &HashMap<OrganizationId, Vec<WebhookEndpoint>>,
     edge: &dyn Edge,
-) -> Result<(Batch, HashSet<Uuid>), Error> {
+) -> Result<(Batch, HashSet<EndpointId>), Error> {
     let (mut batch, mut woken) = (Batch::default(), HashSet::new());
     for row in rows {
         let place = key::outbox(row.event);
@@ -51,9 +51,9 @@ pub fn plan(
 /// Never for objects that this program made.
 pub fn add(
     batch: &mut Batch,
-    organization: Uuid,
-    endpoint: Uuid,
-    event: (Uuid, &str),
+    organization: OrganizationId,
+    endpoint: EndpointId,
+    event: (EventId, &str),
     edge: &dyn Edge,
 ) -> Result<Delivery, Error> {
     batch.checks.push(Check::Present(deletion::place(endpoint)));
@@ -63,14 +63,14 @@ pub fn add(
 /// Adds the rows of a new delivery.
 fn insert(
     batch: &mut Batch,
-    organization: Uuid,
-    endpoint: Uuid,
-    event: (Uuid, &str),
+    organization: OrganizationId,
+    endpoint: EndpointId,
+    event: (EventId, &str),
     edge: &dyn Edge,
 ) -> Result<Delivery, Error> {
-    let made = Delivery::new(edge.new_id(), endpoint, event, edge.now());
+    let made = Delivery::new(Id::from_uuid(edge.new_id()), endpoint, event, edge.now());
     let value = serde_json::to_vec(&made).map_err(|error| Error::Internal(error.to_string()))?;
-    batch.insert(key::record(organization, Delivery::SPEC, made.id), value.into());
+    batch.insert(Delivery::key(organization, made.id), value.into());
     effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
     Ok(made)
@@ -78,7 +78,12 @@ fn insert(
 
 /// The row that says when a delivery is due.
 #[must_use]
-pub fn due((organization, endpoint, delivery): (Uuid, Uuid, Uuid), class: u8, millis: u64, prior: Prior) -> Write {
+pub fn due(
+    (organization, endpoint, delivery): (OrganizationId, EndpointId, DeliveryId),
+    class: u8,
+    millis: u64,
+    prior: Prior,
+) -> Write {
     let value = Bytes::copy_from_slice(organization.as_bytes());
     Write::Put(key::due(endpoint, class, millis, delivery), 0, value, prior)
 }

@@ -1,12 +1,11 @@
 //! Secrets of endpoints at rest: XChaCha20-Poly1305 under the master key, bound to their owner.
 
-use crate::value::Timestamp;
+use crate::value::{EndpointId, Timestamp};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 /// What every secret begins with.
 pub const PREFIX: &str = "whsec_";
@@ -28,7 +27,7 @@ impl MasterKey {
     ///
     /// # Errors
     /// Never for a secret of sensible length.
-    pub fn seal(&self, endpoint: Uuid, nonce: [u8; 24], secret: &str) -> Result<String, String> {
+    pub fn seal(&self, endpoint: EndpointId, nonce: [u8; 24], secret: &str) -> Result<String, String> {
         let payload = Payload { msg: secret.as_bytes(), aad: endpoint.as_bytes() };
         let sealed =
             self.0.encrypt(&XNonce::from(nonce), payload).map_err(|_| "the secret cannot be encrypted".to_owned())?;
@@ -39,7 +38,7 @@ impl MasterKey {
     ///
     /// # Errors
     /// It was made under another key, for another endpoint, or is damaged.
-    pub fn open(&self, endpoint: Uuid, sealed: &str) -> Result<String, String> {
+    pub fn open(&self, endpoint: EndpointId, sealed: &str) -> Result<String, String> {
         let wrong = || "a webhook secret cannot be decrypted: is this the master key of this store?".to_owned();
         let bytes = hex::decode(sealed).map_err(|_| wrong())?;
         let (nonce, text) = bytes.split_first_chunk::<24>().ok_or_else(wrong)?;
@@ -90,11 +89,11 @@ mod tests {
 
     #[test]
     fn a_secret_opens_only_for_its_own_endpoint_under_its_own_key() {
-        let (key, endpoint) = (MasterKey::new(&[7; 32]), Uuid::from_u128(1));
+        let (key, endpoint) = (MasterKey::new(&[7; 32]), EndpointId::from_u128(1));
         let sealed = key.seal(endpoint, [1; 24], "whsec_abc").unwrap();
         assert!(!sealed.contains("whsec") && !sealed.contains(&hex::encode("whsec_abc")));
         assert_eq!(key.open(endpoint, &sealed).as_deref(), Ok("whsec_abc"));
-        assert!(key.open(Uuid::from_u128(2), &sealed).is_err());
+        assert!(key.open(EndpointId::from_u128(2), &sealed).is_err());
         assert!(MasterKey::new(&[8; 32]).open(endpoint, &sealed).is_err());
         assert!(key.open(endpoint, &sealed[..sealed.len() - 2]).is_err());
         assert!(key.open(endpoint, "zz").is_err());

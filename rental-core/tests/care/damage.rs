@@ -16,7 +16,7 @@ use rental_core::{
         redb::{Closed, Found, Redb},
     },
     tasks::Task,
-    value::Timestamp,
+    value::{Id, OrganizationId, TaskId, Timestamp},
 };
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -44,7 +44,7 @@ fn of_tag(rows: &[Record], tag: u8) -> impl Iterator<Item = &Record> {
 }
 
 /// The organization of the first rental.
-fn organization_of(rows: &[Record]) -> uuid::Uuid {
+fn organization_of(rows: &[Record]) -> OrganizationId {
     match Row::decode(&record_of(rows, rental::SPEC.tag).key) {
         Some(Row::Record { organization, .. }) => organization,
         other => panic!("no record: {other:?}"),
@@ -53,7 +53,7 @@ fn organization_of(rows: &[Record]) -> uuid::Uuid {
 
 /// The rental whose index entry this is.
 fn record_at(entry: &Key) -> Key {
-    let organization = uuid::Uuid::from_slice(&entry.as_bytes()[1..17]).unwrap();
+    let organization = OrganizationId::from_slice(&entry.as_bytes()[1..17]).unwrap();
     key::record(organization, &rental::SPEC, entry.id().unwrap())
 }
 
@@ -127,7 +127,7 @@ fn a_scan_gives_every_sound_row_around_a_rotten_one() {
 fn a_sweep_goes_on_behind_damaged_idempotency_records() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
-    let (organization, then) = (uuid::Uuid::from_u128(7), Timestamp::from_millis(1_000_000));
+    let (organization, then) = (OrganizationId::from_u128(7), Timestamp::from_millis(1_000_000));
     let store = Redb::open(&path, CACHE).unwrap();
     let names: Vec<String> = (0..40).map(|n| format!("key-{n:02}")).collect();
     for name in &names {
@@ -241,15 +241,15 @@ fn the_check_knows_every_kind_of_row() {
     let rows = dump_file(&path);
     let (organization, id) = (organization_of(&rows), uuid::Uuid::from_u128(9));
     let state = |key: Key, value: &'static str| Write::Put(key, 1, value.into(), Prior::Any);
-    let task = serde_json::to_vec(&Task::endpoint_deletion(id, Timestamp::default())).unwrap();
+    let task = serde_json::to_vec(&Task::endpoint_deletion(Id::from_uuid(id), Timestamp::default())).unwrap();
     commit(
         &path,
         vec![
-            Write::Put(key::task(id), 1, task.into(), Prior::Any),
+            Write::Put(key::task(Id::from_uuid(id)), 1, task.into(), Prior::Any),
             state(key::erased(organization, &rental::SPEC, id), ""),
-            state(key::beat(id), ""),
-            state(key::owner(id), "?"),
-            state(key::bell(id, id), ""),
+            state(key::beat(Id::from_uuid(id)), ""),
+            state(key::owner(Id::from_uuid(id)), "?"),
+            state(key::bell(Id::from_uuid(id), Id::from_uuid(id)), ""),
         ],
     );
     let report = report(&path).unwrap();
@@ -270,7 +270,7 @@ fn a_store_whose_upgrade_was_interrupted_is_not_checked() {
 fn rows_that_say_nothing_are_reported() {
     let wrong: [(Key, &str, &str); 4] = [
         (marks::loading(), "", "a copy into this store was broken off"),
-        (key::task(uuid::Uuid::from_u128(9)), "?", "it does not parse"),
+        (key::task(TaskId::from_u128(9)), "?", "it does not parse"),
         (Key::from_bytes(b"!other"), "", "no program that knows this store makes such a row"),
         (Key::from_bytes(b"k"), "", "no program that knows this store makes such a row"),
     ];
@@ -286,7 +286,7 @@ fn rows_that_say_nothing_are_reported() {
     }
     one_wrong(
         |path, _| {
-            let key = key::erased(uuid::Uuid::from_u128(77), &rental::SPEC, uuid::Uuid::from_u128(9));
+            let key = key::erased(OrganizationId::from_u128(77), &rental::SPEC, uuid::Uuid::from_u128(9));
             commit(path, vec![Write::Put(key.clone(), 1, "".into(), Prior::Any)]);
             key
         },
@@ -352,7 +352,7 @@ fn a_hold_without_its_rental_and_a_rental_without_its_hold_are_reported() {
         |path, rows| {
             let hold = of_tag(rows, b'h').next().unwrap().key.clone();
             commit(path, vec![Write::Delete(hold.clone())]);
-            let organization = uuid::Uuid::from_slice(&hold.as_bytes()[1..17]).unwrap();
+            let organization = OrganizationId::from_slice(&hold.as_bytes()[1..17]).unwrap();
             key::record(organization, &rental::SPEC, hold.id().unwrap())
         },
         "a hold of vehicle",

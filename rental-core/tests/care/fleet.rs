@@ -5,7 +5,7 @@ use rental_core::{
     operations::{self, Create, Edge, Intent, Update, idempotency::Ticket},
     resources::{API, Collection, invoice::Invoice, of, organization::Organization},
     store::{Key, Record, Store, redb::Redb},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use std::{
     future::Future,
@@ -74,7 +74,8 @@ pub(crate) fn fleet(path: &Path, rentals: usize) {
     let edge = Still::default();
     let system = Organization::system();
     let organization = Organization {
-        id: Uuid::parse_str(&create(&store, &edge, &system, &ORGANIZATIONS, r#"{"name":"Sunrise"}"#)).expect("an id"),
+        id: OrganizationId::parse(&create(&store, &edge, &system, &ORGANIZATIONS, r#"{"name":"Sunrise"}"#))
+            .expect("an id"),
         ..Organization::system()
     };
     let vehicle = create(&store, &edge, &organization, row("vehicle"), r#"{"name":"White Tesla","daily_rate":89.5}"#);

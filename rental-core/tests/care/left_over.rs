@@ -11,12 +11,12 @@ use rental_core::{
         redb::{Closed, Redb},
     },
     tasks::{self, Step, Task},
+    value::{EndpointId, EventId, TaskId},
     webhooks::{deletion, fan_out},
 };
 use std::path::Path;
-use uuid::Uuid;
 
-const ENDPOINT: Uuid = Uuid::from_u128(77);
+const ENDPOINT: EndpointId = EndpointId::from_u128(77);
 
 fn report(path: &Path) -> Report {
     check::of_file(&Closed::open(path, CACHE).unwrap(), &mut |_| {})
@@ -39,7 +39,8 @@ fn leave_delivery(path: &Path, edge: &Still) -> Key {
         });
         let organization = organization.unwrap();
         let mut batch = Batch::default();
-        fan_out::add(&mut batch, organization, ENDPOINT, (edge.new_id(), "vehicle.created"), edge).unwrap();
+        fan_out::add(&mut batch, organization, ENDPOINT, (EventId::from_uuid(edge.new_id()), "vehicle.created"), edge)
+            .unwrap();
         // As a program did that did not look for the endpoint.
         batch.checks.clear();
         let due = batch.writes.iter().find_map(|write| match write {
@@ -66,7 +67,7 @@ fn due_rows_of_a_deleted_endpoint_are_a_problem_until_there_is_a_task() {
     on_file(&path, |store| assert_eq!(wait(tasks::begin_left_over_deletions(store, edge.now())), Ok(1)));
     assert_eq!(report(&path).problems, 0);
     on_file(&path, |store| {
-        let task = wait(store.get(&[key::task(ENDPOINT)])).unwrap().pop().flatten().unwrap();
+        let task = wait(store.get(&[key::task(deletion::task(ENDPOINT))])).unwrap().pop().flatten().unwrap();
         assert_eq!(wait(tasks::step(store, &task, edge.now(), &mut Vec::new())), Ok(Step::Done));
         assert_eq!(wait(store.scan(&key::all_due_rows(ENDPOINT), deletion::BATCH)), Ok(Vec::new()));
     });
@@ -80,7 +81,7 @@ fn a_task_that_cannot_be_read_is_reported() {
     fleet(&path, 2);
     let task = serde_json::to_string(&Task::endpoint_deletion(ENDPOINT, Still::default().now())).unwrap();
     for (value, words) in [("{}".to_owned(), "it does not parse"), (task, "another task")] {
-        let place = key::task(Uuid::from_u128(5));
+        let place = key::task(TaskId::from_u128(5));
         let writes = vec![Write::Put(place.clone(), 1, value.into(), Prior::Any)];
         on_file(&path, |store| wait(store.commit(Batch { checks: Vec::new(), writes })).unwrap());
         let found = report(&path);

@@ -5,12 +5,7 @@ use rental_core::{
     Platform,
     error::Error,
     platform::Engine,
-    resources::{
-        customer::Customer,
-        rental::Rental,
-        vehicle::{self, Vehicle},
-    },
-    rows::key,
+    resources::{Resource, customer::Customer, rental::Rental, vehicle::Vehicle},
     store::{Batch, Store, memory::Memory},
 };
 use serde_json::json;
@@ -34,7 +29,7 @@ fn a_fleet_sees_nothing_of_another_organization() {
         for unknown in [Uuid::nil().to_string(), "vehicle 7".to_owned(), van.id.to_string().to_uppercase()] {
             assert_eq!(theirs.get::<Vehicle>(unknown).await.unwrap_err(), missing);
         }
-        assert!(matches!(platform.fleet(van.id).await, Err(Error::NotFound { object: "organization" })));
+        assert!(matches!(platform.fleet(van.id.to_string()).await, Err(Error::NotFound { object: "organization" })));
     });
 }
 
@@ -110,7 +105,7 @@ fn a_damaged_object_fails_its_readers_alone() {
             ids.push(vehicle(&fleet).await.id);
         }
         let mut batch = Batch::default();
-        batch.replace(key::record(fleet.id(), &vehicle::SPEC, ids[2]), 1, "junk".into());
+        batch.replace(Vehicle::key(fleet.id(), ids[2]), 1, "junk".into());
         store.commit(batch).await.unwrap();
 
         assert!(matches!(fleet.get::<Vehicle>(ids[2]).await, Err(Error::Damaged(_))));

@@ -40,7 +40,17 @@ fn an_export_is_whole_and_in_order_on_every_store() {
             .lines()
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_str()?.parse().ok())
             .collect();
-        assert_eq!(ids, [fleet_of_ours.id(), van.id, ada.id, rental.id, toll.id, invoice.id]);
+        assert_eq!(
+            ids,
+            [
+                fleet_of_ours.id().uuid(),
+                van.id.uuid(),
+                ada.id.uuid(),
+                rental.id.uuid(),
+                toll.id.uuid(),
+                invoice.id.uuid()
+            ]
+        );
     });
 }
 

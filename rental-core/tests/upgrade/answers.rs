@@ -8,11 +8,11 @@ use rental_core::{
     rows::key,
     schema::ResourceSpec,
     store::{Store, memory::Memory},
+    value::{EndpointId, OrganizationId},
     webhooks::secret::{MasterKey, Sealed},
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
-use uuid::Uuid;
 
 fn answers(directory: &str) -> Value {
     serde_json::from_slice(&fixture(directory, "answers.json")).unwrap()
@@ -25,19 +25,19 @@ fn upgraded(directory: &str) -> Memory {
 }
 
 /// Whose objects a path lists, of which resource, and its query.
-fn asked(path: &str, organization: Uuid) -> (Uuid, &'static ResourceSpec, String) {
+fn asked(path: &str, organization: OrganizationId) -> (OrganizationId, &'static ResourceSpec, String) {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let plural = path.rsplit('/').next().unwrap();
     let spec = resources::specs().find(|spec| spec.plural == plural).unwrap();
     let owner = match path.strip_prefix("/admin/v1/organizations/").and_then(|rest| rest.split('/').next()) {
-        Some(id) if plural != "organizations" => Uuid::parse_str(id).unwrap(),
+        Some(id) if plural != "organizations" => OrganizationId::parse(id).unwrap(),
         _ => organization,
     };
     (owner, spec, query.to_owned())
 }
 
 /// All ids of a list, page after page.
-fn ids(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, query: &str) -> Vec<String> {
+fn ids(store: &dyn Store, organization: OrganizationId, spec: &'static ResourceSpec, query: &str) -> Vec<String> {
     let (mut found, mut after) = (Vec::new(), String::new());
     loop {
         let query = format!("{query}{}limit=100{after}", if query.is_empty() { "" } else { "&" });
@@ -53,7 +53,7 @@ fn ids(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, query
 }
 
 #[track_caller]
-fn check_lists(store: &dyn Store, lists: &Value, organization: Uuid) -> usize {
+fn check_lists(store: &dyn Store, lists: &Value, organization: OrganizationId) -> usize {
     let lists = lists.as_object().unwrap();
     for (path, expected) in lists {
         let (owner, spec, query) = asked(path, organization);
@@ -69,7 +69,7 @@ fn every_list_answers_as_before_through_every_filter() {
         let (store, answers) = (upgraded(directory), answers(directory));
         let mut lists = check_lists(&store, &answers["lists"], SYSTEM);
         for organization in answers["organizations"].as_array().unwrap() {
-            let id = Uuid::parse_str(organization["id"].as_str().unwrap()).unwrap();
+            let id = OrganizationId::parse(organization["id"].as_str().unwrap()).unwrap();
             lists += check_lists(&store, &organization["lists"], id);
         }
         assert!(lists > 100, "{directory}: {lists}");
@@ -82,7 +82,7 @@ fn every_object_answers_as_before() {
     for directory in V2 {
         let (store, answers) = (upgraded(directory), answers(directory));
         let mut objects = Vec::new();
-        let mut take = |all: &Value, organization: Uuid| {
+        let mut take = |all: &Value, organization: OrganizationId| {
             for (path, answer) in all.as_object().unwrap() {
                 let (list, id) = path.rsplit_once('/').unwrap();
                 let (_, spec, _) = asked(list, organization);
@@ -91,7 +91,7 @@ fn every_object_answers_as_before() {
         };
         take(&answers["objects"], SYSTEM);
         for organization in answers["organizations"].as_array().unwrap() {
-            take(&organization["objects"], Uuid::parse_str(organization["id"].as_str().unwrap()).unwrap());
+            take(&organization["objects"], OrganizationId::parse(organization["id"].as_str().unwrap()).unwrap());
         }
         assert!(objects.len() > 200, "{directory}: {}", objects.len());
         for (organization, spec, id, answer) in objects {
@@ -122,7 +122,7 @@ fn the_new_filter_finds_every_rental_of_before() {
     for directory in V2 {
         let (store, answers) = (upgraded(directory), answers(directory));
         for organization in answers["organizations"].as_array().unwrap() {
-            let id = Uuid::parse_str(organization["id"].as_str().unwrap()).unwrap();
+            let id = OrganizationId::parse(organization["id"].as_str().unwrap()).unwrap();
             let spec = &resources::rental::SPEC;
             let all = ids(&store, id, spec, "");
             let vehicles = ids(&store, id, &resources::vehicle::SPEC, "");
@@ -157,7 +157,7 @@ fn keys_and_secrets_open_as_before() {
         let endpoints = ids(&store, SYSTEM, &resources::webhook_endpoint::SPEC, "");
         assert!(endpoints.len() >= 5);
         for endpoint in endpoints {
-            let endpoint = Uuid::parse_str(&endpoint).unwrap();
+            let endpoint = EndpointId::parse(&endpoint).unwrap();
             let found = wait(store.get(&[key::secrets(endpoint)])).unwrap().pop().flatten().unwrap();
             let Sealed(sealed) = serde_json::from_slice(&found.value).unwrap();
             assert!(!sealed.is_empty() && sealed.iter().all(|one| master.open(endpoint, &one.sealed).is_ok()));

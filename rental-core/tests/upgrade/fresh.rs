@@ -5,6 +5,7 @@ use rental_core::{
     check::Audit,
     resources::{self, row_words::in_words},
     store::{Key, Record, SCHEMA_VERSION, Versioned, redb::Redb},
+    value::OrganizationId,
 };
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ fn derived(rows: &Rows) -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     for (key, (_, value)) in rows.iter().filter(|(key, _)| key.as_bytes()[0] == b'r') {
         let bytes = key.as_bytes();
-        let organization = uuid::Uuid::from_slice(&bytes[1..17]).unwrap();
+        let organization = OrganizationId::from_slice(&bytes[1..17]).unwrap();
         let spec = resources::specs().find(|spec| spec.tag == bytes[17]).unwrap();
         let all = rental_core::check::expected_keys(organization, spec, key.id().unwrap(), value).unwrap();
         keys.extend(all.into_iter().filter(|key| matches!(key.as_bytes()[0], b'i' | b'h')));

@@ -12,7 +12,7 @@ use rental_core::{
         redb::{self, Redb, RestoreError},
     },
     upgrade::state,
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use serde_json::{Map, Value};
 use std::{
@@ -82,7 +82,7 @@ type Objects = BTreeMap<String, Map<String, Value>>;
 fn imported(file: &[u8]) -> Objects {
     let edge = Later(AtomicU64::new(0));
     let mut target = Organization::system();
-    target.id = Uuid::from_u128(9);
+    target.id = OrganizationId::from_u128(9);
     let store = Arc::new(Memory::default());
     let found = organization::inspect(file, &target).expect("it is whole");
     let arrivals = wait(Importer::new(Arc::clone(&store) as Arc<dyn Store>, None, &edge, &target, found.source));

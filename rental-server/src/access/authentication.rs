@@ -11,13 +11,13 @@ use rental_core::{
     operations::access::{self, Principal},
     resources::{
         Resource,
-        api_key::{self, ApiKey},
+        api_key::ApiKey,
         organization::{Organization, SYSTEM},
         parse, to_json,
     },
     rows::key,
     store::{Batch, Commit, Revision, Store},
-    value::Timestamp,
+    value::{ApiKeyId, Id, Timestamp},
 };
 use std::{
     collections::HashMap,
@@ -26,7 +26,6 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use uuid::Uuid;
 
 /// Most keys in the cache. One more empties the cache, which costs each key two reads.
 const MOST_KEYS: usize = 50_000;
@@ -66,9 +65,9 @@ pub(crate) struct Authenticator {
     shared: bool,
     epoch: AtomicU64,
     seen: RwLock<HashMap<[u8; 16], Seen>>,
-    usage: Mutex<HashMap<Uuid, Arc<Usage>>>,
+    usage: Mutex<HashMap<ApiKeyId, Arc<Usage>>>,
     /// Keys used since the last flush, with the minute.
-    used: Mutex<HashMap<Uuid, u64>>,
+    used: Mutex<HashMap<ApiKeyId, u64>>,
 }
 
 impl Authenticator {
@@ -162,8 +161,8 @@ impl Authenticator {
     }
 }
 
-async fn write_use(store: &dyn Store, id: Uuid, minute: u64) -> Result<(), Error> {
-    let keys = [key::record(SYSTEM, &api_key::SPEC, id)];
+async fn write_use(store: &dyn Store, id: ApiKeyId, minute: u64) -> Result<(), Error> {
+    let keys = [ApiKey::key(SYSTEM, id)];
     // Others rarely change a key's record: a second try is enough.
     for _ in 0..3 {
         let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
@@ -194,7 +193,7 @@ async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [
 }
 
 /// One of the operator's objects.
-async fn load<T: Resource>(store: &dyn Store, id: Uuid) -> Result<Option<(T, Revision)>, Error> {
-    let record = store.get(&[key::record(SYSTEM, T::SPEC, id)]).await?.pop().flatten();
+async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<(T, Revision)>, Error> {
+    let record = store.get(&[T::key(SYSTEM, id)]).await?.pop().flatten();
     record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
 }

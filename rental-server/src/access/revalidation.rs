@@ -8,10 +8,10 @@ use crate::access::authentication::Pass;
 use futures_util::future::join;
 use rental_core::{
     resources::{
-        api_key,
-        organization::{self, SYSTEM},
+        Resource,
+        api_key::ApiKey,
+        organization::{Organization, SYSTEM},
     },
-    rows::key,
     store::{Answer, Batch, Commit, Key, Record, Revision, Scanned, Span, Store, StoreError},
 };
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ pub(crate) struct Revalidating<'a> {
 impl<'a> Revalidating<'a> {
     pub(crate) fn new(store: &'a dyn Store, pass: &Pass) -> Self {
         let (key, organization) = (pass.principal.key.id, pass.principal.organization.id);
-        let keys = [key::record(SYSTEM, &api_key::SPEC, key), key::record(SYSTEM, &organization::SPEC, organization)];
+        let keys = [ApiKey::key(SYSTEM, key), Organization::key(SYSTEM, organization)];
         Self { store, keys, revisions: pass.revisions, current: OnceLock::new() }
     }
 

@@ -17,8 +17,8 @@ use rental_core::{
     resources::{Collection, organization::Organization},
     schema::ResourceSpec,
     store::{Record, Revision, Store},
+    value::OrganizationId,
 };
-use uuid::Uuid;
 
 /// Whether `If-Match`, if it was sent, lists this revision.
 pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
@@ -26,7 +26,12 @@ pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
 }
 
 /// A page of a list.
-pub(crate) async fn list(store: &dyn Store, organization: Uuid, spec: &'static ResourceSpec, call: &Call) -> Handled {
+pub(crate) async fn list(
+    store: &dyn Store,
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    call: &Call,
+) -> Handled {
     let query = ListQuery::parse(call.query(), spec)?;
     Ok(Reply::json(operations::list(store, organization, spec, &query).await?))
 }
@@ -34,7 +39,7 @@ pub(crate) async fn list(store: &dyn Store, organization: Uuid, spec: &'static R
 /// One object, or 304 when the client has its revision.
 pub(crate) async fn get(
     store: &dyn Store,
-    organization: Uuid,
+    organization: OrganizationId,
     spec: &'static ResourceSpec,
     id: &str,
     call: &Call,

@@ -21,7 +21,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Store},
-    value::{FieldValue, Text, Timestamp},
+    value::{ApiKeyId, FieldValue, Text, Timestamp},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -188,7 +188,7 @@ impl Rotate<'_> {
         if old.revoked_at.is_some() || old.expires_at.is_some_and(|expiry| expiry <= now) {
             return Err(Error::Conflict("This key no longer works, so it cannot be rotated. Create a new one.".into()));
         }
-        let id = edge.new_id();
+        let id = ApiKeyId::from_uuid(edge.new_id());
         let new = ApiKey {
             id,
             hint: Some(Text::fit(&self.fresh.hint(), 255)),

@@ -11,14 +11,13 @@ use crate::{
 use rental_core::{
     error::{Error, FieldCode},
     operations::{self, Edge, Intent, Prepared, Preparing},
-    request::page,
     resources::{event, organization::Organization},
     store::{Batch, Record, Store},
+    value::{EndpointId, EventId},
     webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::json;
-use uuid::Uuid;
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
@@ -69,7 +68,7 @@ impl Intent for Resend<'_> {
             let record = operations::get(store, self.organization.id, &event::SPEC, self.id).await?;
             let (event_id, kind) = event_of(&record)?;
             let all = relay::endpoints_of(self.hooks, self.organization.id).await?;
-            let targets: Vec<_> = match self.endpoint.map(page::id) {
+            let targets: Vec<_> = match self.endpoint.map(EndpointId::parse) {
                 None => all.iter().filter(|endpoint| endpoint.wants(&kind)).collect(),
                 Some(id) => all.iter().filter(|endpoint| Some(endpoint.id) == id).collect(),
             };
@@ -92,10 +91,10 @@ impl Intent for Resend<'_> {
 }
 
 /// The id and the type of a stored event.
-pub(super) fn event_of(record: &Record) -> Result<(Uuid, String), Error> {
+pub(super) fn event_of(record: &Record) -> Result<(EventId, String), Error> {
     #[derive(Deserialize)]
     struct Head {
-        id: Uuid,
+        id: EventId,
         r#type: String,
     }
     let head: Head = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;

@@ -17,10 +17,10 @@ use rental_core::{
     error::Error,
     imports::organization::{end_line, first_line, line, spans},
     resources::{organization, row_words::error_in_words},
+    value::OrganizationId,
 };
 use serde_json::json;
 use std::io::{self, BufWriter, Write};
-use uuid::Uuid;
 
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
@@ -54,7 +54,7 @@ async fn start(request: Request<'_, Operator>) -> Handled {
         .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"organization-{id}.ndjson\"")))
 }
 
-fn copy(mut moment: Moment, organization: Uuid, mut out: BufWriter<Outlet>) -> io::Result<u64> {
+fn copy(mut moment: Moment, organization: OrganizationId, mut out: BufWriter<Outlet>) -> io::Result<u64> {
     out.write_all(first_line().as_bytes())?;
     let mut lines = 1;
     for span in spans(organization) {

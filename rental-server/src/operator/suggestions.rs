@@ -19,6 +19,7 @@ use rental_core::{
     resources::{organization::Organization, parse, unattached_look_up},
     schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
+    value::VehicleId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -164,8 +165,8 @@ async fn decide<T: Attributable>(
     store: &dyn Store,
     organization: &Organization,
     object: &T,
-    known: Option<Uuid>,
-) -> Result<(Option<Uuid>, Verdict), Error> {
+    known: Option<VehicleId>,
+) -> Result<(Option<VehicleId>, Verdict), Error> {
     let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
     let [tag, plate, state] = object.identifiers();
     let whose = match known {
@@ -188,7 +189,7 @@ async fn decide<T: Attributable>(
 }
 
 /// A suggestion as the response shows it.
-fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<Uuid>, verdict: &Verdict, attached: bool) -> Value {
+fn row(spec: &ResourceSpec, id: Option<Uuid>, vehicle: Option<VehicleId>, verdict: &Verdict, attached: bool) -> Value {
     let (word, reason, clear, candidates) = match verdict {
         Verdict::Clear(candidate) => ("clear", &candidate.reason, Some(candidate), std::slice::from_ref(candidate)),
         Verdict::Unclear(reason, candidates) => ("unclear", reason, None, candidates.as_slice()),

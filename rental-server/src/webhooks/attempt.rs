@@ -6,14 +6,15 @@ use bytes::Bytes;
 use rental_core::{
     error::Error,
     resources::{
-        delivery::{self, Attempt, Delivery, DeliveryStatus},
+        Resource,
+        delivery::{Attempt, Delivery, DeliveryStatus},
         organization::SYSTEM,
         parse, to_json,
-        webhook_endpoint::{self, WebhookEndpoint},
+        webhook_endpoint::WebhookEndpoint,
     },
     rows::key,
     store::{Batch, Check, Commit, Prior, Record, Revision},
-    value::{Timestamp, url},
+    value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
         attempt::{Ending, Next, Verdict, after_attempt},
         deletion,
@@ -24,7 +25,6 @@ use rental_core::{
 };
 use reqwest::Url;
 use std::{sync::Arc, time::Duration};
-use uuid::Uuid;
 
 /// An endpoint with its secrets, as they were last read.
 #[derive(Clone)]
@@ -39,15 +39,15 @@ pub(super) struct Target {
 /// A row of the due index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    pub(super) organization: Uuid,
+    pub(super) organization: OrganizationId,
     pub(super) class: u8,
     pub(super) millis: u64,
-    pub(super) delivery: Uuid,
+    pub(super) delivery: DeliveryId,
 }
 
 /// How an attempt went, for the lane that made it.
 pub(super) struct Report {
-    pub(super) delivery: Uuid,
+    pub(super) delivery: DeliveryId,
     /// The endpoint's failures in a row, as committed.
     pub(super) failures: u32,
     pub(super) success: bool,
@@ -68,8 +68,8 @@ pub(super) enum Damage {
 }
 
 /// The records of an endpoint and of its secrets.
-pub(super) async fn records(hooks: &Hooks, id: Uuid) -> Result<[Option<Record>; 2], Error> {
-    let keys = [key::record(SYSTEM, &webhook_endpoint::SPEC, id), key::secrets(id)];
+pub(super) async fn records(hooks: &Hooks, id: EndpointId) -> Result<[Option<Record>; 2], Error> {
+    let keys = [WebhookEndpoint::key(SYSTEM, id), key::secrets(id)];
     let mut found = hooks.store().get(&keys).await?;
     let secrets = found.pop().flatten();
     Ok([found.pop().flatten(), secrets])
@@ -80,7 +80,7 @@ pub(super) fn revisions(records: &[Option<Record>; 2]) -> [Revision; 2] {
     records.each_ref().map(|record| record.as_ref().map_or(0, |record| record.revision))
 }
 
-pub(super) async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Error> {
+pub(super) async fn load(hooks: &Hooks, id: EndpointId) -> Result<Option<Target>, Error> {
     let found = records(hooks, id).await?;
     let revisions = revisions(&found);
     let [endpoint, secrets] = found;
@@ -100,8 +100,9 @@ pub(super) async fn load(hooks: &Hooks, id: Uuid) -> Result<Option<Target>, Erro
 
 pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
     let read = || {
-        let organization = Uuid::from_slice(&record.value).ok()?;
-        Some(Due { organization, class, millis: key::due_millis(&record.key)?, delivery: record.key.id()? })
+        let organization = OrganizationId::from_slice(&record.value)?;
+        let delivery = DeliveryId::from_uuid(record.key.id()?);
+        Some(Due { organization, class, millis: key::due_millis(&record.key)?, delivery })
     };
     read().ok_or_else(|| Error::damaged_row(&record.key, "it names no organization"))
 }
@@ -129,7 +130,7 @@ pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, fa
         }
         Ok(Err(Error::Damaged(damaged))) => {
             hooks.damaged.note(&damaged);
-            let is_endpoint = damaged.key == key::record(SYSTEM, &webhook_endpoint::SPEC, target.endpoint.id);
+            let is_endpoint = damaged.key == WebhookEndpoint::key(SYSTEM, target.endpoint.id);
             Report { damage: Some(if is_endpoint { Damage::Endpoint } else { Damage::Delivery }), ..quiet }
         }
         Ok(Err(error)) => {
@@ -143,12 +144,12 @@ pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, fa
 
 /// `None` when there was nothing to send: the due row was left over, and is removed.
 async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Option<Report>, Error> {
-    let place = key::record(row.organization, &delivery::SPEC, row.delivery);
+    let place = Delivery::key(row.organization, row.delivery);
     let Some(record) = hooks.store().get(std::slice::from_ref(&place)).await?.pop().flatten() else {
         return remove_row(hooks, target, row).await;
     };
     let pending: Delivery = parse(&record.key, &record.value)?;
-    let event_key = key::record(row.organization, &rental_core::resources::event::SPEC, pending.event_id);
+    let event_key = rental_core::resources::event::key(row.organization, pending.event_id);
     let event = hooks.store().get(std::slice::from_ref(&event_key)).await?.pop().flatten();
     let event = match (event, pending.status) {
         (Some(event), DeliveryStatus::Pending) => event,
@@ -203,10 +204,7 @@ async fn settle(
     seen: u32,
 ) -> Result<Report, Error> {
     let id = target.endpoint.id;
-    let keys = [
-        key::record(row.organization, &delivery::SPEC, row.delivery),
-        key::record(SYSTEM, &webhook_endpoint::SPEC, id),
-    ];
+    let keys = [Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
     loop {
         let now = edge::now();
         let mut found = hooks.store().get(&keys).await?;

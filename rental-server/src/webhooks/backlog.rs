@@ -5,17 +5,12 @@ use super::{hooks::Hooks, metrics::Backlog};
 use crate::edge;
 use rental_core::{
     error::Error,
-    resources::{
-        organization::SYSTEM,
-        parse,
-        webhook_endpoint::{self, WebhookEndpoint},
-    },
+    resources::{Resource, organization::SYSTEM, parse, webhook_endpoint::WebhookEndpoint},
     rows::key,
     store::{self, key_of},
-    value::Timestamp,
+    value::{EndpointId, Timestamp},
 };
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 /// Rows that are read at a time; other tasks run in between.
 const PAGE: usize = 1000;
@@ -38,7 +33,7 @@ impl Hooks {
 
 async fn count(hooks: &Hooks, now: Timestamp) -> Result<Backlog, Error> {
     let mut backlog = Backlog { outbox: count_outbox(hooks).await?, ..Backlog::default() };
-    let mut endpoint: Option<(Uuid, bool)> = None;
+    let mut endpoint: Option<(EndpointId, bool)> = None;
     let mut span = key::due_rows_of_all();
     loop {
         let page = hooks.store().scan(&span, PAGE).await?;
@@ -77,8 +72,8 @@ async fn count_outbox(hooks: &Hooks) -> Result<u64, Error> {
 
 /// Whether an endpoint gets its deliveries. A corrupted endpoint gets none, like a disabled one; the rows of a deleted
 /// endpoint are about to be removed.
-async fn is_enabled(hooks: &Hooks, id: Uuid) -> Result<bool, Error> {
-    let place = [key::record(SYSTEM, &webhook_endpoint::SPEC, id)];
+async fn is_enabled(hooks: &Hooks, id: EndpointId) -> Result<bool, Error> {
+    let place = [WebhookEndpoint::key(SYSTEM, id)];
     let found = hooks.store().get(&place).await.map_err(Error::from);
     let Some(record) = hooks.damaged.skip(found)?.and_then(|mut found| found.pop().flatten()) else { return Ok(false) };
     let endpoint = hooks.damaged.skip(parse::<WebhookEndpoint>(&record.key, &record.value))?;

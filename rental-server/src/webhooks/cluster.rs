@@ -4,9 +4,14 @@
 use super::{hooks::Hooks, ownership::Ownership};
 use rental_core::{
     error::Error,
-    resources::{organization::SYSTEM, webhook_endpoint},
+    resources::{
+        Resource,
+        organization::SYSTEM,
+        webhook_endpoint::{self, WebhookEndpoint},
+    },
     rows::key,
-    store::{self, Batch, Check, Commit, Prior, Record, Revision, Span, Write, key_of},
+    store::{self, Batch, Check, Commit, Key, Prior, Record, Revision, Span, Write, key_of},
+    value::{EndpointId, ServerId},
     webhooks::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
@@ -14,7 +19,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use uuid::Uuid;
 
 /// How often a server reads its bells.
 const BELLS: Duration = Duration::from_millis(100);
@@ -66,7 +70,7 @@ async fn bells(hooks: &Hooks, ownership: &Ownership) -> Result<usize, Error> {
     let mut batch = Batch::default();
     rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
     hooks.store().commit(batch).await?;
-    rows.iter().filter_map(|row| key_of(row).id()).for_each(|endpoint| hooks.wake(endpoint));
+    rows.iter().filter_map(|row| endpoint_of(key_of(row))).for_each(|endpoint| hooks.wake(endpoint));
     Ok(rows.len())
 }
 
@@ -76,24 +80,25 @@ struct Round {
     watch: Watch,
     beat: Revision,
     /// The revision of each endpoint, to notice the changes of other servers.
-    endpoints: HashMap<Uuid, Revision>,
+    endpoints: HashMap<EndpointId, Revision>,
 }
 
 impl Round {
     async fn turn(&mut self, hooks: &Arc<Hooks>, ownership: &Ownership) -> Result<(), Error> {
         self.beat(hooks, ownership).await?;
         let beats = all(hooks, key::beats()).await?;
-        let beats: Vec<(Uuid, Revision)> = beats.iter().filter_map(|row| Some((row.key.id()?, row.revision))).collect();
+        let beats: Vec<(ServerId, Revision)> =
+            beats.iter().filter_map(|row| Some((ServerId::from_uuid(row.key.id()?), row.revision))).collect();
         let (mut alive, dead) = self.watch.look(&beats, ownership.now());
         alive.insert(ownership.server);
         remove_dead_servers(hooks, &beats, &dead).await?;
         let rows = all(hooks, key::owners()).await?;
-        let owner = |row: &Record| Some((row.key.id()?, (Uuid::from_slice(&row.value).ok()?, row.revision)));
-        let owners: HashMap<Uuid, (Uuid, Revision)> = rows.iter().filter_map(owner).collect();
+        let owner = |row: &Record| Some((endpoint_of(&row.key)?, (ServerId::from_slice(&row.value)?, row.revision)));
+        let owners: HashMap<EndpointId, (ServerId, Revision)> = rows.iter().filter_map(owner).collect();
         ownership.set_owners(owners.iter().map(|(endpoint, (owner, _))| (*endpoint, *owner)).collect());
         let records = all(hooks, Span::newest_first(&key::records(SYSTEM, &webhook_endpoint::SPEC))).await?;
-        let now: HashMap<Uuid, Revision> =
-            records.iter().filter_map(|record| Some((record.key.id()?, record.revision))).collect();
+        let now: HashMap<EndpointId, Revision> =
+            records.iter().filter_map(|record| Some((endpoint_of(&record.key)?, record.revision))).collect();
         for (endpoint, revision) in &now {
             let owned = owners.get(endpoint).copied();
             match duty(ownership.server, *endpoint, owned.map(|owned| owned.0), &alive) {
@@ -144,6 +149,11 @@ impl Round {
     }
 }
 
+/// The endpoint at the end of the key of its record, owner row or bell.
+fn endpoint_of(key: &Key) -> Option<EndpointId> {
+    key.id().map(EndpointId::from_uuid)
+}
+
 /// All sound rows of a span.
 async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
     let mut rows: Vec<Record> = Vec::new();
@@ -160,7 +170,11 @@ async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
 }
 
 /// Removes the heartbeats and bells of dead servers. A server that was only slow writes its heartbeat again.
-async fn remove_dead_servers(hooks: &Hooks, beats: &[(Uuid, Revision)], dead: &BTreeSet<Uuid>) -> Result<(), Error> {
+async fn remove_dead_servers(
+    hooks: &Hooks,
+    beats: &[(ServerId, Revision)],
+    dead: &BTreeSet<ServerId>,
+) -> Result<(), Error> {
     for (server, beat) in beats.iter().filter(|(server, _)| dead.contains(server)) {
         let mut batch = Batch::default();
         batch.checks.push(Check::At(key::beat(*server), *beat));
@@ -177,17 +191,22 @@ async fn remove_dead_servers(hooks: &Hooks, beats: &[(Uuid, Revision)], dead: &B
 
 /// Starts the lane of an endpoint that this server owns. A lane that was about to end when the endpoint came back misses the
 /// signal, so each turn checks that there is a lane.
-fn start(hooks: &Arc<Hooks>, ownership: &Ownership, endpoint: Uuid) {
+fn start(hooks: &Arc<Hooks>, ownership: &Ownership, endpoint: EndpointId) {
     if ownership.add(endpoint) || !hooks.has_lane(endpoint) {
         hooks.endpoint_changed(endpoint);
     }
 }
 
-async fn claim(hooks: &Arc<Hooks>, ownership: &Ownership, endpoint: Uuid, seen: Option<Revision>) -> Result<(), Error> {
+async fn claim(
+    hooks: &Arc<Hooks>,
+    ownership: &Ownership,
+    endpoint: EndpointId,
+    seen: Option<Revision>,
+) -> Result<(), Error> {
     let (place, value) = (key::owner(endpoint), bytes::Bytes::copy_from_slice(ownership.server.as_bytes()));
     let mut batch = Batch::default();
     // A deleted endpoint gets no owner any more.
-    batch.checks.push(Check::Present(key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint)));
+    batch.checks.push(Check::Present(WebhookEndpoint::key(SYSTEM, endpoint)));
     match seen {
         Some(revision) => batch.replace(place, revision, value),
         None => batch.insert(place, value),
@@ -202,8 +221,8 @@ async fn claim(hooks: &Arc<Hooks>, ownership: &Ownership, endpoint: Uuid, seen: 
 async fn release(
     hooks: &Hooks,
     ownership: &Ownership,
-    endpoint: Uuid,
-    owned: Option<(Uuid, Revision)>,
+    endpoint: EndpointId,
+    owned: Option<(ServerId, Revision)>,
 ) -> Result<(), Error> {
     drop_lane(hooks, ownership, endpoint);
     if hooks.has_lane(endpoint) {
@@ -212,7 +231,7 @@ async fn release(
     forget(hooks, ownership, endpoint, owned).await
 }
 
-fn drop_lane(hooks: &Hooks, ownership: &Ownership, endpoint: Uuid) {
+fn drop_lane(hooks: &Hooks, ownership: &Ownership, endpoint: EndpointId) {
     if ownership.remove(endpoint) {
         hooks.wake(endpoint);
     }
@@ -222,8 +241,8 @@ fn drop_lane(hooks: &Hooks, ownership: &Ownership, endpoint: Uuid) {
 async fn forget(
     hooks: &Hooks,
     ownership: &Ownership,
-    endpoint: Uuid,
-    owned: Option<(Uuid, Revision)>,
+    endpoint: EndpointId,
+    owned: Option<(ServerId, Revision)>,
 ) -> Result<(), Error> {
     match owned {
         Some((owner, revision)) if owner == ownership.server => remove_owner(hooks, endpoint, revision).await,
@@ -231,7 +250,7 @@ async fn forget(
     }
 }
 
-async fn remove_owner(hooks: &Hooks, endpoint: Uuid, revision: Revision) -> Result<(), Error> {
+async fn remove_owner(hooks: &Hooks, endpoint: EndpointId, revision: Revision) -> Result<(), Error> {
     let mut batch = Batch::default();
     batch.checks.push(Check::At(key::owner(endpoint), revision));
     batch.delete(key::owner(endpoint));
@@ -244,9 +263,9 @@ async fn remove_owner(hooks: &Hooks, endpoint: Uuid, revision: Revision) -> Resu
 async fn leave(hooks: &Hooks, ownership: &Ownership) -> Result<(), Error> {
     hooks.until_idle().await;
     for row in all(hooks, key::owners()).await? {
-        let owner = Uuid::from_slice(&row.value).ok();
+        let owner = ServerId::from_slice(&row.value);
         let owned = owner.map(|owner| (owner, row.revision));
-        if let Some(endpoint) = row.key.id() {
+        if let Some(endpoint) = endpoint_of(&row.key) {
             forget(hooks, ownership, endpoint, owned).await?;
         }
     }

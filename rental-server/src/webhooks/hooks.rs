@@ -12,6 +12,7 @@ use rental_core::{
     operations::Edge,
     rows::key,
     store::{Batch, Prior, Store},
+    value::{EndpointId, ServerId},
     webhooks::secret::MasterKey,
 };
 use std::{
@@ -23,7 +24,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::{Notify, Semaphore};
-use uuid::Uuid;
 
 /// The longest that the relay or a lane sleeps without reading the store, on a server of its own.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub(crate) struct Hooks {
     /// Signalled when an endpoint has got a bell and no lane yet.
     pub(super) new_lanes: Notify,
     /// The bell of each endpoint that has a lane, or gets one.
-    lanes: Mutex<HashMap<Uuid, Arc<Bell>>>,
+    lanes: Mutex<HashMap<EndpointId, Arc<Bell>>>,
     /// The last count of the backlog, and how long it is used.
     pub(super) counted: tokio::sync::Mutex<Option<(Backlog, Instant)>>,
     /// Where other servers share the store.
@@ -70,7 +70,7 @@ impl Hooks {
         master_key: MasterKey,
         supervisor: Arc<Supervisor>,
     ) -> Result<Arc<Self>, String> {
-        let ownership = store.is_shared().then(|| Ownership::new(Clock.new_id()));
+        let ownership = store.is_shared().then(|| Ownership::new(ServerId::from_uuid(Clock.new_id())));
         let sender = Sender::new(&settings)?;
         Ok(Arc::new(Self {
             store,
@@ -104,7 +104,7 @@ impl Hooks {
     }
 
     /// An endpoint was created, changed or deleted: its lane reads it again. An endpoint without a lane gets one.
-    pub(crate) fn endpoint_changed(&self, id: Uuid) {
+    pub(crate) fn endpoint_changed(&self, id: EndpointId) {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bell) = lanes.get(&id) {
             bell.changed.store(true, Ordering::Release);
@@ -123,14 +123,14 @@ impl Hooks {
     }
 
     /// Signals the lane of an endpoint that a delivery is due.
-    pub(super) fn wake(&self, id: Uuid) {
+    pub(super) fn wake(&self, id: EndpointId) {
         if let Some(bell) = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
             bell.ring.notify_one();
         }
     }
 
     /// Signals the lanes of these endpoints that a delivery is due, on whichever server they run.
-    pub(crate) async fn wake_anywhere(&self, ids: impl IntoIterator<Item = Uuid>) -> Result<(), Error> {
+    pub(crate) async fn wake_anywhere(&self, ids: impl IntoIterator<Item = EndpointId>) -> Result<(), Error> {
         let mut batch = Batch::default();
         for id in ids {
             self.wake(id);
@@ -143,19 +143,19 @@ impl Hooks {
     }
 
     /// Adds a bell for the other server that sends for an endpoint, if another one does.
-    pub(super) fn ring(&self, endpoint: Uuid, batch: &mut Batch) {
+    pub(super) fn ring(&self, endpoint: EndpointId, batch: &mut Batch) {
         if let Some(server) = self.ownership.as_ref().and_then(|ownership| ownership.other_owner(endpoint)) {
             batch.mark(key::bell(server, endpoint), Prior::Any);
         }
     }
 
     /// Whether this server sends for an endpoint.
-    pub(super) fn owns(&self, endpoint: Uuid) -> bool {
+    pub(super) fn owns(&self, endpoint: EndpointId) -> bool {
         self.ownership.as_ref().is_none_or(|ownership| ownership.owns(endpoint))
     }
 
     /// Whether this server may begin an attempt for an endpoint now.
-    pub(super) fn may_send(&self, endpoint: Uuid) -> bool {
+    pub(super) fn may_send(&self, endpoint: EndpointId) -> bool {
         self.ownership.as_ref().is_none_or(|ownership| ownership.may_send(endpoint))
     }
 
@@ -165,16 +165,16 @@ impl Hooks {
     }
 
     /// The endpoints that have a lane, or get one, with their bells.
-    pub(super) fn bells(&self) -> Vec<(Uuid, Arc<Bell>)> {
+    pub(super) fn bells(&self) -> Vec<(EndpointId, Arc<Bell>)> {
         let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         lanes.iter().map(|(id, bell)| (*id, Arc::clone(bell))).collect()
     }
 
-    pub(super) fn has_lane(&self, id: Uuid) -> bool {
+    pub(super) fn has_lane(&self, id: EndpointId) -> bool {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&id)
     }
 
-    pub(super) fn forget_lane(&self, id: Uuid) {
+    pub(super) fn forget_lane(&self, id: EndpointId) {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 

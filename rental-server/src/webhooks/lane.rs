@@ -12,7 +12,7 @@ use rental_core::{
     error::Error,
     rows::key,
     store::key_of,
-    value::Timestamp,
+    value::{DeliveryId, EndpointId, Timestamp},
     webhooks::fan_out::{FRESH, RETRY},
 };
 use std::{
@@ -21,7 +21,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
 /// Most attempts in flight for one endpoint: half of the failures that disable it. So a receiver that goes down during a full
 /// burst still gets ten probes before its endpoint is disabled, over three minutes on the default schedule.
@@ -31,7 +30,7 @@ const WINDOW: usize = 64;
 
 struct Lane {
     hooks: Arc<Hooks>,
-    id: Uuid,
+    id: EndpointId,
     target: Arc<Target>,
     /// When the lane last compared its endpoint and secrets with those in the store.
     looked_at: Instant,
@@ -40,10 +39,10 @@ struct Lane {
     unread: bool,
     /// When the next retry becomes due.
     next_retry: Option<u64>,
-    busy: HashSet<Uuid>,
+    busy: HashSet<DeliveryId>,
     /// Deliveries that cannot be sent: a row is corrupted, or the attempt panicked. The lane skips them until the endpoint
     /// changes or the lane is started again.
-    damaged: HashSet<Uuid>,
+    damaged: HashSet<DeliveryId>,
     running: JoinSet<Report>,
     failures: u32,
     /// Failed probes since the last success. The failures of one burst count as one.
@@ -52,7 +51,7 @@ struct Lane {
 }
 
 /// Runs until the endpoint is deleted, another server sends for it, or the server stops.
-pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
+pub(super) async fn run(hooks: Arc<Hooks>, id: EndpointId, bell: Arc<Bell>) {
     let mut lane = None;
     loop {
         if hooks.is_stopping() {
@@ -111,7 +110,7 @@ pub(super) async fn run(hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>) {
 }
 
 impl Lane {
-    fn reloaded(old: Option<Self>, hooks: &Arc<Hooks>, id: Uuid, target: Target) -> Self {
+    fn reloaded(old: Option<Self>, hooks: &Arc<Hooks>, id: EndpointId, target: Target) -> Self {
         let failures = target.endpoint.failures();
         let mut lane = old.unwrap_or_else(|| Self {
             hooks: Arc::clone(hooks),
@@ -220,7 +219,7 @@ impl Lane {
         let full = found.len() == room;
         let mut rows = Vec::with_capacity(found.len());
         for row in found {
-            let delivery = key_of(&row).id();
+            let delivery = key_of(&row).id().map(DeliveryId::from_uuid);
             match row.map_err(Error::Damaged).and_then(|record| read_due(&record, class)) {
                 Ok(due) if self.damaged.contains(&due.delivery) => {}
                 Ok(due) => rows.push(due),

@@ -9,13 +9,13 @@ use rental_core::{
     resources::{organization::SYSTEM, webhook_endpoint},
     rows::key,
     store::{Span, key_of},
+    value::EndpointId,
 };
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep_until},
 };
-use uuid::Uuid;
 
 /// Endpoints that are read at a time.
 const PAGE: usize = 200;
@@ -25,7 +25,7 @@ const LONGEST_END: Duration = Duration::from_secs(1);
 /// Runs `lane` for each endpoint that has a bell, until the server stops.
 pub(super) async fn run<L, F>(hooks: Arc<Hooks>, lane: L)
 where
-    L: Fn(Arc<Hooks>, Uuid, Arc<Bell>) -> F + Clone + Send + Sync + 'static,
+    L: Fn(Arc<Hooks>, EndpointId, Arc<Bell>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
     let (mut running, mut with_lane) = (JoinSet::new(), HashSet::new());
@@ -62,9 +62,9 @@ where
 }
 
 /// Runs one lane to its end; gives the endpoint.
-async fn supervised<L, F>(hooks: Arc<Hooks>, lane: L, id: Uuid, bell: Arc<Bell>) -> Uuid
+async fn supervised<L, F>(hooks: Arc<Hooks>, lane: L, id: EndpointId, bell: Arc<Bell>) -> EndpointId
 where
-    L: Fn(Arc<Hooks>, Uuid, Arc<Bell>) -> F,
+    L: Fn(Arc<Hooks>, EndpointId, Arc<Bell>) -> F,
     F: Future<Output = ()> + Send,
 {
     let begin = || lane(Arc::clone(&hooks), id, Arc::clone(&bell));
@@ -81,7 +81,8 @@ pub(super) async fn start_missing(hooks: &Hooks) -> Result<(), Error> {
     loop {
         let page = hooks.store().scan(&span, PAGE).await?;
         // A corrupted endpoint gets its lane too: the lane waits until the endpoint is repaired.
-        let missing = page.iter().filter_map(|row| key_of(row).id()).filter(|id| !hooks.has_lane(*id));
+        let missing =
+            page.iter().filter_map(|row| key_of(row).id().map(EndpointId::from_uuid)).filter(|id| !hooks.has_lane(*id));
         missing.for_each(|id| hooks.endpoint_changed(id));
         match page.last() {
             Some(last) => span.to = key_of(last).clone(),

@@ -11,6 +11,7 @@ use rental_core::{
         outbox::{self, OutboxEvent},
     },
     store::{self, Commit, Scanned, Span, key_of},
+    value::OrganizationId,
     webhooks::fan_out,
 };
 use std::{
@@ -18,7 +19,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use uuid::Uuid;
 
 /// Most events in one batch.
 const MOST_EVENTS: usize = 256;
@@ -87,7 +87,7 @@ async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
 /// events that are fanned out before it is repaired; the operator can recover them.
 pub(crate) async fn endpoints_of(
     hooks: &Hooks,
-    organization: Uuid,
+    organization: OrganizationId,
 ) -> Result<Vec<webhook_endpoint::WebhookEndpoint>, Error> {
     let mut endpoints = Vec::new();
     for row in endpoint_rows(hooks, organization).await? {
@@ -98,7 +98,7 @@ pub(crate) async fn endpoints_of(
 }
 
 /// The rows of an organization's endpoints.
-pub(crate) async fn endpoint_rows(hooks: &Hooks, organization: Uuid) -> Result<Vec<Scanned>, Error> {
+pub(crate) async fn endpoint_rows(hooks: &Hooks, organization: OrganizationId) -> Result<Vec<Scanned>, Error> {
     let spec = &webhook_endpoint::SPEC;
     let prefix = webhook_endpoint::of_organization(organization).prefix(SYSTEM, spec);
     let span = Span::newest_first(&prefix).following(key::records(SYSTEM, spec));

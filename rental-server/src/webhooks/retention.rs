@@ -13,10 +13,9 @@ use rental_core::{
     rows::key,
     schema::{IndexValue, ResourceSpec},
     store::{self, Batch, Check, Order, Record, Span, key_of},
-    value::Timestamp,
+    value::{EventId, OrganizationId, Timestamp},
 };
 use serde_json::Value;
-use uuid::Uuid;
 
 /// How long events and deliveries are kept, in milliseconds.
 pub(crate) const KEPT_MILLIS: i64 = 30 * 24 * 3600 * 1000;
@@ -29,7 +28,7 @@ pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
         let page = hooks.store().scan(&organizations, 100).await?;
-        for id in page.iter().filter_map(|row| key_of(row).id()) {
+        for id in page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid)) {
             // Deliveries first: an event is needed as long as one of its deliveries is there and pending.
             remove_old(hooks, id, &delivery::SPEC, before).await?;
             remove_old(hooks, id, &event::SPEC, before).await?;
@@ -41,7 +40,12 @@ pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
     }
 }
 
-async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSpec, before: u64) -> Result<(), Error> {
+async fn remove_old(
+    hooks: &Hooks,
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    before: u64,
+) -> Result<(), Error> {
     let prefix = key::records(organization, spec);
     let mut span = Span::newest_first(&prefix).created_before(&prefix, before);
     span.order = Order::Ascending;
@@ -54,7 +58,9 @@ async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSp
         let mut batch = Batch::default();
         for record in hooks.damaged.all_sound(old) {
             let needed = match record.key.id() {
-                Some(id) if spec.tag == event::SPEC.tag => delivers && is_needed(hooks, organization, id).await?,
+                Some(id) if spec.tag == event::SPEC.tag => {
+                    delivers && is_needed(hooks, organization, EventId::from_uuid(id)).await?
+                }
                 _ => !is_finished(&record),
             };
             if needed {
@@ -68,7 +74,7 @@ async fn remove_old(hooks: &Hooks, organization: Uuid, spec: &'static ResourceSp
 }
 
 /// Whether an event is still to be delivered: it is in the outbox, or one of its deliveries is pending.
-async fn is_needed(hooks: &Hooks, organization: Uuid, id: Uuid) -> Result<bool, Error> {
+async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> Result<bool, Error> {
     if hooks.store().get(&[key::outbox(id)]).await?.pop().flatten().is_some() {
         return Ok(true);
     }
@@ -90,7 +96,12 @@ fn is_finished(record: &Record) -> bool {
     parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != DeliveryStatus::Pending)
 }
 
-fn remove(batch: &mut Batch, organization: Uuid, spec: &'static ResourceSpec, record: Record) -> Result<(), Error> {
+fn remove(
+    batch: &mut Batch,
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    record: Record,
+) -> Result<(), Error> {
     let object: Value = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     let id = record.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let value = |field: &str| IndexValue::parse(spec.field(field)?.kind, object[field].as_str()?);

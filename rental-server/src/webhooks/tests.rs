@@ -9,13 +9,16 @@ use crate::{
 use rental_core::{
     operations::Edge,
     resources::{
+        Resource,
         delivery::{self, Delivery, DeliveryStatus},
         effects, event,
         organization::SYSTEM,
-        parse, webhook_endpoint,
+        parse,
+        webhook_endpoint::WebhookEndpoint,
     },
     rows::{key, outbox},
     store::{Batch, Commit, Prior, Span, Store, redb::Redb},
+    value::{EndpointId, EventId, OrganizationId},
     webhooks::secret::MasterKey,
 };
 use serde_json::json;
@@ -32,7 +35,6 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
-use uuid::Uuid;
 
 /// How often each event id has arrived.
 type Arrived = Arc<Mutex<BTreeMap<String, usize>>>;
@@ -66,7 +68,7 @@ async fn answer(mut stream: TcpStream, arrived: Arrived) {
 }
 
 /// Hooks over a new store with one endpoint of an organization, which is returned.
-async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Uuid) {
+async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, OrganizationId) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let store = Engine::File(Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap());
     let settings = Settings {
@@ -75,14 +77,14 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Uuid) {
         timeout: Duration::from_secs(10),
         brand: "Service".into(),
     };
-    let (endpoint, organization) = (Clock.new_id(), Clock.new_id());
+    let (endpoint, organization) = (EndpointId::from_uuid(Clock.new_id()), OrganizationId::from_uuid(Clock.new_id()));
     let object = json!({
         "id": endpoint, "object": "webhook_endpoint", "organization_id": organization, "url": url, "events": null,
         "status": "enabled", "disabled_reason": null, "disabled_at": null, "failures_in_a_row": 0,
         "api_version": "2026-05-05", "created_at": Clock.now(), "updated_at": Clock.now(),
     });
-    let place = key::record(SYSTEM, &webhook_endpoint::SPEC, endpoint);
-    let parsed: webhook_endpoint::WebhookEndpoint = parse(&place, object.to_string().as_bytes()).unwrap();
+    let place = WebhookEndpoint::key(SYSTEM, endpoint);
+    let parsed: WebhookEndpoint = parse(&place, object.to_string().as_bytes()).unwrap();
     let mut batch = Batch::default();
     batch.insert(place, serde_json::to_vec(&parsed).unwrap().into());
     effects::index_keys(SYSTEM, &parsed).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
@@ -92,11 +94,11 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Uuid) {
 }
 
 /// Commits one event as a change does.
-async fn add_event(hooks: &Hooks, organization: Uuid) {
+async fn add_event(hooks: &Hooks, organization: OrganizationId) {
     let (moment, kind) = (Moment::new(), event::EVENT_TYPES[0]);
-    let id = moment.new_id();
+    let id = EventId::from_uuid(moment.new_id());
     let mut batch = Batch::default();
-    batch.insert(key::record(organization, &event::SPEC, id), event::body(id, kind.0, moment.now(), b"{}"));
+    batch.insert(event::key(organization, id), event::body(id, kind.0, moment.now(), b"{}"));
     batch.put(key::outbox(id), outbox::value(organization, kind.1), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
     hooks.committed();
@@ -112,7 +114,7 @@ async fn dying(lives: &AtomicUsize, deaths: usize, work: impl Future<Output = ()
 }
 
 /// All deliveries of the organization.
-async fn deliveries(hooks: &Hooks, organization: Uuid) -> Vec<Delivery> {
+async fn deliveries(hooks: &Hooks, organization: OrganizationId) -> Vec<Delivery> {
     let span = Span::under(key::records(organization, &delivery::SPEC));
     let rows = hooks.store().scan(&span, 10_000).await.unwrap();
     rows.into_iter().map(|row| row.unwrap()).map(|row| parse(&row.key, &row.value).unwrap()).collect()
@@ -136,7 +138,7 @@ async fn relay_and_lanes_that_panic_deliver_every_event_and_make_no_delivery_twi
         let (lives, hooks) = (Arc::clone(&of_relay), Arc::clone(&own));
         async move { dying(&lives, DEATHS, relay::run(hooks)).await }
     });
-    let one = move |hooks: Arc<Hooks>, id: Uuid, bell: Arc<Bell>| {
+    let one = move |hooks: Arc<Hooks>, id: EndpointId, bell: Arc<Bell>| {
         let lives = Arc::clone(&of_lane);
         async move { dying(&lives, DEATHS, lane::run(hooks, id, bell)).await }
     };

@@ -6,6 +6,7 @@ use rental_core::{
     resources::event,
     rows::key,
     store::{Span, Store, all_sound, redb::Redb},
+    value::OrganizationId,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::path::Path;
 pub(crate) fn stored_events(directory: &Path, organization: &str) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server closed it");
-    let organization = organization.parse().expect("an id");
+    let organization = OrganizationId::parse(organization).expect("an id");
     let span = Span::newest_first(&key::records(organization, &event::SPEC));
     let found = runtime.block_on(store.scan(&span, 1_000_000)).expect("the store answers");
     let mut records = all_sound(found).expect("no event is damaged");

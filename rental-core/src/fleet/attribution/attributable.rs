@@ -4,9 +4,8 @@ use super::Occasion;
 use crate::{
     resources::{Resource, event::EventType, toll::Toll, violation::Violation},
     schema::Attribution,
-    value::{Date, Timestamp},
+    value::{CustomerId, Date, RentalId, Timestamp, VehicleId},
 };
-use uuid::Uuid;
 
 /// A resource whose objects are attached to the customer who had the vehicle.
 pub trait Attributable: Resource + Clone + PartialEq {
@@ -16,20 +15,20 @@ pub trait Attributable: Resource + Clone + PartialEq {
     const ATTACHED: EventType;
 
     /// The vehicle, if it is known.
-    fn vehicle(&mut self) -> &mut Option<Uuid>;
+    fn vehicle(&mut self) -> &mut Option<VehicleId>;
     /// Transponder number, plate and state of the plate, as reported.
     fn identifiers(&self) -> [Option<&str>; 3];
     /// The instant and the local date, as far as they are known.
     fn when(&self) -> (Option<Timestamp>, Option<Date>);
     /// Attaches the object to a customer and the rental of that customer.
-    fn attach(&mut self, customer: Uuid, rental: Uuid);
+    fn attach(&mut self, customer: CustomerId, rental: RentalId);
 }
 
 impl Attributable for Toll {
     const OCCASION: Occasion = Occasion::Toll;
     const ATTACHED: EventType = EventType::TollAttached;
 
-    fn vehicle(&mut self) -> &mut Option<Uuid> {
+    fn vehicle(&mut self) -> &mut Option<VehicleId> {
         &mut self.vehicle_id
     }
 
@@ -41,7 +40,7 @@ impl Attributable for Toll {
         (self.occurred_at, self.occurred_on)
     }
 
-    fn attach(&mut self, customer: Uuid, rental: Uuid) {
+    fn attach(&mut self, customer: CustomerId, rental: RentalId) {
         (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
         self.attribution = Some(Attribution::Automatic);
     }
@@ -51,7 +50,7 @@ impl Attributable for Violation {
     const OCCASION: Occasion = Occasion::Violation;
     const ATTACHED: EventType = EventType::ViolationAttached;
 
-    fn vehicle(&mut self) -> &mut Option<Uuid> {
+    fn vehicle(&mut self) -> &mut Option<VehicleId> {
         &mut self.vehicle_id
     }
 
@@ -63,7 +62,7 @@ impl Attributable for Violation {
         (self.issued_at, self.issued_on)
     }
 
-    fn attach(&mut self, customer: Uuid, rental: Uuid) {
+    fn attach(&mut self, customer: CustomerId, rental: RentalId) {
         (self.customer_id, self.rental_id) = (Some(customer), Some(rental));
         self.attribution = Some(Attribution::Automatic);
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::value::{Currency, Money};
 
-const CUSTOMER: Uuid = Uuid::from_u128(7);
+const CUSTOMER: CustomerId = CustomerId::from_u128(7);
 
 fn date(text: &str) -> Date {
     Date::parse(text).unwrap()
@@ -14,11 +14,11 @@ fn at(text: &str) -> Timestamp {
 /// A rental of these days: `STATUS start..end`, with the times of handover and return where they are recorded.
 fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, completed: Option<&str>) -> Rental {
     Rental {
-        id: Uuid::from_u128(n),
+        id: RentalId::from_u128(n),
         object: "rental".into(),
         booking_id: None,
         customer_id: CUSTOMER,
-        vehicle_id: Uuid::from_u128(99),
+        vehicle_id: VehicleId::from_u128(99),
         start_date: Some(date(days.0)),
         end_date: (!days.1.is_empty()).then(|| date(days.1)),
         rental_days: None,
@@ -43,7 +43,7 @@ fn judged(rentals: &[Rental], when: &str, occasion: Occasion) -> String {
         None => When { at: Some(at(when)), on: None },
     };
     match decide(rentals, when, occasion) {
-        Verdict::Clear(candidate) => candidate.rental.as_u128().to_string(),
+        Verdict::Clear(candidate) => candidate.rental.uuid().as_u128().to_string(),
         Verdict::Unclear(..) => "unclear".into(),
         Verdict::Nobody(..) => "nobody".into(),
     }
@@ -203,7 +203,7 @@ fn a_rental_without_an_end_is_open() {
 
 #[test]
 fn a_tag_and_a_plate_must_agree() {
-    let [a, b] = [1, 2].map(Uuid::from_u128);
+    let [a, b] = [1, 2].map(VehicleId::from_u128);
     for (tag, plate, expected) in [
         (&[][..], &[][..], Whose::None),
         (&[a], &[], Whose::One(a)),

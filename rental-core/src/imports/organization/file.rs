@@ -1,33 +1,32 @@
-//! The lines of a file, and whether it is whole.
+//! Reads the lines of a file, and checks that the file is complete.
 
 use super::{BEGIN, END};
 use crate::{
     error::Error,
     imports::statements::{Failed, Refused},
-    request::{body::Verb, page},
+    request::body::Verb,
     resources::organization::{self, Organization},
     schema::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
     upgrade::{self, Members},
-    value::{Currency, FromField},
+    value::{Currency, FromField, OrganizationId},
 };
 use serde::Deserialize;
 use std::io::BufRead;
-use uuid::Uuid;
 
-/// Longest line: the longest object that the API takes has a quarter of it.
+/// Most bytes of a line. The longest object that the API accepts has a quarter of it.
 const MOST_LINE: u64 = 1 << 20;
-/// Longest last line.
+/// Most bytes of the last line.
 const MOST_END: usize = 256;
 
-/// The lines that are not blank, with their numbers from 1.
+/// An iterator over the lines of a file that are not blank, with their numbers from 1.
 pub struct Lines<R> {
     from: R,
     row: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads from the beginning of a file.
+    /// The lines of `from`, which must be at the beginning of the file.
     pub fn new(from: R) -> Self {
         Self { from, row: 0 }
     }
@@ -58,18 +57,18 @@ impl<R: BufRead> Iterator for Lines<R> {
     }
 }
 
-/// What a file says about itself.
+/// The result of [`inspect`].
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// The schema version of its objects.
+    /// The schema version of the objects.
     pub schema_version: u64,
-    /// How many lines come before the objects.
+    /// Number of lines before the objects.
     pub head: usize,
-    /// The organization that it was exported from.
-    pub source: Uuid,
-    /// The members of that organization, as the present version has them.
+    /// The id of the exported organization.
+    pub source: OrganizationId,
+    /// The members of the exported organization, lifted to the present version.
     pub organization: Members,
-    /// How many objects it has, without the organization.
+    /// Number of objects, without the organization.
     pub objects: u64,
 }
 
@@ -80,7 +79,7 @@ struct Begin {
     schema_version: u64,
 }
 
-/// The version in a line that is the first one. Objects have other members.
+/// The schema version in the first line; `None` when the line is an object, as in a file of version 2.
 fn begin(line: &[u8]) -> Result<Option<u64>, Refused> {
     let begin: Option<Begin> = serde_json::from_slice(line).ok().filter(|begin: &Begin| begin.object == BEGIN);
     match begin.map(|begin| begin.schema_version) {
@@ -100,16 +99,16 @@ struct End {
     objects: u64,
 }
 
-/// The number in a line that is the last one.
+/// The number in the last line; `None` when the line is an object.
 pub(super) fn end(line: &[u8]) -> Option<u64> {
     let end: End = serde_json::from_slice(line.get(..line.len().min(MOST_END + 1))?).ok()?;
     (end.object == END).then_some(end.objects)
 }
 
-/// Reads a file to its end, and refuses it when it is not whole or cannot belong to `target`.
+/// Reads a file to its end, and checks that it is complete and can be imported into `target`.
 ///
 /// # Errors
-/// The sentence says what is wrong with the file; or it cannot be read.
+/// [`Failed::Refused`] with a sentence that says what is wrong with the file, or [`Failed::Read`].
 pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, Failed> {
     let refuse = |why: String| Err(Refused(why).into());
     let (mut source, mut lines, mut ended) = (None, 0, false);
@@ -147,8 +146,8 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
     }
 }
 
-/// A line of an older version as the present one would have written it. What is no object of its resource stays as it is,
-/// and is refused like any other such line.
+/// Lifts a line of an older version to the present one. `None` for a line of the present version and for one that is no
+/// object of its resource. The caller then uses the line unchanged.
 pub(super) fn lifted(line: &[u8], version: u64, organization: &Members) -> Option<(String, Members)> {
     let mut members = Members::parse(line).ok().filter(|_| version < SCHEMA_VERSION)?;
     let object: String = serde_json::from_str(members.get("object")?).ok()?;
@@ -156,8 +155,8 @@ pub(super) fn lifted(line: &[u8], version: u64, organization: &Members) -> Optio
     Some((members.json(), members))
 }
 
-/// The line of the organization, whose amounts must be in the currency of `target`.
-fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Members), Refused> {
+/// Parses the line of the organization, which must have the currency of `target`.
+fn head(line: &[u8], version: u64, target: &Organization) -> Result<(OrganizationId, Members), Refused> {
     let lifted = lifted(line, version, &Members::default()).map(|(line, _)| line);
     let line = lifted.as_deref().map_or(line, str::as_bytes);
     let told = |why: &str| {
@@ -184,7 +183,7 @@ fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Uuid, Membe
              whose `default_currency` is {theirs}"
         )));
     }
-    let id = fields.plain("id").and_then(page::id).ok_or_else(|| told("its id is none"))?;
+    let id = fields.plain("id").and_then(OrganizationId::parse).ok_or_else(|| told("its id is none"))?;
     Ok((id, Members::parse(line).map_err(|why| told(&why))?))
 }
 

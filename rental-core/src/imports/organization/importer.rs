@@ -1,4 +1,4 @@
-//! Records the lines of an export as objects of an organization: each once and unchanged, in chunks of one transaction.
+//! Records the lines of an export as objects of an organization, each once and unchanged. A chunk is one transaction.
 
 use super::{
     Inspection, file,
@@ -17,6 +17,7 @@ use crate::{
     rows::key,
     store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
     upgrade::Members,
+    value::OrganizationId,
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -26,34 +27,34 @@ use uuid::Uuid;
 
 /// Objects in one transaction.
 pub const CHUNK: usize = 200;
-/// How often a chunk is prepared again after a concurrent write to what it had read.
+/// How often a chunk is tried when concurrent writes change the rows it has read.
 const MAX_ATTEMPTS: usize = 64;
-/// The most bytes of invoices that wait for invoices with lower numbers.
+/// Most bytes of invoices that wait for invoices with lower numbers.
 const MAX_WAITING: usize = 32 << 20;
-/// Organizations that are searched for the ids of a chunk at a time.
+/// Number of organizations in one search for the ids of a chunk.
 const ORGANIZATIONS: usize = 100;
 
 /// One import of lines into one organization.
 pub struct Importer<'a> {
-    /// The store that it reads. In a dry run, `trial` over the real store.
+    /// The store to read. In a dry run it is an overlay of `trial` over the real store.
     store: Arc<dyn Store>,
     trial: Option<Arc<dyn Store>>,
     edge: &'a dyn Edge,
     organization: &'a Organization,
-    source: Uuid,
+    source: OrganizationId,
     /// The schema version of the lines, and the organization that they come from.
     version: (u64, Members),
     /// The outcomes of the lines so far.
     pub counts: Counts,
     ready: Vec<(u64, ParsedLine)>,
-    /// Invoices by number. Numbers have no gaps, but two concurrent invoices may be exported in the other order.
+    /// Waiting invoices by number. Numbers have no gaps, but two concurrent invoices may be exported in reverse order.
     waiting: BTreeMap<u64, (u64, ParsedLine)>,
     waiting_bytes: usize,
     /// The next invoice number to record.
     next: u64,
 }
 
-/// What the transaction of a chunk writes, and the outcomes of its lines.
+/// The batch of a chunk, and the outcomes of its lines.
 #[derive(Default)]
 struct Plan {
     batch: Batch,
@@ -61,16 +62,17 @@ struct Plan {
 }
 
 impl<'a> Importer<'a> {
-    /// Begins an import of an export of `source`. With an empty store as `trial`, it writes to `trial` and not to `store`.
+    /// Starts the import of an export of `source`. For a dry run `trial` is an empty store, which gets all writes instead of
+    /// `store`.
     ///
     /// # Errors
-    /// The store cannot serve.
+    /// The store is not available.
     pub async fn new(
         store: Arc<dyn Store>,
         trial: Option<Arc<dyn Store>>,
         edge: &'a dyn Edge,
         organization: &'a Organization,
-        source: Uuid,
+        source: OrganizationId,
     ) -> Result<Self, Error> {
         let mut unused = Batch::default();
         let counter = invoice_counter();
@@ -94,16 +96,16 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// Lifts the lines from the schema version of their file.
+    /// Lifts the lines from the schema version of their file to the present one.
     #[must_use]
     pub fn of_version(self, file: &Inspection) -> Self {
         Self { version: (file.schema_version, file.organization.clone()), ..self }
     }
 
-    /// Records the next line, or keeps it for its chunk.
+    /// Adds the next line to the present chunk, and records the chunk when it is full.
     ///
     /// # Errors
-    /// The store cannot serve. The chunks before this one are recorded.
+    /// The store is not available. The chunks before this one are recorded.
     pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
         let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
         let line = lifted.as_deref().map_or(line, str::as_bytes);
@@ -126,7 +128,7 @@ impl<'a> Importer<'a> {
     /// Records the remaining lines.
     ///
     /// # Errors
-    /// The store cannot serve.
+    /// The store is not available.
     pub async fn finish(&mut self) -> Result<(), Error> {
         self.stop_waiting().await?;
         self.chunk().await?;
@@ -140,7 +142,7 @@ impl<'a> Importer<'a> {
         if self.waiting_bytes > MAX_WAITING { self.stop_waiting().await } else { Ok(()) }
     }
 
-    /// Stops waiting. An invoice with a gap before its number becomes an invalid row.
+    /// Handles the waiting invoices at the end of the file. An invoice after a gap in the numbers becomes an invalid row.
     async fn stop_waiting(&mut self) -> Result<(), Error> {
         self.waiting_bytes = 0;
         while let Some((_, (row, line))) = self.waiting.pop_first() {
@@ -228,14 +230,16 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// The ids that objects of other organizations have. They are refused, because an operator names an invoice by id alone.
+    /// The ids in `ready` that objects of other organizations have. Such lines are invalid, because an operator identifies
+    /// an invoice by its id only.
     async fn elsewhere(&self, ready: &[(u64, ParsedLine)]) -> Result<HashSet<Uuid>, Error> {
         let mut found = HashSet::new();
         let prefix = key::records(SYSTEM, &organization::SPEC);
         let mut span = Span::newest_first(&prefix);
         loop {
             let page = self.store.scan(&span, ORGANIZATIONS).await?;
-            let others = page.iter().filter_map(|row| key_of(row).id()).filter(|id| *id != self.organization.id);
+            let others = page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid));
+            let others = others.filter(|id| *id != self.organization.id);
             let places = others
                 .flat_map(|other| ready.iter().map(move |(_, line)| key::record(other, line.resource.spec, line.id)));
             let places: Vec<Key> = places.collect();
@@ -263,8 +267,8 @@ fn invoice_counter() -> &'static str {
     <invoice::Invoice as crate::resources::Resource>::COUNTER.unwrap_or_default()
 }
 
-/// Adds a batch to another one of the same transaction. A check of a row that the first batch writes is left out: the
-/// second batch has read that row from `above`.
+/// Adds a batch to another one of the same transaction. Leaves out checks of rows that the first batch writes, because the
+/// second batch has read these rows from `above`.
 async fn merge(batch: &mut Batch, added: Batch, above: &dyn Store) -> Result<(), Error> {
     let places: Vec<Key> = added.checks.iter().map(|check| check.key().clone()).collect();
     let written = above.get(&places).await?;

@@ -1,10 +1,10 @@
 //! The export of an organization as lines of JSON, and the import of such lines.
 //!
-//! The first line has the schema version of the file; a file of version 2 has no such line. The organization and its
-//! objects follow, each one after the objects that it names. The last line has the number of lines before it, so that a
-//! truncated file is noticed. Objects of an older version are lifted as in an upgrade ([`crate::upgrade`]). An imported
-//! object keeps its id and its times. Its revision starts at 1, and it fires no event, because it is not new. Its derived
-//! rows (holds, identities, billing markers, look-ups) are made again from its fields.
+//! The first line contains the schema version of the file; a file of version 2 has no such line. The organization and its
+//! objects follow, each after the objects that it refers to. The last line contains the number of lines before it, which
+//! detects a truncated file. Objects of an older version are lifted as in an upgrade ([`crate::upgrade`]). An imported
+//! object keeps its id and its times. Its revision starts at 1, and it emits no event. Its derived rows (holds, identities,
+//! billing markers, look-ups) are computed again from its fields.
 
 mod file;
 mod importer;
@@ -16,30 +16,30 @@ pub use importer::{CHUNK, Importer};
 
 use crate::{
     resources::{
-        organization::{self, SYSTEM},
+        Resource,
+        organization::{Organization, SYSTEM},
         registry::PORTERS,
     },
     rows::key,
     store::{Key, Order, SCHEMA_VERSION, Span, after},
+    value::OrganizationId,
 };
 use bytes::Bytes;
-use uuid::Uuid;
 
-/// The `object` of the first line.
+/// The value of `object` in the first line of an export.
 pub const BEGIN: &str = "export";
-/// The `object` of the last line.
+/// The value of `object` in the last line of an export.
 pub const END: &str = "export_end";
 
-/// The spans of the store whose records are the lines of an export, in their order. Each span begins with the oldest.
+/// The spans of the store that contain the records of an export, in the order of its lines. Read each one ascending.
 #[must_use]
-pub fn spans(organization: Uuid) -> Vec<Span> {
+pub fn spans(organization: OrganizationId) -> Vec<Span> {
     let all = |prefix: Key| Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
-    let own = all(key::record(SYSTEM, &organization::SPEC, organization));
+    let own = all(Organization::key(SYSTEM, organization));
     std::iter::once(own).chain(PORTERS.iter().map(|porter| all(key::records(organization, porter.spec)))).collect()
 }
 
-/// The line of a record: the bytes of a GET. A line break can only be between the tokens of a client's own JSON, where it
-/// means nothing. It becomes a space.
+/// The line of a record: the bytes that a GET returns. Line breaks between the tokens of a client's JSON become spaces.
 #[must_use]
 pub fn line(value: &Bytes) -> Vec<u8> {
     let mut line: Vec<u8> = value.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
@@ -47,13 +47,13 @@ pub fn line(value: &Bytes) -> Vec<u8> {
     line
 }
 
-/// The first line: the schema version of the objects.
+/// The first line of an export. It contains the schema version of the objects.
 #[must_use]
 pub fn first_line() -> String {
     format!("{{\"object\":\"{BEGIN}\",\"schema_version\":{SCHEMA_VERSION}}}\n")
 }
 
-/// The last line of a file with this many lines before it.
+/// The last line of an export with this many lines before it.
 #[must_use]
 pub fn end_line(lines: u64) -> String {
     format!("{{\"object\":\"{END}\",\"objects\":{lines}}}\n")

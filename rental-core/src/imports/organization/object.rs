@@ -1,4 +1,4 @@
-//! Checks a line of an export: it becomes the bytes that a GET returns, or an error for the operator.
+//! Checks a line of an export, and builds the bytes that a GET returns.
 
 use crate::{
     error::Error,
@@ -13,16 +13,16 @@ use crate::{
         row_words,
     },
     schema::{Fields, ResourceSpec},
-    value::{Currency, FromField, Text, Timestamp},
+    value::{Currency, FromField, OrganizationId, Text, Timestamp},
 };
 use serde::Deserialize;
 use std::borrow::Cow;
 use uuid::Uuid;
 
-/// How far the clock of the exporting server may be ahead of this server's.
+/// Most milliseconds by which the clock of the exporting server may be ahead of this server's.
 const AHEAD_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-/// A line that passed every check that needs no store.
+/// A line that passed all checks that need no store.
 pub(super) struct ParsedLine {
     pub(super) resource: &'static Porter,
     pub(super) id: Uuid,
@@ -50,7 +50,12 @@ struct Named<'a> {
 }
 
 /// Reads a line of an export of `source` for `target`.
-pub(super) fn parse(line: &[u8], source: Uuid, target: &Organization, now: Timestamp) -> Result<ParsedLine, String> {
+pub(super) fn parse(
+    line: &[u8],
+    source: OrganizationId,
+    target: &Organization,
+    now: Timestamp,
+) -> Result<ParsedLine, String> {
     let named: Named<'_> =
         serde_json::from_slice(line).map_err(|error| format!("It is no JSON object with an `object`: {error}."))?;
     let resource = PORTERS.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
@@ -78,10 +83,16 @@ impl<'a> Common<'a> {
         })
     }
 
-    fn check(&self, spec: &ResourceSpec, source: Uuid, target: &Organization, now: Timestamp) -> Result<Uuid, String> {
+    fn check(
+        &self,
+        spec: &ResourceSpec,
+        source: OrganizationId,
+        target: &Organization,
+        now: Timestamp,
+    ) -> Result<Uuid, String> {
         let id = page::id(self.id).filter(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122);
         let id = id.ok_or("`id` must be a UUID of version 7, in lower case with hyphens.")?;
-        // A list by time is a range of ids.
+        // Lists filter by `created_at` through the id, so both times must be equal.
         if operations::created_at(id) != self.created_at {
             return Err("`created_at` must be the time in `id`.".into());
         }
@@ -104,7 +115,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// The message of an error, for the operator. A line causes no [`Error::Internal`], because its fields were checked.
+/// The message of an error, for the operator. [`Error::Internal`] cannot occur, because the fields were checked.
 pub(super) fn sentence(error: Error) -> String {
     match error {
         Error::Invalid(errors) => {

@@ -3,7 +3,7 @@
 use crate::store::{Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, key_of};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Reads both stores. Where both have a row, the row of `above` counts. `above` never removes a row of `below`.
+/// Reads two stores as one. If both have a row, the result is that of `above`. `above` cannot remove a row of `below`.
 pub(super) struct Overlay {
     pub(super) below: Arc<dyn Store>,
     pub(super) above: Arc<dyn Store>,

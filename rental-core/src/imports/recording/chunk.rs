@@ -12,7 +12,7 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// What the transaction of a chunk writes, and what is counted after its commit.
+/// The rows of one transaction: its batch, and the outcomes that are counted after its commit.
 struct Chunk<'r, R> {
     batch: Batch,
     outcomes: Vec<(u64, RowOutcome)>,
@@ -42,7 +42,7 @@ impl<T: Importable> Recorder<'_, T> {
                 match self.add(*number, row, &mut chunk).await {
                     Ok(true) => taken += 1,
                     Ok(false) => break,
-                    // A concurrent import has recorded the object since it was looked up.
+                    // A concurrent import recorded the object after this one had looked it up.
                     Err(Error::Conflict(_)) => continue 'attempts,
                     Err(error) => return Err(error),
                 }
@@ -50,7 +50,7 @@ impl<T: Importable> Recorder<'_, T> {
             if self.commit(chunk.batch).await? == Commit::Applied {
                 chunk.rows.keys().chain(&chunk.look_ups).for_each(|key| self.remember(key));
                 self.counts.matched += chunk.matched;
-                chunk.unidentified.into_iter().for_each(|number| self.counts.look_at(number, unidentified::<T>()));
+                chunk.unidentified.into_iter().for_each(|number| self.counts.add_review(number, unidentified::<T>()));
                 chunk.outcomes.into_iter().for_each(|(number, outcome)| self.counts.add(number, outcome));
                 return Ok(taken);
             }
@@ -58,7 +58,7 @@ impl<T: Importable> Recorder<'_, T> {
         Err(contended())
     }
 
-    /// Adds one row to a chunk. `false` when the row changes an object of the same chunk, so that it has to wait for the
+    /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
     /// next transaction.
     async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T::Row>) -> Result<bool, Error> {
         let (id, mut object) = self.object(row);
@@ -101,7 +101,7 @@ impl<T: Importable> Recorder<'_, T> {
     }
 }
 
-/// What is said of a row whose vehicle nobody can ever find.
+/// The review message for a row without plate and transponder, whose vehicle cannot be found.
 fn unidentified<T: Importable>() -> String {
     format!(
         "was recorded without a plate and a transponder, so its vehicle cannot be found; attach this {} to a customer by hand",

@@ -1,4 +1,4 @@
-//! Credits: rows that take money back from an object that another row makes.
+//! Credits: rows that reduce the amount of another row's object.
 
 use super::{
     importable::Importable,
@@ -9,11 +9,11 @@ use crate::{
     imports::RowOutcome,
     rows::claim,
     store::{Batch, Commit, all_sound},
+    value::Id,
 };
-use uuid::Uuid;
 
 impl<T: Importable> Recorder<'_, T> {
-    /// Records one credit in a transaction of its own.
+    /// Records one credit in its own transaction.
     pub(super) async fn credit(&mut self, number: u64, credit: &T::Row) -> Result<(), Error> {
         for _ in 0..MAX_ATTEMPTS {
             let mut batch = Batch::default();
@@ -51,19 +51,19 @@ impl<T: Importable> Recorder<'_, T> {
         let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
         if outcome == RowOutcome::Updated {
             self.remember(&key);
-            batch.insert(key, claim::claim_value(original, amount));
+            batch.insert(key, claim::claim_value(original.uuid(), amount));
         }
         Ok(outcome)
     }
 
     /// The object that a credit belongs to: the one with the same identity, else the newest one under its look-up.
-    async fn charge_of(&self, charge: &T, identity: &str) -> Result<Option<Uuid>, Error> {
+    async fn charge_of(&self, charge: &T, identity: &str) -> Result<Option<Id<T::Kind>>, Error> {
         if let Some(claim) = self.claim(&self.identity_key(identity)).await? {
             return Ok(Some(claim.id));
         }
         let Some(look_up) = charge.credit_look_up() else { return Ok(None) };
         let span = look_up.span(self.organization.id, T::SPEC);
         let found = all_sound(self.store.scan(&span, 1).await?)?;
-        Ok(found.first().and_then(|record| record.key.id()))
+        Ok(found.first().and_then(|record| record.key.id()).map(Id::from_uuid))
     }
 }

@@ -1,63 +1,62 @@
-//! What a resource says about its import. `toll` and `violation` have the rules of each.
+//! The rules of a resource for its import. `toll` and `violation` implement them.
 
 use crate::{
     fleet::attribution::Attributable,
     imports::{RowOutcome, statements::StatementRow},
     resources::organization::Organization,
     schema::IndexPrefix,
-    value::{Money, Name, Timestamp},
+    value::{Id, Money, Name, Timestamp, VehicleId},
 };
-use uuid::Uuid;
 
 /// A resource whose objects are recorded from the rows of statements.
 pub trait Importable: Attributable {
-    /// The rows.
+    /// The rows that a file of this resource contains.
     type Row: StatementRow + Sync;
 
-    /// The outcome of a row that another row of a dry run precedes under the same identity. A dry run makes no object
-    /// to compare the row with.
+    /// The outcome, in a dry run, of a row with the same identity as an earlier row. A dry run creates no object to
+    /// compare the row with.
     const REPEATED_IN_DRY_RUN: RowOutcome;
 
-    /// The object of a row. Its vehicle is not yet known.
-    fn from_row(row: &Self::Row, new: &NewObject<'_>) -> Self;
+    /// Creates the object of a row, without its vehicle.
+    fn from_row(row: &Self::Row, new: &NewObject<'_, Self::Kind>) -> Self;
 
-    /// The text that is the same in every row about this object, and in no row about another one. `None` when the row
-    /// does not say enough.
+    /// A text that identifies the object: equal for all rows about it and different for all others. `None` when the row
+    /// has too few values.
     fn identity(&self) -> Option<String>;
 
-    /// Changes the object to what a later row about it says. `before` is [`Importable::stated_amount`] of the row that
-    /// was recorded last. `None` when the object would have an impossible amount.
-    fn correct(&mut self, row: &Self::Row, vehicle: Option<Uuid>, before: Money) -> Option<()>;
+    /// Updates the object from a later row about it. `before` is [`Importable::stated_amount`] of the row that was recorded
+    /// last. `None` when the object would have an impossible amount.
+    fn correct(&mut self, row: &Self::Row, vehicle: Option<VehicleId>, before: Money) -> Option<()>;
 
-    /// The amount of a row, if a later row about the same object is a correction only when its amount differs. It is
-    /// recorded with the identity, because the amount of the object changes with credits too.
+    /// The amount of a row, for resources whose later rows are corrections only when this amount differs. It is stored
+    /// with the identity, because credits also change the amount of the object.
     fn stated_amount(_row: &Self::Row) -> Option<Money> {
         None
     }
 
-    /// Whether the row takes money back from an object that another row makes.
+    /// Whether the row reduces the amount of another row's object.
     fn is_credit(_row: &Self::Row) -> bool {
         false
     }
 
-    /// The look-up of objects that a credit with an identity of its own may belong to.
+    /// The look-up of the objects that a credit with another identity may belong to.
     fn credit_look_up(&self) -> Option<IndexPrefix> {
         None
     }
 
-    /// Takes the money of a credit back. `None` when it is more than the object's amount.
+    /// Subtracts a credit from the object's amount. `None` when the credit is larger.
     fn take_back(&mut self, _credit: &Self::Row) -> Option<()> {
         None
     }
 }
 
-/// What a new object does not have from its row.
-pub struct NewObject<'a> {
-    /// Its id.
-    pub id: Uuid,
-    /// The time in its id.
+/// The values of a new object that are not in its row.
+pub struct NewObject<'a, K> {
+    /// The id of the object.
+    pub id: Id<K>,
+    /// The time in the id.
     pub created_at: Timestamp,
-    /// Its organization.
+    /// The organization of the object.
     pub organization: &'a Organization,
     /// The authority that numbered the summonses of a list of violations.
     pub issuer: &'a Name,

@@ -1,10 +1,10 @@
-//! The rows of statements become tolls and violations, each object once, however often and in however many files its row
-//! comes.
+//! Records the rows of statements as tolls and violations. Each object is recorded once, even if several files contain its
+//! row.
 //!
-//! [`Recorder`] records the rows of one file. It writes them in chunks of [`CHUNK`], each one transaction. A row is
-//! looked up by its identity, and this look-up is a check of the commit, so two concurrent imports of one file make each
-//! object once. [`Importable`] has what differs between the resources: identity, corrections and credits.
-//! A dry run makes the same decisions and commits nothing.
+//! [`Recorder`] records the rows of one file, in transactions of [`CHUNK`] rows. It looks up each row by its identity, and
+//! the commit checks this look-up. So two concurrent imports of one file create each object once. [`Importable`] contains
+//! the rules that differ between the resources: identity, corrections and credits. A dry run makes the same decisions and
+//! commits nothing.
 
 mod chunk;
 mod credits;

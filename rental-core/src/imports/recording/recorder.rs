@@ -1,4 +1,4 @@
-//! One import of a file into one organization, and what its chunks and credits share.
+//! One import of a file into one organization, with the state that its chunks and credits share.
 
 use super::importable::{Importable, NewObject};
 use crate::{
@@ -7,23 +7,22 @@ use crate::{
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::organization::Organization,
-    rows::{claim, key},
+    rows::claim,
     store::{Batch, Commit, Key, Record, Store},
-    value::{Money, Name},
+    value::{Id, Money, Name, VehicleId},
 };
 use std::collections::{HashMap, HashSet};
-use uuid::Uuid;
 
 /// Rows in one transaction.
 pub const CHUNK: usize = 200;
-/// How often a transaction is prepared again after a concurrent write to what it had read.
+/// How often a transaction is tried when concurrent writes change the rows it has read.
 pub(super) const MAX_ATTEMPTS: usize = 64;
-/// The most results of vehicle searches that are kept.
+/// Most cached results of vehicle searches.
 const MAX_VEHICLES: usize = 50_000;
-/// The most credits that wait for charges that follow them in the file.
+/// Most credits that are kept until the other rows are recorded.
 const MAX_CREDITS: usize = 20_000;
 
-/// How a file is recorded.
+/// The options of recording a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// Whether nothing is written.
@@ -41,23 +40,23 @@ pub struct Recorder<'a, T: Importable> {
     issuer: Name,
     /// The outcomes of the rows so far.
     pub counts: Counts,
-    /// Vehicles by their identifiers: most rows of a statement repeat few of them.
-    vehicles: HashMap<[Option<String>; 3], Option<Uuid>>,
-    /// In a dry run: the ends of the keys that a real run would have written.
+    /// Cached vehicles by their identifiers, because many rows of a statement have the same ones.
+    vehicles: HashMap<[Option<String>; 3], Option<VehicleId>>,
+    /// In a dry run: the last 8 bytes of the keys that a real run would have written.
     written: HashSet<u64>,
     credits: Vec<(u64, T::Row)>,
 }
 
-/// The record under the key of an identity.
-pub(super) struct Claim {
+/// A claim: the row with the identity of an object.
+pub(super) struct Claim<K> {
     record: Record,
-    pub(super) id: Uuid,
+    pub(super) id: Id<K>,
     /// The amount that the last row stated.
     pub(super) amount: Option<Money>,
 }
 
 impl<'a, T: Importable> Recorder<'a, T> {
-    /// Begins to record a file.
+    /// Starts recording a file.
     #[must_use]
     pub fn new(store: &'a dyn Store, edge: &'a dyn Edge, organization: &'a Organization, options: Options<'a>) -> Self {
         Self {
@@ -73,11 +72,11 @@ impl<'a, T: Importable> Recorder<'a, T> {
         }
     }
 
-    /// Records the next rows of the file, with their numbers. Credits wait for [`Recorder::finish`], because a statement
-    /// can have them before the charge that they belong to.
+    /// Records the next rows of the file, each with its number. Credits are kept until [`Recorder::finish`], because a
+    /// statement can contain a credit before its charge.
     ///
     /// # Errors
-    /// The store cannot serve. The chunks before the failed one are recorded.
+    /// The store is not available. The chunks before the failed one are recorded.
     pub async fn record(&mut self, rows: Vec<(u64, T::Row)>) -> Result<(), Error> {
         let mut charges = Vec::with_capacity(rows.len());
         for (number, row) in rows {
@@ -94,10 +93,10 @@ impl<'a, T: Importable> Recorder<'a, T> {
         Ok(())
     }
 
-    /// Records the credits that wait, and sorts the errors.
+    /// Records the remaining credits, and sorts the errors.
     ///
     /// # Errors
-    /// The store cannot serve.
+    /// The store is not available.
     pub async fn finish(&mut self) -> Result<(), Error> {
         for (number, credit) in std::mem::take(&mut self.credits) {
             self.credit(number, &credit).await?;
@@ -106,16 +105,16 @@ impl<'a, T: Importable> Recorder<'a, T> {
         Ok(())
     }
 
-    /// A new object of a row, with its id.
-    pub(super) fn object(&self, row: &T::Row) -> (Uuid, T) {
-        let id = self.edge.new_id();
-        let created_at = operations::created_at(id);
+    /// Creates the object of a row, with a new id.
+    pub(super) fn object(&self, row: &T::Row) -> (Id<T::Kind>, T) {
+        let uuid = self.edge.new_id();
+        let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid));
         let issuer = &self.issuer;
         (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
     }
 
-    /// The vehicle that the identifiers of an object name, if they name exactly one.
-    pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<Uuid>, Error> {
+    /// The vehicle with the identifiers of an object; `None` when there is not exactly one.
+    pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<VehicleId>, Error> {
         let [tag, plate, state] = object.identifiers();
         let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
         if let Some(known) = self.vehicles.get(&identifiers) {
@@ -141,16 +140,16 @@ impl<'a, T: Importable> Recorder<'a, T> {
         object.credit_look_up().map(|look_up| look_up.prefix(self.organization.id, T::SPEC))
     }
 
-    pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim>, Error> {
+    pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim<T::Kind>>, Error> {
         let Some(record) = self.store.get(std::slice::from_ref(place)).await?.pop().flatten() else { return Ok(None) };
         let (id, amount) = claim::read_claim(&record.value)?;
-        Ok(Some(Claim { record, id, amount }))
+        Ok(Some(Claim { record, id: Id::from_uuid(id), amount }))
     }
 
-    /// Changes the object of a claim to what a later row says.
+    /// Updates the object of a claim from a later row.
     pub(super) async fn correct(
         &mut self,
-        claim: Claim,
+        claim: Claim<T::Kind>,
         row: &T::Row,
         from_row: &T,
         batch: &mut Batch,
@@ -159,7 +158,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let before = claim.amount.unwrap_or_default();
         let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
         if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
-            let value = claim::claim_value(claim.id, Some(stated));
+            let value = claim::claim_value(claim.id.uuid(), Some(stated));
             batch.replace(claim.record.key, claim.record.revision, value);
         }
         Ok(outcome)
@@ -168,11 +167,11 @@ impl<'a, T: Importable> Recorder<'a, T> {
     /// Adds a change of an object to a batch. The change returns `None` when the object would have an impossible amount.
     pub(super) async fn change(
         &self,
-        id: Uuid,
+        id: Id<T::Kind>,
         batch: &mut Batch,
         change: impl FnOnce(&mut T) -> Option<()>,
     ) -> Result<RowOutcome, Error> {
-        let place = key::record(self.organization.id, T::SPEC, id);
+        let place = T::key(self.organization.id, id);
         let before = self.store.get(&[place]).await?.pop().flatten();
         let before =
             before.ok_or_else(|| Error::Internal(format!("no {} has the id {id} of a claim", T::SPEC.object)))?;
@@ -226,13 +225,13 @@ impl<'a, T: Importable> Recorder<'a, T> {
     }
 }
 
-/// The last 8 bytes of the hash in a key. Two of a million keys are equal once in thirty million imports.
+/// The last 8 bytes of the hash in a key. Among a million keys two are equal with a probability of 1 in 30 million.
 fn end_of(key: &Key) -> u64 {
     let bytes = key.as_bytes();
     bytes[bytes.len() - 8..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Concurrent writes made every attempt of a transaction stale.
+/// The error when concurrent writes made every attempt of a transaction stale.
 pub(super) fn contended() -> Error {
     Error::Unavailable("others changed the same tolls or violations too often".into())
 }

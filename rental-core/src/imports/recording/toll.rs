@@ -5,16 +5,15 @@ use crate::{
     imports::{RowOutcome, statements::TollRow},
     resources::toll::{self, Toll},
     schema::IndexPrefix,
-    value::Money,
+    value::{Money, VehicleId},
 };
-use uuid::Uuid;
 
 impl Importable for Toll {
     type Row = TollRow;
 
     const REPEATED_IN_DRY_RUN: RowOutcome = RowOutcome::Duplicate;
 
-    fn from_row(row: &TollRow, new: &NewObject<'_>) -> Self {
+    fn from_row(row: &TollRow, new: &NewObject<'_, Self::Kind>) -> Self {
         let zone = new.organization.time_zone;
         Self {
             id: new.id,
@@ -42,8 +41,8 @@ impl Importable for Toll {
         Self::identity(self)
     }
 
-    /// The agency sends a transaction again with another amount: the toll changes by the difference.
-    fn correct(&mut self, row: &TollRow, _: Option<Uuid>, before: Money) -> Option<()> {
+    /// The agency reports a transaction again with another amount. The toll's amount changes by the difference.
+    fn correct(&mut self, row: &TollRow, _: Option<VehicleId>, before: Money) -> Option<()> {
         self.amount = self.amount.plus(row.amount)?.minus(before)?;
         Some(())
     }

@@ -1,19 +1,18 @@
-//! Violations. A list has the present state of each, so its last row counts.
+//! Violations. A list contains the present state of each violation, so the last row replaces earlier ones.
 
 use super::importable::{Importable, NewObject};
 use crate::{
     imports::{RowOutcome, statements::ViolationRow},
     resources::violation::{self, Violation},
-    value::Money,
+    value::{Money, VehicleId},
 };
-use uuid::Uuid;
 
 impl Importable for Violation {
     type Row = ViolationRow;
 
     const REPEATED_IN_DRY_RUN: RowOutcome = RowOutcome::Updated;
 
-    fn from_row(row: &ViolationRow, new: &NewObject<'_>) -> Self {
+    fn from_row(row: &ViolationRow, new: &NewObject<'_, Self::Kind>) -> Self {
         let mut violation = Self {
             id: new.id,
             object: violation::SPEC.object.into(),
@@ -49,14 +48,14 @@ impl Importable for Violation {
         self.issuer.as_deref().map(|issuer| violation::identity(issuer, &self.summons_number))
     }
 
-    fn correct(&mut self, row: &ViolationRow, vehicle: Option<Uuid>, _: Money) -> Option<()> {
+    fn correct(&mut self, row: &ViolationRow, vehicle: Option<VehicleId>, _: Money) -> Option<()> {
         copy(self, row);
         self.vehicle_id = self.vehicle_id.or(vehicle);
         Some(())
     }
 }
 
-/// Copies what the row says. A field without a value in the row keeps the value that it has.
+/// Copies the values of the row. A field without a value in the row stays unchanged.
 fn copy(violation: &mut Violation, row: &ViolationRow) {
     fn keep<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
         if new.is_some() {

@@ -2,7 +2,7 @@
 
 use crate::value::Money;
 
-/// An amount with its sign. The format says what the sign means.
+/// An amount with its sign. The format defines the meaning of the sign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Signed {
     pub(super) negative: bool,

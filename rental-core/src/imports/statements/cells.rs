@@ -1,4 +1,4 @@
-//! The values of a row: blank ones, identifiers that a spreadsheet has rounded, and texts within their limits.
+//! Checks of single values: blank values, identifiers that a spreadsheet rounded, and lengths of texts.
 
 use crate::{
     request::body::shorten,
@@ -8,7 +8,7 @@ use crate::{
 /// Most characters of a text field (decisions, Identity and values).
 const MAX_TEXT: usize = 255;
 
-/// The value without the white space around it; `None` for blank and for `-`, which statements print instead.
+/// The value without surrounding white space; `None` for blank values and for `-`, which means the same.
 pub(super) fn filled(text: &str) -> Option<&str> {
     let text = text.trim();
     (!text.is_empty() && text != "-").then_some(text)
@@ -33,13 +33,13 @@ fn on_one_line(given: &str, column: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks an identifier and removes the leading quote that keeps a spreadsheet from reading it as a number.
+/// Checks an identifier and removes the leading quote that marks a text for spreadsheets.
 pub(super) fn identifier(given: &str, column: &str) -> Result<Text, String> {
     let bare = given.trim_start_matches('\'').trim();
     if is_rounded(bare) { Err(rounded(bare, column)) } else { text(bare, column) }
 }
 
-/// Whether a spreadsheet read an identifier as a number and rounded it: `1.29143E+11`.
+/// Whether a spreadsheet parsed an identifier as a number and rounded it: `1.29143E+11`.
 pub(super) fn is_rounded(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split_once("E+").or_else(|| text.split_once("e+")).is_some_and(|(mantissa, exponent)| {

@@ -1,7 +1,7 @@
-//! The records of a CSV file, one at a time, in memory of fixed size.
+//! Reads the records of a CSV file, one at a time, in memory of fixed size.
 //!
-//! `csv-core` parses into a slice of ours, so the length of that slice is the limit of a record. The delimiter is the
-//! character that the header line has most of: comma, semicolon or TAB.
+//! `csv-core` parses into a slice, whose length is the limit of a record. The delimiter is the most frequent one in the
+//! header line: comma, semicolon or TAB.
 
 use super::{
     failure::{Failed, Refused},
@@ -22,14 +22,14 @@ pub(super) struct Csv<R> {
 
 /// The fields of one record, without their quotes.
 pub(super) struct Record<'a> {
-    /// The line where it begins, from 1.
+    /// The line of the file where the record begins, from 1.
     pub(super) line: u64,
     text: &'a [u8],
     ends: &'a [usize],
 }
 
 impl<'a> Record<'a> {
-    /// How many fields it has.
+    /// The number of fields.
     pub(super) fn count(&self) -> usize {
         self.ends.len()
     }
@@ -45,12 +45,12 @@ impl<'a> Record<'a> {
 impl<R: Read> Csv<R> {
     pub(super) fn open(input: Input<R>) -> Self {
         let parser = ReaderBuilder::new().delimiter(delimiter(input.head())).build();
-        // One byte more: the parser calls a slice full that has no room left.
+        // One byte more than the limit, because the parser reports a full slice even when the record fits exactly.
         let (text, ends) = (vec![0; MAX_RECORD + 1].into_boxed_slice(), vec![0; MAX_COLUMNS].into_boxed_slice());
         Self { input, parser, text, ends }
     }
 
-    /// The next record. Blank lines are skipped.
+    /// Reads the next record. Skips blank lines.
     pub(super) fn next(&mut self) -> Result<Option<Record<'_>>, Failed> {
         // The parser would skip blank lines too, but then the line of the record would be unknown.
         if self.input.skip(|byte| matches!(byte, b'\r' | b'\n'))?.is_none() {

@@ -1,16 +1,16 @@
-//! Why a file was not read to its end.
+//! Errors of reading a file.
 
-/// The content of the file is wrong, and no row of it may be used. The sentence says what was expected, what was found
-/// and what to do.
+/// The file has a wrong content, so no row of it may be used. A sentence says what was expected, what was found and what to
+/// do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refused(pub String);
 
-/// Why a file was not read to its end.
+/// Why reading a file failed.
 #[derive(Debug)]
 pub enum Failed {
-    /// The content of the file is wrong.
+    /// The file has a wrong content.
     Refused(Refused),
-    /// The file could not be read.
+    /// An I/O error while reading the file.
     Read(std::io::Error),
 }
 

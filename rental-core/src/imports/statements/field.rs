@@ -1,4 +1,4 @@
-//! What a column of a statement can hold.
+//! The meanings of columns.
 
 /// The meaning of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +27,7 @@ pub(super) enum Field {
     Payment,
 }
 
-/// How many fields there are.
+/// Number of fields.
 pub(super) const FIELDS: usize = Field::Payment as usize + 1;
 
 /// The fields of a toll, with their names in a mapping file.

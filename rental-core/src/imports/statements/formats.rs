@@ -11,13 +11,13 @@ use crate::{
     value::{Name, Zone},
 };
 
-/// A kind of file: statements with tolls, or lists of violations. This value has all that differs between the two before
-/// their rows are read.
+/// A kind of file: statements with tolls, or lists of violations. It contains the differences between the two, except how
+/// their rows are parsed.
 #[derive(Debug)]
 pub struct Kind {
-    /// The resource that the rows become.
+    /// The resource of the rows' objects.
     pub resource: &'static ResourceSpec,
-    /// What such a file is called in a sentence.
+    /// The name of such a file in messages.
     pub file: &'static str,
     /// Names and descriptions of the formats. The first is the default.
     pub formats: &'static [(&'static str, &'static str)],
@@ -29,7 +29,7 @@ pub struct Kind {
     pub example: &'static str,
     pub(super) layouts: &'static [Format],
     pub(super) other_files: &'static [OtherFile],
-    /// What to do with a file of no known format.
+    /// The advice in the error for a file of no known format.
     pub(super) advice: &'static str,
 }
 
@@ -45,21 +45,21 @@ pub enum Parameter {
 /// The issuer of violations when an import does not name one.
 pub const DEFAULT_ISSUER: &str = "NYC";
 
-/// The columns of a format, its time zone and order of dates, and the meaning of the sign of an amount.
+/// A format: its columns, time zone, order of dates, and the meaning of an amount's sign.
 #[derive(Debug)]
 pub(super) struct Format {
     pub(super) name: &'static str,
     about: &'static str,
-    /// The agency of every row, when no column has it.
+    /// The agency of every row, when no column contains it.
     agency: Option<&'static str>,
     zone: Option<Zone>,
     /// For each field the names of its columns. A file needs at least one of them.
     pub(super) columns: &'static [(Field, &'static [&'static str])],
-    /// Fields that need a column. `None`: all of them.
+    /// Fields that need a column; `None` means all of them.
     pub(super) required: Option<&'static [Field]>,
     /// Other fields of which at least one needs a column.
     pub(super) one_of: &'static [Field],
-    /// Whether the names of a field are spellings of one column. Otherwise they are columns to look into, in this order.
+    /// Whether the names of a field are spellings of one column. Otherwise they are several columns, tried in this order.
     pub(super) spellings: bool,
     /// A column that only this format has.
     pub(super) mark: Option<&'static str>,
@@ -67,12 +67,12 @@ pub(super) struct Format {
     charges: Charges,
     /// A column that makes charges positive.
     positive_with: Option<&'static str>,
-    /// For the format of this product: an unknown column refuses the file, a first row of another length does not, and a
-    /// row needs an agency but no time.
+    /// Whether this is the product's own format. Then an unknown column is an error of the file, a first row with another
+    /// number of fields is an error of this row only, and a row needs an agency but no time.
     pub(super) strict: bool,
 }
 
-/// A file that is often mistaken for one of this kind, known by a column that it has and others that it lacks.
+/// A file that users often confuse with one of this kind. It is recognized by a column and by missing columns.
 #[derive(Debug)]
 pub(super) struct OtherFile {
     pub(super) column: &'static str,
@@ -109,7 +109,7 @@ pub const VIOLATIONS: Kind = Kind {
     layouts: &VIOLATION_FORMATS,
     other_files: &[OtherFile {
         column: "violation_code",
-        // A violation of 0 would say that it was paid, and would overwrite the amount that is known.
+        // Without an amount a violation would get 0, which means paid and would replace the known amount.
         lacks: &["amount_due", "fine_amount"],
         hint: "this looks like a list of a fiscal year, which has no amounts; download Open Parking and Camera \
                Violations for the same plates",
@@ -165,7 +165,7 @@ const GENERIC: Format = Format {
     strict: true,
 };
 
-/// What the agencies of the north-east have in common.
+/// The format that the E-ZPass agencies of the north-east share.
 const EZPASS: Format = Format {
     zone: Some(Zone::NEW_YORK),
     columns: &[],
@@ -260,7 +260,7 @@ const SUNPASS: Format = Format {
     ..EZPASS
 };
 
-/// Words in the columns of [`Field::Kind`] that tell payments and fees from tolls.
+/// Words in the columns of [`Field::Kind`] that mark payments and fees, which are no tolls.
 pub(super) const NOT_TOLLS: &[&str] = &[
     "payment",
     "replenish",
@@ -329,7 +329,7 @@ impl Format {
         self.columns.iter().find(|(known, _)| *known == field).map_or(&[], |(_, names)| *names)
     }
 
-    /// The format as a mapping, by which files are read. `has` tells whether the file has a column.
+    /// Converts the format into a mapping. `has` returns whether the file has a column.
     pub(super) fn mapping(&self, has: impl Fn(&str) -> bool) -> Mapping {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Mapping {

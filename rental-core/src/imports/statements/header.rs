@@ -1,4 +1,4 @@
-//! The header of a file. Case, spaces and underscores in the name of a column do not matter.
+//! The header of a file. Names of columns are compared without case, spaces and underscores.
 
 use super::{
     csv::Record,
@@ -23,7 +23,7 @@ impl Header {
         Ok(Self::of(fields.iter().map(|name| shorten(name.trim())).collect()))
     }
 
-    /// A header with these names.
+    /// The header with these names.
     pub(super) fn of(names: Vec<String>) -> Self {
         Self { normal: names.iter().map(|name| normal(name)).collect(), names }
     }
@@ -32,7 +32,7 @@ impl Header {
         self.names.len()
     }
 
-    /// The name of a column as the file spells it.
+    /// The name of a column in the spelling of the file.
     pub(super) fn name(&self, at: usize) -> &str {
         self.names.get(at).map_or("", String::as_str)
     }
@@ -43,19 +43,19 @@ impl Header {
         self.normal.iter().position(|known| *known == name)
     }
 
-    /// A name that two columns have, among the columns that are read.
+    /// A duplicate name among `columns`, which are those that are read.
     pub(super) fn repeated(&self, columns: &[usize]) -> Option<&str> {
         let twice = |at: &&usize| self.normal.iter().filter(|name| **name == self.normal[**at]).count() > 1;
         columns.iter().find(twice).map(|at| self.name(*at))
     }
 
-    /// The error for a file that has none of these columns, with the column that may be the first of them.
+    /// The error for a file without any of these columns. It suggests the most similar column of the file.
     pub(super) fn lacks(&self, names: &[&str]) -> String {
         let near = names.first().map_or_else(String::new, |name| self.near(name));
         format!("there is no column `{}`{near}", names.join("` or `"))
     }
 
-    /// `; is X it?` for a name that is missing.
+    /// The suggestion `; is X it?` for a missing name.
     fn near(&self, name: &str) -> String {
         let near = did_you_mean(&normal(name), self.normal.iter().map(String::as_str));
         let found = self.normal.iter().position(|known| near.contains(&format!("`{known}`")));

@@ -1,11 +1,11 @@
-//! The bytes of a file, through one buffer of fixed size. The first bytes tell files that are neither CSV nor JSON.
+//! Reads a file through one buffer of fixed size. Recognizes files that are neither CSV nor JSON by their first bytes.
 
 use super::failure::{Failed, Refused};
 use std::io::{ErrorKind, Read};
 
-/// The most bytes of one record. A row with every field at its limit has a tenth of it.
+/// Most bytes of one record. A row with every field at its limit has a tenth of it.
 pub(super) const MAX_RECORD: usize = 64 * 1024;
-/// The bytes that are read to tell what a file is.
+/// Bytes that are read to recognize the kind of a file.
 const HEAD: usize = 8 * 1024;
 
 pub(super) struct Input<R> {
@@ -38,7 +38,7 @@ impl<R: Read> Input<R> {
         matches!(self.head().trim_ascii_start().first(), Some(b'[' | b'{'))
     }
 
-    /// The bytes that were read and not yet consumed. After [`Input::open`] the first 8 KiB, or the whole file.
+    /// The bytes that were read but not consumed. After [`Input::open`] these are the first 8 KiB, or the whole file.
     pub(super) fn head(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -47,7 +47,7 @@ impl<R: Read> Input<R> {
         self.line
     }
 
-    /// The next bytes. Empty only at the end of the file.
+    /// Reads the next bytes. They are empty only at the end of the file.
     pub(super) fn next_bytes(&mut self) -> Result<&[u8], Failed> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);

@@ -1,4 +1,4 @@
-//! The elements of a JSON array or of JSON Lines, one at a time.
+//! Reads the elements of a JSON array or of JSON Lines, one at a time.
 
 use super::{
     failure::{Failed, Refused},
@@ -23,7 +23,7 @@ impl<R: Read> Json<R> {
         Ok(Self { input, array, count: 0, element: Vec::new() })
     }
 
-    /// The next element with its number, from 1.
+    /// Reads the next element and its number, from 1.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, Failed> {
         let mut first = self.input.skip(blank)?;
         if self.array {
@@ -64,7 +64,7 @@ impl<R: Read> Json<R> {
         loop {
             let bytes = self.input.next_bytes()?;
             if bytes.is_empty() {
-                // A bare number ends with the file. The caller rejects it.
+                // A number at the top level may end with the file. The caller rejects it.
                 let open = nested || quoted;
                 return if open { Err(self.broken("the file ends in the middle of it")) } else { Ok(()) };
             }

@@ -1,4 +1,4 @@
-//! The columns of a format, found in the header of one file.
+//! Finds the columns of a format in the header of a file.
 
 use super::{
     cells::filled,
@@ -17,7 +17,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Finds the columns of a mapping. Each field in `required`, or each field at all, needs at least one.
+    /// Finds the columns of a mapping. Each field in `required`, or each field of the mapping, needs at least one.
     ///
     /// # Errors
     /// A column is missing, or the header names it twice.
@@ -43,7 +43,7 @@ impl Layout {
         }
     }
 
-    /// Uses the first column of each field alone: the others are other spellings of its name.
+    /// Keeps only the first column of each field, because the other names are spellings of it.
     pub(super) fn without_alternatives(mut self) -> Self {
         self.columns.iter_mut().for_each(|columns| columns.truncate(1));
         self
@@ -59,7 +59,7 @@ impl Layout {
         self.columns[field as usize].iter().filter_map(|at| filled(row.get(*at)?))
     }
 
-    /// The name of a field's column as the file spells it.
+    /// The name of a field's column in the spelling of the file.
     pub(super) fn label(&self, field: Field) -> &str {
         &self.labels[field as usize]
     }

@@ -1,4 +1,4 @@
-//! A description of the file of any other agency, which the operator writes as JSON.
+//! Mapping files: an operator describes the file of any other agency as JSON.
 
 use super::{
     cells,
@@ -11,12 +11,12 @@ use crate::{
 };
 use serde_json::value::RawValue;
 
-/// The most bytes of a mapping file.
+/// Most bytes of a mapping file.
 const MAX_BYTES: usize = 64 * 1024;
-/// The most names in a list of it.
+/// Most names in a list of a mapping file.
 const MAX_NAMES: usize = 100;
 
-/// The columns, zone, order of dates and signs of a toll agency's file.
+/// The format of a toll agency's file: columns, time zone, order of dates, and meaning of signs.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     pub(super) agency: Option<Name>,
@@ -28,7 +28,7 @@ pub struct Mapping {
     pub(super) skip: Option<(String, Vec<String>)>,
 }
 
-/// What the sign of an amount means.
+/// The meaning of an amount's sign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Charges {
     /// `6.94` is a charge, `-6.94` a refund.
@@ -38,7 +38,7 @@ pub(super) enum Charges {
 }
 
 impl Mapping {
-    /// Reads a mapping file (`docs/imports.md`, Mapping files), at most 64 KiB of JSON.
+    /// Parses a mapping file (`docs/imports.md`, Mapping files) of at most 64 KiB of JSON.
     ///
     /// # Errors
     /// A sentence that says which member is missing, unknown or wrong.
@@ -73,7 +73,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Whether dates and times are in columns of their own, which are local.
+    /// Whether dates and times are in separate columns, which have local times.
     pub(super) fn has_local_dates(&self) -> bool {
         self.has(Field::Date)
     }
@@ -83,7 +83,7 @@ impl Mapping {
         self.columns.iter().any(|(known, _)| *known == field)
     }
 
-    /// The rules between members.
+    /// Checks the rules that concern several members.
     fn check(&self, charges: bool) -> Result<(), String> {
         let has = |field| self.has(field);
         let rules = [
@@ -112,7 +112,7 @@ const ORDERS: [(&str, Order); 3] =
     [("mdy", Order::MonthDayYear), ("dmy", Order::DayMonthYear), ("ymd", Order::YearMonthDay)];
 const CHARGES: [(&str, Charges); 2] = [("positive", Charges::Positive), ("negative", Charges::Negative)];
 
-/// The members of an object in the order of `known`; others and repeated ones are refused.
+/// The members of an object in the order of `known`. Other members and duplicates are errors.
 fn object<'a, const N: usize>(
     text: &'a str,
     what: &str,

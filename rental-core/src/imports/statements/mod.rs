@@ -1,4 +1,4 @@
-//! A statement of a toll agency or a list of violations becomes checked rows. This room needs no store, ids or clock.
+//! Parses a statement of a toll agency or a list of violations into checked rows. Needs no store, ids or clock.
 //!
 //! [`Reader`] reads a file of any size in constant memory:
 //! - `input` is the one buffer; `csv` and `json` cut it into records of at most 64 KiB; `table` and `objects` put the

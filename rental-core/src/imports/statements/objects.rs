@@ -1,4 +1,4 @@
-//! The rows of a JSON file: the members of each object, under the column names of a format.
+//! Reads the rows of a JSON file. The members of an object are the columns of the format.
 
 use super::{
     cells::filled,

@@ -14,8 +14,8 @@ use super::{
 use crate::request::body::{did_you_mean, shorten};
 use std::{io::Read, marker::PhantomData};
 
-/// The rows of one file. A CSV row is numbered by the line where it begins, a JSON object by its position, from 1. After
-/// an error there are no more rows.
+/// An iterator over the rows of one file, with their numbers: of a CSV row the line where it begins, of a JSON object its
+/// position, both from 1. It ends after an error.
 pub struct Reader<R, T> {
     records: Records<R>,
     plan: Plan,
@@ -29,11 +29,11 @@ enum Records<R> {
 }
 
 impl<R: Read, T: StatementRow> Reader<R, T> {
-    /// Opens a file in the format with this name (by default the first of its kind) or in the format of a mapping.
+    /// Opens a file in the format with this name, by default the first one of its kind, or in the format of a mapping.
     ///
     /// # Errors
-    /// [`Failed::Refused`] when the file is not in this format: the sentence names the missing column, or the format that
-    /// fits.
+    /// [`Failed::Refused`] when the file is not in this format. The sentence names the missing column, or the right format.
+    /// [`Failed::Read`] when the file cannot be read.
     pub fn open(file: R, format: Option<&str>, mapping: Option<&Mapping>, settings: &Settings) -> Result<Self, Failed> {
         let (records, plan) = open(T::KIND, file, format, mapping, settings)?;
         Ok(Self { records, plan, ended: false, row: PhantomData })
@@ -115,7 +115,7 @@ fn unknown(name: &str, kind: &Kind) -> Refused {
     Refused(format!("there is no format `{}`{near}. Known formats: {}", shorten(name), names.join(", ")))
 }
 
-/// How a file is read that the operator describes.
+/// The plan for a file with a mapping.
 fn described(mapping: &Mapping, header: &Header, settings: &Settings) -> Result<Plan, String> {
     let layout = Layout::find(mapping, None, header)
         .map_err(|why| format!("expected the columns of the mapping file, but {why}. Found: {}", header.shown()))?;
@@ -126,7 +126,7 @@ fn described(mapping: &Mapping, header: &Header, settings: &Settings) -> Result<
     Ok(plan)
 }
 
-/// How a CSV file in a known format is read. The error says what is missing and which other format fits.
+/// The plan for a CSV file in a known format. The error says what is missing and which other format fits.
 fn known(kind: &Kind, format: &Format, header: &Header, settings: &Settings) -> Result<Plan, String> {
     let why = match fit(format, header) {
         Ok((mapping, mut layout)) => {
@@ -148,7 +148,7 @@ fn known(kind: &Kind, format: &Format, header: &Header, settings: &Settings) -> 
     Err(format!("expected the columns of {}, but {why}; {hint}. Found: {}", format.name, header.shown()))
 }
 
-/// The columns of a format in a file, or what is missing.
+/// Finds the columns of a format in a file. The error says which one is missing.
 fn fit(format: &Format, header: &Header) -> Result<(Mapping, Layout), String> {
     if let Some(mark) = format.mark.filter(|mark| header.find(mark).is_none()) {
         return Err(header.lacks(&[mark]));

@@ -1,4 +1,4 @@
-//! What a reader makes of one record of a file.
+//! The rows of a file: parsed records and how they are parsed.
 
 use super::{
     amount::{self, Signed},
@@ -13,41 +13,41 @@ use crate::value::{Name, Text, Zone};
 /// One row of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row<T> {
-    /// A row to record.
+    /// A toll or violation to record.
     Record(T),
-    /// A row with nothing to record, such as a payment or a fee, and why.
+    /// A row that is no toll or violation, such as a payment or a fee. The text says why.
     Skipped(&'static str),
-    /// A row that cannot be used, and why, for the operator.
+    /// A row that cannot be recorded. The sentence for the operator says why.
     Invalid(String),
 }
 
-/// A checked row of one kind of file: a toll or a violation as it was reported.
+/// A parsed row of one kind of file: a reported toll or violation.
 pub trait StatementRow: Clone + PartialEq + Send + Sized {
-    /// The kind of file that has such rows.
+    /// The kind of file with such rows.
     const KIND: &'static Kind;
 
-    /// Reads the values of one record.
+    /// Parses the values of one record.
     ///
     /// # Errors
-    /// The record has nothing to record, or cannot be used.
+    /// The record is no toll or violation, or is invalid.
     fn read(values: &Values<'_>) -> Result<Self, NotRecorded>;
 }
 
-/// Why a record makes no row to record.
+/// Why a record of a file is not recorded.
 #[derive(Debug)]
 pub enum NotRecorded {
-    /// It has nothing to record.
+    /// The record is no toll or violation. The text says why.
     Skipped(&'static str),
-    /// It cannot be used.
+    /// The record is invalid. The sentence for the operator says why.
     Invalid(String),
 }
 
-/// What the formats leave open.
+/// The settings of an import that the format does not define.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Decimals of the currency, 0 to 4.
+    /// Number of decimals of the organization's currency, 0 to 4.
     pub digits: u32,
-    /// The zone of local times, in place of the format's own.
+    /// The time zone of local times; `None` means that of the format.
     pub zone: Option<Zone>,
 }
 
@@ -58,18 +58,18 @@ pub(super) struct Plan {
     pub(super) layout: Layout,
     pub(super) zone: Option<Zone>,
     pub(super) digits: u32,
-    /// Whether the file is in the format of this product.
+    /// Whether the file is in the product's own format.
     pub(super) strict: bool,
 }
 
 impl Plan {
-    /// A plan for the file of an agency, so without strictness.
+    /// A plan for the file of an agency, which is not strict.
     pub(super) fn new(mapping: Mapping, layout: Layout, settings: &Settings) -> Self {
         Self { zone: settings.zone.or(mapping.zone), digits: settings.digits, mapping, layout, strict: false }
     }
 }
 
-/// The values of one record. Those that are blank count as absent.
+/// The values of one record. Blank values count as absent.
 #[derive(Debug)]
 pub struct Values<'a> {
     pub(super) plan: &'a Plan,
@@ -108,7 +108,7 @@ impl<'a> Values<'a> {
         self.get(field).map(|given| parse(given).map_err(|rule| format!("`{}` {rule}", self.label(field)))).transpose()
     }
 
-    /// The error for a field that needs a value.
+    /// The error for a required field without a value.
     pub(super) fn blank(&self, field: Field) -> String {
         format!("`{}` is blank", self.label(field))
     }

@@ -1,4 +1,4 @@
-//! The rows of a CSV file with a header.
+//! Reads the rows of a CSV file with a header.
 
 use super::{
     csv::Csv,
@@ -32,8 +32,8 @@ impl<R: Read> Table<R> {
         Ok(Self { header, csv, header_line, rows: 0, forgiving: false })
     }
 
-    /// Accepts a first row with another number of fields as one invalid row. Without this the file is refused: when the
-    /// header lacks a name, every value would be read as the value of the column beside it.
+    /// Accepts a first row with another number of fields as one invalid row. Without this it is an error of the file: if
+    /// the header lacks a name, every value would belong to a wrong column.
     pub(super) fn forgiving(mut self) -> Self {
         self.forgiving = true;
         self

@@ -1,8 +1,8 @@
-//! Local dates and times of day, in the spellings of statements.
+//! Parses local dates and times of day in the formats of statements.
 
 use crate::value::{Date, Instants, LocalTime, Timestamp, Zone};
 
-/// The order of day, month and year. The format says it; it is never guessed from a row.
+/// The order of day, month and year. The format defines it; a row never changes it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
     MonthDayYear,
@@ -10,7 +10,7 @@ pub(super) enum Order {
     YearMonthDay,
 }
 
-/// Years that a date can have. Others are typing errors, such as `01/02/0204`.
+/// Valid years of a date. Other years are typing errors, such as `01/02/0204`.
 const YEARS: std::ops::RangeInclusive<i32> = 1971..=9998;
 
 /// Parses a date of three numbers separated by `/`, `-` or `.`. A leading number of four digits means `YYYY-MM-DD`. A
@@ -40,7 +40,7 @@ pub(super) fn date(text: &str, order: Order) -> Option<Date> {
 
 /// Parses a time of day as seconds since midnight: `17:13:32`, `05:13 PM`, `08:43A`, `0752A`, `1743`.
 ///
-/// With A or P the hours go to 12 and `00` is the hour after midnight. `00` with P is ambiguous: `None`.
+/// With A or P the hours are 0 to 12, and `00` with A is the hour after midnight. `00` with P is ambiguous, so `None`.
 pub(super) fn time_of_day(text: &str) -> Option<u32> {
     let upper = text.trim().to_ascii_uppercase();
     let bare = upper.strip_suffix('M').filter(|rest| rest.ends_with(['A', 'P'])).unwrap_or(&upper);
@@ -84,7 +84,7 @@ fn number(text: &str) -> Option<u32> {
     if fine { text.parse().ok() } else { None }
 }
 
-/// The instant of a local time. Of an hour that the clocks showed twice, the earlier instant.
+/// The instant of a local time. A local time that occurred twice gets the earlier instant.
 pub(super) fn instant(zone: Zone, date: Date, seconds: u32) -> Option<Timestamp> {
     Some(match zone.instants(LocalTime::new(date, seconds)?) {
         Instants::One(at) | Instants::Two(at, _) | Instants::Gap(at) => at,

@@ -17,25 +17,26 @@ use crate::{
 /// A charge or a credit of a toll agency's statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TollRow {
-    /// More than 0, for a charge and for a credit.
+    /// The amount, always more than 0.
     pub amount: Money,
-    /// Whether it is a credit: money that the agency gives back for a toll.
+    /// Whether the row is a credit: the agency refunds a toll.
     pub credit: bool,
     /// The agency that charged the toll.
     pub agency: Name,
     /// The agency's number of the transaction, if its format has one.
     pub transaction_id: Option<Text>,
-    /// The local date.
+    /// The local date of the passage.
     pub occurred_on: Option<Date>,
-    /// The instant, if the statement has a time of day. Of an hour that the clocks showed twice, the earlier instant.
+    /// The instant of the passage, if the statement has a time of day. A local time that occurred twice gets the earlier
+    /// instant.
     pub occurred_at: Option<Timestamp>,
-    /// The plaza or gantry.
+    /// The name of the plaza or gantry.
     pub plaza: Option<Text>,
-    /// As reported. From a column for tags and plates: the number without its state.
+    /// The plate as reported; without its state if it is from a column for both tags and plates.
     pub plate: Option<Text>,
-    /// As reported, or split off the plate.
+    /// The state as reported, or the one that was part of the plate.
     pub plate_state: Option<Text>,
-    /// As reported. From a column for tags and plates: the digits alone.
+    /// The transponder's number as reported; its digits only if it is from a column for both tags and plates.
     pub transponder_number: Option<Text>,
 }
 
@@ -69,7 +70,7 @@ impl StatementRow for TollRow {
     }
 }
 
-/// Skips rows that say that they are no tolls.
+/// Skips rows whose type says that they are no tolls.
 fn skip(values: &Values<'_>) -> Result<(), NotRecorded> {
     let same = |given: &str, value: &str| given.to_lowercase() == value.to_lowercase();
     let mut by_mapping = values.plan.mapping.skip.iter().flat_map(|(_, values)| values);
@@ -111,7 +112,7 @@ fn agency(values: &Values<'_>, credit: bool) -> Result<Name, NotRecorded> {
     }
     match values.name(Field::Agency)? {
         Some(agency) => Ok(agency),
-        // A credit for a toll names the agency that charged it.
+        // A credit without an agency refunds no toll.
         None if credit && !values.plan.strict => {
             Err(NotRecorded::Skipped("money that came in without an agency: a payment, not a toll"))
         }
@@ -138,7 +139,7 @@ fn occurred(values: &Values<'_>) -> Result<(Option<Date>, Option<Timestamp>), St
         return Ok((Some(date), plan.zone.and_then(|zone| time::instant(zone, date, seconds))));
     }
     if let Some(at) = Timestamp::parse(given) {
-        // Without a zone the date is the written one, whatever its offset.
+        // Without a time zone the local date is the date in the text.
         let written = given.get(..10).and_then(Date::parse);
         return Ok((plan.zone.map(|zone| zone.local(at).date()).or(written), Some(at)));
     }

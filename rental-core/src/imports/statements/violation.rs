@@ -9,7 +9,7 @@ use super::{
 };
 use crate::value::{Date, Money, Name, Text, Timestamp};
 
-/// A violation as a list reports it.
+/// A violation that a list reports.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "each field but the last two is documented in the SPEC of violations")]
 pub struct ViolationRow {
@@ -26,9 +26,9 @@ pub struct ViolationRow {
     pub reduction_amount: Option<Money>,
     pub payment_amount: Option<Money>,
     pub issuing_agency: Option<Text>,
-    /// `issue_date` as a date, if it is one: real lists have `51/71/2004`.
+    /// `issue_date` as a date; `None` when it is no valid date, such as `51/71/2004`.
     pub issued_on: Option<Date>,
-    /// The instant, if `violation_time` is a time of day.
+    /// The instant of the violation; `None` when `violation_time` is no time of day.
     pub issued_at: Option<Timestamp>,
 }
 
@@ -78,7 +78,7 @@ fn money(values: &Values<'_>, field: Field) -> Result<Option<Money>, String> {
 }
 
 impl ViolationRow {
-    /// Fine + penalty + interest - reduction - payment, at least 0. The rows of the city have this amount due.
+    /// Fine + penalty + interest - reduction - payment, at least 0. Rows of the city have this amount due.
     fn due(&self) -> Option<Money> {
         let or_zero = Option::unwrap_or_default;
         let owed = self.fine_amount?.plus(or_zero(self.penalty_amount))?.plus(or_zero(self.interest_amount))?;

@@ -8,10 +8,10 @@ use crate::{
 };
 use serde_json::value::RawValue;
 
-/// The value of one field; `None` when a POST sends null. Amounts have at most `digits` decimals.
+/// Checks the value of one field; `None` when a POST sends null. Amounts have at most `digits` decimals.
 ///
 /// # Errors
-/// Every rule that the value breaks.
+/// One error for every rule that the value breaks.
 pub(super) fn check(
     field: &FieldSpec,
     verb: Verb,

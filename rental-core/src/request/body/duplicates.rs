@@ -1,14 +1,14 @@
-//! Duplicate keys inside free JSON, found in one pass over its text.
+//! Finds duplicate keys in the JSON of `raw_data`, in one pass over its text.
 //!
-//! Values are not read: a number that no float holds is kept as it was received.
+//! It does not parse numbers, so a number that no float can represent is kept as received.
 
 use crate::error::FieldErrors;
 use std::{borrow::Cow, collections::HashSet};
 
-/// Most objects and lists that may contain one another.
+/// Greatest depth of nested objects and lists.
 const MOST_DEPTH: usize = 128;
 
-/// An object or list whose end has not been reached.
+/// An object or list that contains the present position.
 struct Open<'a> {
     /// The keys of an object so far; `None` for a list.
     keys: Option<HashSet<Cow<'a, str>>>,
@@ -16,9 +16,9 @@ struct Open<'a> {
     key: Cow<'a, str>,
 }
 
-/// The paths of the keys that come again in the same object, as many as a response lists. `root` begins each path.
+/// The paths of duplicate keys, at most as many as a response lists. Each path begins with `root`.
 ///
-/// `text` must be one JSON value; the time taken grows with its length alone.
+/// `text` must be one valid JSON value. The time is linear in its length.
 ///
 /// # Errors
 /// A sentence for the caller: the value is nested too deep, or a key is not Unicode text.
@@ -60,7 +60,7 @@ pub(super) fn find(root: &str, text: &str) -> Result<Vec<String>, String> {
             }
             b',' => key_next = open.last().is_some_and(|parent| parent.keys.is_some()),
             b':' | b' ' | b'\t' | b'\n' | b'\r' => {}
-            // A string, a number or a word.
+            // A string, a number, a boolean or null.
             _ => check_depth(open.len())?,
         }
         at = end;
@@ -72,7 +72,7 @@ fn check_depth(depth: usize) -> Result<(), String> {
     if depth > MOST_DEPTH { Err(format!("must be nested at most {MOST_DEPTH} levels deep")) } else { Ok(()) }
 }
 
-/// The place behind the closing quote of the string that begins at `start`.
+/// The offset after the closing quote of the string that begins at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -85,7 +85,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// `raw_data.form.name`; lists have no part in it.
+/// The path of a key: `raw_data.form.name`. It contains no positions in lists.
 fn path(root: &str, open: &[Open<'_>]) -> String {
     let mut path = root.to_owned();
     for object in open.iter().filter(|one| one.keys.is_some()) {

@@ -4,7 +4,7 @@ use super::suggestion::{did_you_mean, shorten};
 use crate::{resources::event::EVENT_TYPES, value::FieldValue};
 use serde_json::value::RawValue;
 
-/// A list of different event types, or the rule that it breaks.
+/// Checks a list of different event types. The error is the rule that it breaks.
 pub(super) fn check(raw: &RawValue) -> Result<FieldValue, String> {
     let given: Vec<String> = serde_json::from_str(raw.get()).map_err(|_| "must be a list of event types".to_owned())?;
     if given.is_empty() || given.len() > EVENT_TYPES.len() {

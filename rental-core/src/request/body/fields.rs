@@ -1,4 +1,4 @@
-//! Reads a body into [`Fields`], and sets the fields of an object from them.
+//! Parses a body into [`Fields`], and sets the fields of an object from them.
 
 use super::{
     check::{check, duplicate},
@@ -17,21 +17,21 @@ use std::{borrow::Cow, collections::HashSet};
 use uuid::Uuid;
 
 impl Fields {
-    /// Reads `body` as one JSON object with fields of `spec`. An empty body is `{}`.
+    /// Parses `body` as one JSON object with fields of `spec`. An empty body is `{}`.
     ///
-    /// `digits` is the number of decimals of the currency that amounts are in.
+    /// `digits` is the number of decimals of the organization's currency.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when it is not one JSON object, [`Error::Invalid`] with every bad field otherwise.
+    /// [`Error::Malformed`] when the body is not one JSON object, else [`Error::Invalid`] with every bad field.
     pub fn parse(body: &[u8], spec: &'static ResourceSpec, verb: Verb, digits: u32) -> Result<Self, Error> {
         let (fields, errors) = Self::read(body, spec, verb, digits)?;
         errors.or(fields)
     }
 
-    /// As [`Fields::parse`]; returns the valid fields beside the errors of the others.
+    /// Parses like [`Fields::parse`], and returns both the valid fields and the errors of the others.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when it is not one JSON object.
+    /// [`Error::Malformed`] when the body is not one JSON object.
     pub(crate) fn read(
         body: &[u8],
         spec: &'static ResourceSpec,
@@ -75,10 +75,10 @@ impl Fields {
         Ok((Self { spec, values }, errors))
     }
 
-    /// Replaces the references that `missing` names by the nil id, so that rules over other fields can still be checked.
+    /// Replaces references to missing objects by the nil id, so that the rules of other fields can still be checked.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with `missing` if rules need the missing objects: those of the lines of an invoice do.
+    /// [`Error::Invalid`] with `missing` for a resource with invoice lines, because its rules read the referenced objects.
     pub(crate) fn forget_missing(&mut self, missing: FieldErrors) -> Result<FieldErrors, Error> {
         if self.spec.fields.iter().any(|field| field.kind == Kind::Lines) {
             return missing.or(FieldErrors::default());
@@ -91,9 +91,9 @@ impl Fields {
         Ok(missing)
     }
 
-    /// The objects that the body names: where (`customer_id`, `lines[0].toll_id`), resource and id as sent.
+    /// The references in the body: field (`customer_id`, `lines[0].toll_id`), resource, and id as sent.
     #[must_use]
-    pub fn references(&self) -> Vec<(String, &'static str, &str)> {
+    pub(crate) fn references(&self) -> Vec<(String, &'static str, &str)> {
         let mut named = Vec::new();
         for (field, value) in self.spec.fields.iter().zip(&self.values) {
             match (field.kind, value) {
@@ -107,10 +107,10 @@ impl Fields {
         named
     }
 
-    /// Makes a whole object. Each field has the sent value, else that of `otherwise`, else its default, else null.
+    /// Builds a whole object. Each field has the sent value, else that of `otherwise`, else its default, else null.
     ///
     /// # Errors
-    /// The name of the first field whose value does not fit the struct.
+    /// The name of the first field whose value has another type in the struct.
     pub fn object<T: FromFields>(
         &self,
         otherwise: &dyn Fn(&FieldSpec) -> Option<FieldValue>,
@@ -125,14 +125,14 @@ impl Fields {
     /// Sets each field of `object` that was sent.
     ///
     /// # Errors
-    /// The name of the first field whose value does not fit the struct.
+    /// The name of the first field whose value has another type in the struct.
     pub fn apply<T: FromFields>(&self, object: &mut T) -> Result<(), &'static str> {
         let mut sent = self.spec.fields.iter().zip(&self.values);
         sent.try_for_each(|(field, value)| value.as_ref().map_or(Ok(()), |value| object.set(field.name, value)))
     }
 }
 
-/// The value of a field that a POST leaves out, if it has one. No default is an amount.
+/// The default value of a field, if it has one. No default is an amount.
 pub(super) fn default_of(field: &FieldSpec) -> Option<FieldValue> {
     one_value(field.kind, field.default?, 0).ok()
 }

@@ -1,4 +1,4 @@
-//! The lines of an invoice: free text with an amount, or a rental, toll or violation that brings both along.
+//! The lines of an invoice. A line has a text and an amount, or it bills a rental, toll or violation, which has both.
 
 use super::{
     members::{Members, members},
@@ -8,16 +8,16 @@ use super::{
 use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
-/// Most lines of an invoice.
+/// Most lines in an invoice.
 const MOST: usize = 200;
 
-/// What a line can bill: the member that names it, and its resource.
+/// What a line can bill: the member with the id, and the resource.
 const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];
 
 /// The members of one line, in the order of its struct.
 type Line = Vec<(&'static str, FieldValue)>;
 
-/// The list of lines, or the place of the first mistake and the rule.
+/// Checks the list of lines. The error is the path of the first bad member and the rule that it breaks.
 pub(super) fn check(raw: &RawValue, digits: u32) -> Result<FieldValue, (String, String)> {
     let whole = |rule: &str| (String::new(), rule.to_owned());
     let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
@@ -68,7 +68,7 @@ fn check_names(sent: &Members<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// What lines bill: where (`lines[0].toll_id`), resource and id as sent.
+/// The objects that lines bill: path (`lines[0].toll_id`), resource, and id as sent.
 pub(super) fn references<'a>(field: &str, lines: &'a [Line]) -> Vec<(String, &'static str, &'a str)> {
     let mut named = Vec::new();
     for (at, line) in lines.iter().enumerate() {

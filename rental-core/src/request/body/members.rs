@@ -1,4 +1,4 @@
-//! The members of a JSON object, read without losing duplicates.
+//! Parses a JSON object and keeps duplicate members.
 
 use crate::error::Error;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -9,10 +9,10 @@ use std::fmt;
 #[derive(Default)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
-/// Reads a JSON object.
+/// Parses a JSON object.
 ///
 /// # Errors
-/// [`Error::Malformed`] when it is something else.
+/// [`Error::Malformed`] when the body is not one JSON object.
 pub(super) fn members(body: &[u8]) -> Result<Members<'_>, Error> {
     serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body is not a JSON object: {error}.")))
 }

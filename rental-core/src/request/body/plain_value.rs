@@ -6,7 +6,7 @@ use crate::{
     value::{Currency, Date, Decimal, Email, FieldValue, Language, Money, Name, Phone, Text, Timestamp, Zone, url},
 };
 
-/// The value of a JSON text, or the rule that it breaks.
+/// Checks a JSON text as a value of this kind. The error is the rule that it breaks.
 pub(super) fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue, String> {
     match kind {
         Kind::Money => Money::parse(raw, digits).map(FieldValue::Money),
@@ -52,7 +52,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
                 format!("must be one of {}{}", words.join(", "), did_you_mean(&text, words.iter().copied()))
             })
         }
-        // The store tells whether the object exists; a malformed id names none, like an unknown one.
+        // An operation checks later whether the object exists. A malformed id is treated like an unknown one.
         Kind::Reference(_) | Kind::Id | Kind::Object => {
             Text::parse(text, 255).map(|text| FieldValue::Plain(text.into()))
         }

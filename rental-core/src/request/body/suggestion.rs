@@ -1,4 +1,4 @@
-//! Names in error messages: the name that a caller sent, and a similar known name.
+//! Names in error messages: the name that a client sent, and a similar known name.
 
 /// `; did you mean X?` for the most similar name in `known`, if one is similar enough.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
@@ -12,7 +12,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>)
     }
 }
 
-/// The text of a caller, cut to 64 characters for an error message.
+/// The text of a client, shortened to 64 characters for an error message.
 pub(crate) fn shorten(text: &str) -> String {
     if text.chars().nth(64).is_none() { text.to_owned() } else { text.chars().take(64).chain("…".chars()).collect() }
 }

@@ -1,20 +1,20 @@
-//! The requests that have a body, and which fields each takes.
+//! The kinds of requests with a body, and the fields that each takes.
 
 use crate::schema::{FieldSpec, Presence};
 
-/// Which request a body belongs to.
+/// The kind of request that a body belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verb {
-    /// POST: required fields must be there, `null` is the same as absent.
+    /// POST: required fields must be sent, and `null` means the same as an absent field.
     Create,
-    /// PATCH: absent is unchanged, `null` clears.
+    /// PATCH: an absent field stays unchanged, and `null` clears a field.
     Update,
-    /// A whole object, as a GET gives it: every field must be there.
+    /// A whole object, as a GET returns it: every field must be present.
     Whole,
 }
 
 impl Verb {
-    /// Whether the body takes this field.
+    /// Whether a body of this kind may or must contain a field.
     #[must_use]
     pub fn presence(self, field: &FieldSpec) -> Presence {
         match self {

@@ -1,40 +1,40 @@
-//! Sync lists: all objects with a time in a range, ordered by that time and the id, rising.
+//! Sync lists: all objects with a time in a range, ordered by that time and the id, ascending.
 //!
-//! An object that changes while somebody walks through such a list moves to its end, so it comes again. The cursor holds
-//! time and id of a page's last object; it is opaque to clients, and one of another list is refused.
+//! An object that changes while a client reads such a list moves to its end, so the client sees it again. The cursor
+//! contains the time and id of a page's last object. It is opaque to clients, and a cursor of another list is an error.
 
 use crate::{
     error::Error,
     rows::key,
     schema::{FilterSpec, IndexPrefix, IndexSpec, ResourceSpec},
     store::{self, Key, Order, Record, Span},
-    value::Timestamp,
+    value::{OrganizationId, Timestamp},
 };
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// The first byte of every cursor; another one is written when its form changes.
+/// The first byte of every cursor: the version of its format.
 const CURSOR_VERSION: u8 = 1;
 /// Version, tag of the resource, number of the index, milliseconds, id.
 const CURSOR_BYTES: usize = 1 + 1 + 1 + 8 + 16;
 
-/// A range of a time field, and where the page before ended.
+/// A range of a time field, and the position after which a page begins.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Range {
     /// The name of its parameters before the bracket: `updated`.
     pub param: &'static str,
-    /// The field that it is about: `updated_at`.
+    /// The time field: `updated_at`.
     pub field: &'static str,
-    /// At this time or later.
+    /// Only objects with this time or a later one.
     pub gte: Option<Timestamp>,
-    /// Before this time.
+    /// Only objects with a time before this one.
     pub lt: Option<Timestamp>,
-    /// The last object of the page before.
+    /// The position of the last object of the page before; `None` for the first page.
     pub after: Option<Position>,
 }
 
-/// A place in a sync list.
+/// A position in a sync list: that of the object with this time and id.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Position {
     time: Timestamp,
@@ -46,8 +46,8 @@ impl Range {
         Self { param: range.param, field: range.field, gte: None, lt: None, after: None }
     }
 
-    /// The one index range that answers it.
-    pub(super) fn span(&self, organization: Uuid, spec: &ResourceSpec, index: &IndexSpec) -> Span {
+    /// The span of the index that contains the objects of this list.
+    pub(super) fn span(&self, organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec) -> Span {
         let all = IndexPrefix::new(index.number).prefix(organization, spec);
         let at = |time: Timestamp| place(organization, spec, index, time);
         let mut from = self.gte.map_or_else(|| all.clone(), at);
@@ -59,10 +59,10 @@ impl Range {
         span.following(key::records(organization, spec))
     }
 
-    /// The cursor of a page that ends with this record.
+    /// The cursor of a page whose last record this is.
     ///
     /// # Errors
-    /// The record does not have the field that the list is ordered by: the store is damaged.
+    /// The record lacks the time field of the list: the store is damaged.
     pub(super) fn cursor(&self, spec: &ResourceSpec, record: &Record) -> Result<String, Error> {
         let members: HashMap<&str, &RawValue> =
             serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
@@ -74,8 +74,8 @@ impl Range {
     }
 }
 
-/// Where the entries of this time begin.
-fn place(organization: Uuid, spec: &ResourceSpec, index: &IndexSpec, time: Timestamp) -> Key {
+/// The first key of the entries with this time.
+fn place(organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec, time: Timestamp) -> Key {
     IndexPrefix::new(index.number).with(&time.millis().to_be_bytes()).prefix(organization, spec)
 }
 
@@ -88,7 +88,7 @@ impl Position {
         hex::encode(bytes)
     }
 
-    /// The position in a cursor, and whether the cursor is one of this list; `None` when the text is no cursor.
+    /// Parses a cursor. The boolean says whether it belongs to this list; `None` when the text is no cursor.
     pub(super) fn parse(text: &str, spec: &ResourceSpec, index: Option<&IndexSpec>) -> Option<(Self, bool)> {
         if text.len() != 2 * CURSOR_BYTES || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return None;

@@ -94,7 +94,7 @@ fn a_cursor_of_another_kind_of_list_is_refused_and_says_so() {
     const RANGE: &str = "updated[gte]=2026-05-05T09:30:00Z";
     let id = Uuid::from_u128(7);
     let record = |spec: &ResourceSpec| Record {
-        key: key::record(Uuid::nil(), spec, id),
+        key: key::record(OrganizationId::nil(), spec, id),
         revision: 1,
         value: Bytes::from_static(b"{\"updated_at\":\"2026-05-05T09:30:00.123Z\"}"),
     };
@@ -124,7 +124,7 @@ fn a_cursor_of_another_kind_of_list_is_refused_and_says_so() {
 #[test]
 fn an_id_that_cannot_exist_matches_nothing() {
     let query = ListQuery::parse("customer=cus_123", &rental::SPEC).unwrap();
-    assert!(query.span(Uuid::nil(), &rental::SPEC).is_none());
+    assert!(query.span(OrganizationId::nil(), &rental::SPEC).is_none());
 }
 
 proptest! {

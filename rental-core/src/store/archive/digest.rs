@@ -1,4 +1,4 @@
-//! A digest over rows, to compare the rows that were written with those that are read back.
+//! A digest of rows. A restore compares the digest of the written rows with that of the rows it reads back.
 
 use crate::store::Record;
 use sha2::{Digest, Sha256};

@@ -1,34 +1,34 @@
-//! What is wrong with an archive.
+//! Errors of reading an archive.
 
 use super::layout::FORMAT;
 use std::io;
 
-/// What is wrong with an archive. Frames count from 1.
+/// Why an archive cannot be read. Frames count from 1.
 #[derive(Debug)]
 pub enum ArchiveError {
     /// The first bytes are not those of an archive.
     NotAnArchive,
-    /// A later program wrote it, in this format.
+    /// The archive has this format, which is newer than [`FORMAT`](super::FORMAT).
     Newer(u64),
     /// The archive ends too early.
     Truncated {
-        /// Number of the frame.
+        /// Number of the incomplete frame.
         frame: u64,
         /// Number of bytes that could be read.
         offset: u64,
     },
     /// The bytes differ from those that were written.
     Damaged {
-        /// Number of the frame.
+        /// Number of the damaged frame; 0 for the first line.
         frame: u64,
-        /// Where the damaged frame or part begins, in bytes.
+        /// Byte offset of the damaged frame or part.
         offset: u64,
         /// Which check failed.
         what: &'static str,
     },
-    /// It was not read to its end.
+    /// The archive was not read to its end, so it is not verified.
     Unread,
-    /// The source cannot be read.
+    /// The source of the archive cannot be read.
     Io(io::Error),
 }
 

@@ -3,7 +3,7 @@
 use crate::value::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The version of this layout.
+/// The version of the archive format that this program writes and reads.
 pub const FORMAT: u64 = 1;
 /// First bytes of every archive.
 pub(super) const MAGIC: &[u8] = b"rental-backup ";
@@ -11,7 +11,7 @@ pub(super) const MAGIC: &[u8] = b"rental-backup ";
 pub(super) const MAX_LINE: usize = 1024;
 /// The writer closes a frame when its rows have at least this many bytes.
 pub(super) const FRAME: usize = 256 << 10;
-/// Most bytes of a key and of a value: far more than this program writes.
+/// Most bytes of a key, and of a value below. This program writes far smaller ones.
 pub(super) const MAX_KEY: usize = 64 << 10;
 pub(super) const MAX_VALUE: usize = 64 << 20;
 /// Most bytes of rows in a frame.
@@ -21,31 +21,31 @@ pub(super) const ROW: usize = 4 + 8 + 4;
 pub(super) const FRAME_MARK: u8 = b'F';
 pub(super) const END_MARK: u8 = b'E';
 
-/// The first line.
+/// The first line of an archive.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Header {
-    /// [`FORMAT`].
+    /// The version of the archive format, see [`FORMAT`].
     pub format: u64,
-    /// The version of keys and values.
+    /// The schema version of the rows.
     pub schema_version: u64,
-    /// The program that wrote it, with its version.
+    /// Name and version of the program that wrote the archive.
     pub created_by: String,
-    /// Time of the backup.
+    /// The time at which the backup began.
     pub created_at: Timestamp,
 }
 
-/// Totals of an archive.
+/// The totals of an archive.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Summary {
-    /// Number of rows.
+    /// Number of rows in all frames.
     pub rows: u64,
-    /// Number of frames.
+    /// Number of compressed frames.
     pub frames: u64,
-    /// Bytes of all rows before compression.
+    /// Size of all rows before compression, in bytes.
     pub raw_bytes: u64,
-    /// Bytes of the archive.
+    /// Size of the archive, in bytes.
     pub bytes: u64,
-    /// SHA-256 of all but its last 32 bytes, in hex.
+    /// SHA-256 of the archive except its last 32 bytes, in hex.
     pub sha256: String,
 }
 

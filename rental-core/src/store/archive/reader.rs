@@ -13,7 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read};
 
-/// Reads an archive frame by frame. Its rows are verified only when the end was reached; see [`Reader::summary`].
+/// Reads an archive frame by frame. The archive as a whole is verified only at its end; see [`Reader::summary`].
 pub struct Reader<R> {
     from: R,
     hash: Sha256,
@@ -24,10 +24,10 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads and checks the first line.
+    /// Reads and checks the first line of the archive.
     ///
     /// # Errors
-    /// It is no archive, a later program wrote it, or the first line is damaged.
+    /// The source is no archive, has a newer format, cannot be read, or its first line is damaged.
     pub fn open(from: R) -> Result<Self, ArchiveError> {
         let header =
             Header { format: 0, schema_version: 0, created_by: String::new(), created_at: Timestamp::default() };
@@ -46,7 +46,7 @@ impl<R: Read> Reader<R> {
         if crc != crc32fast::hash(&line).to_be_bytes() {
             return Err(reader.damaged(0, "the checksum of the first line does not match"));
         }
-        /// The member that every format has.
+        /// The member that every version of the format has.
         #[derive(Deserialize)]
         struct Any {
             format: u64,
@@ -61,19 +61,19 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// The first line.
+    /// The first line of the archive.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The totals at the end; `None` until the end was reached and every checksum matched.
+    /// The totals of the archive; `None` until the reader reached the end and every checksum matched.
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.end.as_ref()
     }
 
-    /// The rows of the next frame; `None` after the last frame when the end is correct.
+    /// Reads the rows of the next frame; `None` after the last frame, when the end is correct.
     ///
     /// # Errors
     /// The archive is damaged or cannot be read.
@@ -91,7 +91,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the rest and checks it. `progress` is called after each frame.
+    /// Reads and checks the rest of the archive. Calls `progress` with the totals so far after each frame.
     ///
     /// # Errors
     /// The archive is damaged or cannot be read.
@@ -112,7 +112,7 @@ impl<R: Read> Reader<R> {
         if raw_length > MAX_FRAME || packed_length > lz4_flex::block::get_maximum_output_size(MAX_FRAME) {
             return Err(self.damaged(offset, "the frame is longer than any"));
         }
-        // Grows with the bytes that arrive, so a damaged length allocates no memory.
+        // The buffer grows with the bytes that arrive, so a damaged length cannot allocate much memory.
         let mut packed = Vec::new();
         let read = (&mut self.from).take(packed_length as u64).read_to_end(&mut packed).map_err(ArchiveError::Io)?;
         self.took(&packed);

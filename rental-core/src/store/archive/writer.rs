@@ -20,10 +20,10 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the first line of an archive.
+    /// Starts an archive: writes its first line. `created_by` is the name and version of the program.
     ///
     /// # Errors
-    /// `out` cannot be written.
+    /// `out` cannot be written, or `created_by` is too long.
     pub fn new(out: W, schema_version: u64, created_by: &str, created_at: Timestamp) -> io::Result<Self> {
         let header = Header { format: FORMAT, schema_version, created_by: created_by.to_owned(), created_at };
         let mut line = MAGIC.to_vec();
@@ -38,7 +38,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a row; keys must ascend. Returns whether a frame was written.
+    /// Adds a row, whose key must be greater than the one before. Returns whether a frame was written.
     ///
     /// # Errors
     /// `out` cannot be written, or the row is out of order or too large.
@@ -92,7 +92,7 @@ impl<W: Write> Writer<W> {
 
     fn flush_frame(&mut self) -> io::Result<()> {
         let packed = lz4_flex::block::compress(&self.frame);
-        // Neither exceeds 4 bytes: a frame ends with the row that fills it, and LZ4 adds less than one percent.
+        // Both lengths fit into 4 bytes: a frame ends with the row that fills it, and LZ4 adds less than one percent.
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes();
         let mut out = Vec::with_capacity(13 + packed.len());
         out.push(FRAME_MARK);

@@ -1,4 +1,4 @@
-//! Where a database is and who asks: a `postgres://` URL, without ever showing its password.
+//! The address of a database, a `postgres://` URL. No text of it contains the password.
 
 use std::{fmt, path::PathBuf};
 use tokio_postgres::{
@@ -6,7 +6,7 @@ use tokio_postgres::{
     config::{Host, SslMode, TargetSessionAttrs},
 };
 
-/// A parsed `postgres://` URL. Its texts never hold the password.
+/// A parsed `postgres://` URL. Neither `Display` nor an error shows its password.
 #[derive(Clone)]
 pub struct Address {
     pub(super) config: Config,
@@ -14,14 +14,14 @@ pub struct Address {
 }
 
 impl Address {
-    /// Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE`, or `postgresql://`.
+    /// Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE`, or `postgresql://`.
     ///
-    /// Options are those of libpq that tokio-postgres knows, and `sslrootcert=FILE`. `sslmode` is `disable`, `prefer`
-    /// (TLS when the database offers it) or `require`; certificates and names are always checked, so `verify-ca` and
+    /// The options are those of tokio-postgres and `sslrootcert=FILE`. `sslmode` is `disable`, `prefer` (TLS when the
+    /// database offers it) or `require`. The engine always checks certificates and host names, so `verify-ca` and
     /// `verify-full` mean `require`.
     ///
     /// # Errors
-    /// What is wrong, in words without a value of the URL.
+    /// A sentence that says what is wrong and contains no value of the URL.
     pub fn parse(url: &str) -> Result<Self, String> {
         let (base, options) = url.split_once('?').unwrap_or((url, ""));
         if !["postgres://", "postgresql://"].iter().any(|scheme| base.starts_with(scheme)) {
@@ -40,7 +40,7 @@ impl Address {
             return Err("it names no host".into());
         }
         config.ssl_mode(mode.unwrap_or(SslMode::Prefer));
-        // Of several hosts the one that takes writes; of one, a replica is refused when it is connected to.
+        // Of several hosts, tokio-postgres takes the one that accepts writes. It refuses a replica.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_application_name().is_none() {
             config.application_name("rental-server");
@@ -48,24 +48,24 @@ impl Address {
         Ok(Self { config, root_certificate })
     }
 
-    /// Whether it has no password, so that one may be given otherwise.
+    /// Whether the URL contains no password. Then [`Address::set_password`] can add one.
     #[must_use]
     pub fn lacks_password(&self) -> bool {
         self.config.get_password().is_none()
     }
 
-    /// Sets the password.
+    /// Sets the password, or replaces the one of the URL.
     pub fn set_password(&mut self, password: &str) {
         self.config.password(password);
     }
 
-    /// The file with the certificates that are trusted, if it is not those of the system.
+    /// The file with the trusted certificates (`sslrootcert`); `None` means those of the system.
     #[must_use]
     pub fn root_certificate(&self) -> Option<&std::path::Path> {
         self.root_certificate.as_deref()
     }
 
-    /// The password that a file in the format of libpq's `.pgpass` has for this database.
+    /// The password for this database in the text of a password file, which has the format of libpq's `.pgpass`.
     #[must_use]
     pub fn password_in(&self, passfile: &str) -> Option<String> {
         let host = match self.config.get_hosts().first()? {
@@ -123,12 +123,12 @@ fn ssl_mode(value: &str) -> Result<SslMode, String> {
 }
 
 fn unescape(value: &str) -> String {
-    // In an URL's option a plus is a plus.
+    // In an option of this URL a plus sign is not a space.
     let pair = format!("v={}", value.replace('+', "%2B"));
     url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-/// The fields of one line: split at colons, where a backslash takes the next character as it is.
+/// The fields of one line, separated by colons. A backslash escapes the next character.
 fn pass_fields(line: &str) -> Vec<String> {
     let (mut fields, mut escaped) = (vec![String::new()], false);
     for c in line.chars() {
@@ -137,7 +137,7 @@ fn pass_fields(line: &str) -> Vec<String> {
                 escaped = true;
                 continue;
             }
-            // The password is all that is left.
+            // The fifth field, the password, may contain colons.
             ':' if !escaped && fields.len() < 5 => fields.push(String::new()),
             c => fields.last_mut().into_iter().for_each(|field| field.push(c)),
         }
@@ -146,7 +146,7 @@ fn pass_fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// An error with all its causes, in one line.
+/// The text of an error and all its causes, in one line.
 pub(super) fn describe(error: &dyn std::error::Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(next) = cause {

@@ -1,16 +1,15 @@
-//! The engine: its opening, its queue of writes, and the calls of the trait.
+//! The engine: connects, queues batches, and implements [`Store`].
 
 use super::{
     address::Address,
     connections::{Connections, unanswered},
-    dump::Snapshot,
-    link,
     reader::Reader,
     scan::scan,
-    schema,
+    schema, session,
+    snapshot::Snapshot,
     version::guard,
     views,
-    writer::{self, Job, Known, Outcome, Writer},
+    writer::{self, Job, Outcome, Shared, Writer},
 };
 use crate::store::{
     Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Write, WriterStats, marks,
@@ -34,43 +33,43 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// Connections for reads; one more is for writes.
+/// Connections for reads. There is one more for writes.
 const READERS: usize = 16;
-/// Most batches that wait; a further one is answered [`StoreError::Busy`].
+/// Most batches in the queue. When it is full, a commit fails with [`StoreError::Busy`].
 const QUEUE: usize = 4096;
-/// Most bytes of batches that wait or are being written.
+/// Most bytes of all batches that are queued or being written.
 const QUEUE_BYTES: usize = 64 << 20;
-/// Longest time for the check that the database takes writes.
+/// Time-out of the check that the database accepts writes.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// Tells whether the database takes writes. It fails when the store has another version.
+/// Reads whether the database accepts writes. It fails when the store has another version.
 const PROBE_SQL: &str = concat!("SELECT current_setting('transaction_read_only') WHERE ", guard!(1));
 
-/// Settings of a server beside the address of the database.
+/// The settings of a connection to the store that are not in the address.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Identifies this server among those on the same database. It must be new at every start.
+    /// Identifies this server among those that use the same database. It must be new at every start.
     pub writer: Uuid,
-    /// Longest single wait for the database. One call can wait up to eight times.
+    /// Longest single wait for the database. One call can make up to eight such waits.
     pub patience: Duration,
 }
 
-/// A store in a database that other servers use as well.
+/// A store in a PostgreSQL database, which several servers can share.
 pub struct Postgres {
     pub(super) connections: Connections,
     reader: Arc<Reader>,
     queue: Option<Sender<Job>>,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
-    known: Arc<Known>,
+    shared: Arc<Shared>,
 }
 
 impl Postgres {
-    /// Connects, creates missing tables, and starts the writer. `roots` are the trusted certificates as PEM; `None` means
-    /// those of the system.
+    /// Connects, creates missing tables, and starts the writer. `roots` contains the trusted certificates as PEM; `None`
+    /// means those of the system.
     ///
     /// # Errors
-    /// A sentence for the operator, which names the address without its password.
+    /// A sentence for the operator, which contains the address without its password.
     pub async fn open(address: &Address, roots: Option<&[u8]>, settings: Settings) -> Result<Self, StoreError> {
         let store = Self::open_any_version(address, roots, settings).await?;
         let found = upgrade_state(&store).await?;
@@ -83,7 +82,7 @@ impl Postgres {
     /// Connects as [`Postgres::open`] does, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
     ///
     /// # Errors
-    /// As [`Postgres::open`], except for versions that can be upgraded.
+    /// Those of [`Postgres::open`], except that a version that can be upgraded is no error.
     pub async fn open_any_version(
         address: &Address,
         roots: Option<&[u8]>,
@@ -91,21 +90,21 @@ impl Postgres {
     ) -> Result<Self, StoreError> {
         let Settings { writer: id, patience } = settings;
         let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
-        let readers = link::pool(address, roots, READERS, patience).map_err(&failed)?;
-        let client = readers.get().await.map_err(|error| failed(link::refusal(&error)))?;
-        examine(&client).await.map_err(&failed)?;
+        let readers = session::pool(address, roots, READERS, patience).map_err(&failed)?;
+        let client = readers.get().await.map_err(|error| failed(session::refusal(&error)))?;
+        check_settings(&client).await.map_err(&failed)?;
         let version = schema::prepare(&client).await.map_err(&failed)?;
         let version = Arc::new(AtomicU64::new(version));
-        // Rows of servers that stopped long ago: no commit with an unknown outcome is left that needs them.
+        // Removes the rows of servers that stopped long ago. A server needs its row only to resolve an unknown commit.
         let tidy = "DELETE FROM rental.writers WHERE seen < now() - interval '7 days'";
-        client.batch_execute(tidy).await.map_err(|error| failed(link::describe(&error)))?;
+        client.batch_execute(tidy).await.map_err(|error| failed(session::describe(&error)))?;
         drop(client);
         let (queue, jobs) = channel(QUEUE);
-        let known = Arc::<Known>::default();
-        let pool = link::pool(address, roots, 1, patience).map_err(&failed)?;
+        let shared = Arc::<Shared>::default();
+        let pool = session::pool(address, roots, 1, patience).map_err(&failed)?;
         let (number, theirs) = (0, Arc::clone(&version));
         let writer =
-            Writer { pool, id: id.as_bytes().to_vec(), number, patience, known: Arc::clone(&known), version: theirs };
+            Writer { pool, id: id.as_bytes().to_vec(), number, patience, shared: Arc::clone(&shared), version: theirs };
         let connections = Connections { pool: readers, patience, version };
         Ok(Self {
             reader: Reader::new(connections.clone()),
@@ -113,29 +112,29 @@ impl Postgres {
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE_BYTES)),
             writer: Some(tokio::spawn(writer::run(writer, jobs))),
-            known,
+            shared,
         })
     }
 
-    /// Commits and batches since the store was opened.
+    /// The number of commits and batches of this server since the store was opened.
     #[must_use]
     pub fn stats(&self) -> WriterStats {
-        let (commits, batches) = (&self.known.commits, &self.known.batches);
+        let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
     }
 
-    /// A snapshot of the present state, for long reads.
+    /// Takes a snapshot of the present state, for long reads.
     ///
     /// # Errors
-    /// The database cannot serve.
+    /// The database is not available.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
         Snapshot::take(&self.connections).await
     }
 
-    /// Creates views in the schema `rental`, each given as its name and statement.
+    /// Creates or replaces views in the schema `rental`. Each item is a name and its `CREATE` statement.
     ///
     /// # Errors
-    /// Why a view could not be created; the views before it exist.
+    /// A sentence that says why a view could not be created. The views before it exist.
     pub async fn make_views(&self, views: &[(&str, &str)]) -> Result<(), String> {
         views::make(&self.connections.pool, self.connections.patience, views).await
     }
@@ -144,7 +143,7 @@ impl Postgres {
     pub async fn close(mut self) {
         drop(self.queue.take());
         if let Some(writer) = self.writer.take() {
-            // It ends by itself. If it panicked, the waiting callers already got an error.
+            // An error here means that the writer panicked. Its callers already got an error.
             let _ = writer.await;
         }
     }
@@ -163,9 +162,9 @@ impl Postgres {
         }
     }
 
-    /// Checks by one statement that the database takes writes; after a failed commit, by an empty commit.
+    /// Checks with one statement that the database accepts writes; after a failed commit, with an empty commit.
     async fn probe(&self) -> Result<(), StoreError> {
-        if self.known.troubled.load(Ordering::Relaxed) {
+        if self.shared.commit_failed.load(Ordering::Relaxed) {
             return self.commit(Batch::default()).await.map(drop);
         }
         match self
@@ -181,7 +180,7 @@ impl Postgres {
     }
 }
 
-/// Why the store needs an upgrade; `None` when it needs none.
+/// The message for the operator when the store needs an upgrade; `None` when it needs none.
 async fn upgrade_state(store: &Postgres) -> Result<Option<String>, StoreError> {
     let version = store.connections.version.load(Ordering::Acquire);
     let half = store.get(&[marks::upgrade()]).await?.pop().flatten().is_some();
@@ -206,7 +205,7 @@ impl Store for Postgres {
                 Err(_) if !claimed.swap(true, Ordering::AcqRel) => {
                     return Err(StoreError::Unavailable("the database did not take a write in time".into()));
                 }
-                // The writer has taken the batch; its own time-outs bound the wait.
+                // The writer has already taken the batch. Its own time-outs bound the wait.
                 Err(_) => outcome.await,
             };
             ended.unwrap_or_else(|_| Err(StoreError::Unknown("the writer stopped before it answered".into())))
@@ -218,11 +217,11 @@ impl Store for Postgres {
     }
 }
 
-/// Refuses a database that can lose acknowledged writes or that takes no writes.
-async fn examine(client: &link::Client) -> Result<(), String> {
+/// Refuses a database that can lose acknowledged writes or that does not accept writes.
+async fn check_settings(client: &session::Client) -> Result<(), String> {
     let ask = |sql: &'static str| async move {
-        let row = client.query_one(sql, &[]).await.map_err(|error| link::describe(&error))?;
-        row.try_get::<_, Option<String>>(0).map_err(|error| link::describe(&error))
+        let row = client.query_one(sql, &[]).await.map_err(|error| session::describe(&error))?;
+        row.try_get::<_, Option<String>>(0).map_err(|error| session::describe(&error))
     };
     if ask("SHOW transaction_read_only").await?.as_deref() == Some("on") {
         return Err("is read-only, such as a replica: give the address of the primary".into());

@@ -1,32 +1,32 @@
-//! What several batches come to, decided one after the other in memory: pure.
+//! Decides the outcome of a group of batches in memory, one batch after the other. Pure: no I/O.
 //!
-//! Nearly always the store is as the batches expect, because they were prepared from it a moment ago. So a group is
-//! decided on what its batches expect ([`Expectations::of`]), and its statements are such that the database tells whether
-//! that was right: rows taken for new are inserted plainly, and what else is expected is looked at before them.
+//! The checks of a batch nearly always hold, because its caller read the store a moment ago. So a group is first decided
+//! as if they held ([`Expectations::of`]). Its statements fail when they do not: rows that should be new are inserted
+//! without `ON CONFLICT`, and a guard before them compares all other expected revisions.
 
 use crate::store::{Batch, Check, Commit, Key, Prior, Revision, Write};
 use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
-/// What a group expects of the store before its first batch: one check for each key that is looked at.
+/// The expected state of the store before the group: one check for each key that a batch checks.
 #[derive(Debug, Default)]
 pub(super) struct Expectations<'b>(HashMap<&'b Key, &'b Check>);
 
 impl<'b> Expectations<'b> {
-    /// Where two batches do not agree, the first one is believed: if it is right, the other one is stale.
+    /// When two batches contradict each other, uses the check of the first one: if it holds, the other batch is stale.
     pub(super) fn of(batches: &[&'b Batch]) -> Self {
         let mut all = HashMap::new();
         for check in batches.iter().flat_map(|batch| &batch.checks) {
-            let believed = all.entry(check.key()).or_insert(check);
-            // No disagreement: it says more.
-            if let (Check::Present(_), Check::At(..)) = (&**believed, check) {
-                *believed = check;
+            let expected = all.entry(check.key()).or_insert(check);
+            // The checks do not contradict each other, and `At` is more precise.
+            if let (Check::Present(_), Check::At(..)) = (&**expected, check) {
+                *expected = check;
             }
         }
         Self(all)
     }
 
-    /// The revision that is taken for the stored one.
+    /// The expected revision of a key.
     pub(super) fn revision(&self, key: &Key) -> Option<Revision> {
         match self.0.get(key)? {
             Check::Absent(_) => None,
@@ -36,31 +36,31 @@ impl<'b> Expectations<'b> {
     }
 }
 
-/// Every key that a check looks at, once.
+/// All keys that the batches check, without duplicates.
 pub(super) fn checked<'b>(batches: &[&'b Batch]) -> Vec<&'b [u8]> {
     let keys: BTreeSet<&[u8]> =
         batches.iter().flat_map(|batch| &batch.checks).map(|check| check.key().as_bytes()).collect();
     keys.into_iter().collect()
 }
 
-/// The outcome of each batch, and what lies at each written key in the end.
+/// The outcome of each batch, and the final value of each written key.
 #[derive(Debug, Default)]
 pub(super) struct Decided<'b> {
     pub(super) outcomes: Vec<Commit>,
     writes: HashMap<&'b Key, Written<'b>>,
 }
 
-/// What becomes of a key.
+/// The final value of a written key.
 #[derive(Clone, Copy, Debug)]
 struct Written<'b> {
-    /// What its first write in the group says about the key before the group.
+    /// The hint of the first write of the key in the group.
     prior: Prior,
     /// `None` when the key is deleted.
     row: Option<(Revision, &'b Bytes)>,
 }
 
-/// Checks and applies each batch in order: each sees the writes of those before it. `stored` gives the revision of what
-/// is there before the first.
+/// Checks and applies each batch in its order; each sees the writes of the batches before it. `stored` returns the
+/// revision of a key before the group.
 pub(super) fn decide<'b>(batches: &[&'b Batch], stored: impl Fn(&Key) -> Option<Revision>) -> Decided<'b> {
     let mut decided = Decided::default();
     for batch in batches {
@@ -88,7 +88,7 @@ pub(super) fn decide<'b>(batches: &[&'b Batch], stored: impl Fn(&Key) -> Option<
     decided
 }
 
-/// Rows as the columns of a statement.
+/// Rows as columns, which are the parameters of a statement.
 #[derive(Debug, Default)]
 pub(super) struct Rows<'b> {
     pub(super) keys: Vec<&'b [u8]>,
@@ -104,29 +104,29 @@ impl<'b> Rows<'b> {
     }
 }
 
-/// No revision: the key is not there.
+/// In a guard, instead of a revision: the key has no value.
 const ABSENT: i64 = -1;
-/// No revision: something is there.
+/// In a guard, instead of a revision: the key has a value.
 const PRESENT: i64 = -2;
 
-/// What the statements of a group write, and what they are to find.
+/// The parameters of a group's statements.
 #[derive(Debug, Default)]
 pub(super) struct Plan<'b> {
-    /// Rows that are not there.
-    pub(super) new: Rows<'b>,
-    /// Rows that may be there.
-    pub(super) other: Rows<'b>,
-    /// Keys that go.
-    pub(super) gone: Vec<&'b [u8]>,
-    /// What has to be looked at first, because no statement that writes tells: the revision, [`ABSENT`] or [`PRESENT`].
+    /// New rows. The statement fails when one of them exists.
+    pub(super) inserts: Rows<'b>,
+    /// Rows that may exist.
+    pub(super) upserts: Rows<'b>,
+    /// Keys to remove.
+    pub(super) deletes: Vec<&'b [u8]>,
+    /// Keys that no insert checks, each with its expected revision, [`ABSENT`] or [`PRESENT`].
     pub(super) guards: Vec<(&'b [u8], i64)>,
 }
 
 impl<'b> Plan<'b> {
-    /// For a group that was decided on expectations: the database tells whether they are right.
+    /// The plan of a group that was decided on expectations. The database checks them.
     pub(super) fn expecting(decided: &Decided<'b>, expectations: &Expectations<'b>) -> Self {
-        // A put that is called new is inserted plainly, unless a check says more about the key. A wrong `New` is noticed:
-        // the insert fails.
+        // A put with the hint `New` becomes an insert unless a check of the key says otherwise. If the hint is wrong, the
+        // insert fails.
         let is_new = |key: &Key, written: &Written<'_>| match expectations.0.get(key) {
             Some(check) => matches!(check, Check::Absent(_)),
             None => written.prior == Prior::New,
@@ -144,7 +144,7 @@ impl<'b> Plan<'b> {
         plan
     }
 
-    /// For a group that was decided on what the database has, so that nothing is left to find out.
+    /// The plan of a group that was decided on rows read in the same transaction, so it needs no check.
     pub(super) fn found(decided: &Decided<'b>) -> Self {
         Self::writing(decided, |_, _| false)
     }
@@ -153,9 +153,9 @@ impl<'b> Plan<'b> {
         let mut plan = Self::default();
         for (&key, written) in &decided.writes {
             match written.row {
-                None => plan.gone.push(key.as_bytes()),
+                None => plan.deletes.push(key.as_bytes()),
                 Some((revision, value)) => {
-                    let rows = if is_new(key, written) { &mut plan.new } else { &mut plan.other };
+                    let rows = if is_new(key, written) { &mut plan.inserts } else { &mut plan.upserts };
                     rows.push(key, revision, value);
                 }
             }
@@ -164,7 +164,7 @@ impl<'b> Plan<'b> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        [&self.new.keys, &self.other.keys, &self.gone].iter().all(|keys| keys.is_empty())
+        [&self.inserts.keys, &self.upserts.keys, &self.deletes].iter().all(|keys| keys.is_empty())
     }
 }
 
@@ -199,8 +199,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        /// What was decided on expectations is what would have been decided on the store, if the database found it so; and it
-        /// does where all of them are right.
+        /// If the database confirms the expectations, the decision equals the one made from the stored rows. The database
+        /// confirms them whenever all of them hold.
         #[test]
         fn what_the_database_confirms_is_right(
             stored in prop::collection::hash_map(keys(), 0..2u64, 0..5),
@@ -211,7 +211,7 @@ mod tests {
             let expectations = Expectations::of(&batches);
             let decided = decide(&batches, |key| expectations.revision(key));
             let plan = Plan::expecting(&decided, &expectations);
-            let confirmed = plan.new.keys.iter().all(|key| revision(key).is_none())
+            let confirmed = plan.inserts.keys.iter().all(|key| revision(key).is_none())
                 && plan.guards.iter().all(|(key, expected)| match *expected {
                     ABSENT => revision(key).is_none(),
                     PRESENT => revision(key).is_some(),
@@ -222,13 +222,13 @@ mod tests {
                 prop_assert_eq!(&decided.outcomes, &found.outcomes);
                 prop_assert_eq!(written(&decided), written(&found));
             }
-            let promised = plan.new.keys.iter().filter(|key| !expectations.0.contains_key(&Key::from_bytes(key)));
+            let promised = plan.inserts.keys.iter().filter(|key| !expectations.0.contains_key(&Key::from_bytes(key)));
             let broken = promised.into_iter().any(|key| revision(key).is_some());
             let right = expectations.0.iter().all(|(key, check)| check.holds(stored.get(key).copied()));
             prop_assert!(confirmed || broken || !right);
-            prop_assert!(Plan::found(&found).new.keys.is_empty(), "what was found needs no insert that can fail");
-            // Every write is in one statement, once.
-            let all = [&plan.new.keys, &plan.other.keys, &plan.gone].map(|keys| keys.len());
+            prop_assert!(Plan::found(&found).inserts.keys.is_empty(), "what was found needs no insert that can fail");
+            // Every write is in exactly one statement.
+            let all = [&plan.inserts.keys, &plan.upserts.keys, &plan.deletes].map(|keys| keys.len());
             prop_assert_eq!(all.iter().sum::<usize>(), decided.writes.len());
         }
     }

@@ -1,4 +1,4 @@
-//! A whole store from an archive into an empty database.
+//! Loads an archive into an empty database.
 
 use super::engine::Postgres;
 use crate::store::{
@@ -12,20 +12,20 @@ use std::{io::Read, time::Duration};
 /// Most rows and bytes of rows in one transaction.
 const ROWS: usize = 1000;
 const BYTES: usize = 4 << 20;
-/// Times that a transaction is written again when its outcome is not known: the same rows, so that nothing changes by it.
+/// How often a batch is committed again after an error. It sets the same rows, so a repetition is harmless.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Why there was no load.
+/// Why a load failed.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The archive is at fault.
+    /// The archive cannot be read.
     Archive(ArchiveError),
-    /// The archive holds a store of another version.
+    /// The rows of the archive have this schema version, which is not supported.
     Version(u64),
-    /// There are rows in the database already.
+    /// The database already contains rows.
     NotEmpty,
-    /// The database is at fault.
+    /// The database is not available, or the rows could not be verified.
     Store(StoreError),
 }
 
@@ -36,13 +36,13 @@ impl From<StoreError> for LoadError {
 }
 
 impl Postgres {
-    /// Whether a load was begun and did not come to its end: what is there is not whole.
+    /// Whether an earlier load was interrupted, so that the store is incomplete.
     ///
     /// # Errors
-    /// The database cannot serve.
+    /// The database is not available.
     pub async fn is_half_loaded(&self) -> Result<bool, StoreError> {
-        // Another server may upgrade the store between two reads: then reads of the version before fail, and asking for the
-        // version again lets this one go on.
+        // Another server may upgrade the store between two reads. Then reads with the old version fail, and reading the
+        // version again lets the next read succeed.
         let mut version = self.version().await?;
         loop {
             let error = match self.get(&[marks::loading()]).await {
@@ -56,10 +56,10 @@ impl Postgres {
         }
     }
 
-    /// Writes every row of an archive into this database, which must be empty, then reads all of them back. Until the
-    /// end there is a mark that keeps servers from using what is half there. `moves` tells which rows mean something in
-    /// another store; the others are left out. `progress` is told the rows so far, those that were read back included.
-    /// `upgrade` takes rows of an older version to the present one.
+    /// Writes the rows of an archive into this database, which must be empty, and reads them back to verify them. Until
+    /// the end a marker row keeps servers from using the incomplete store. Rows for which `moves` returns false are left
+    /// out. Calls `progress` with the number of rows written and read back so far. If the archive has an older version,
+    /// calls `upgrade` after the verification.
     ///
     /// # Errors
     /// See [`LoadError`].
@@ -77,7 +77,7 @@ impl Postgres {
         }
         let mut mark = Batch::default();
         mark.mark(marks::loading(), Prior::New);
-        // As the rows of an older version are written, so is their version: nothing else opens them.
+        // The database gets the version of the archive's rows, so that no program reads them as those of another version.
         if !self.change_version(SCHEMA_VERSION, version, mark).await? {
             return Err(LoadError::NotEmpty);
         }

@@ -1,8 +1,9 @@
-//! Reads of single rows: those of many callers share a statement, as writes share a commit.
+//! Reads of single rows. Requests of many callers share a statement, as batches share a commit.
 //!
-//! A statement costs the database far more than a row of it. So a call that finds a lane free is sent at once, and what
-//! comes while all lanes are at work is asked together by the next one that is done. Every call still reads from one
-//! snapshot, that of its statement, which begins after the call: it sees every commit that was answered before.
+//! A statement costs the database far more than one more row in it. So a request starts a worker at once if fewer than
+//! [`WORKERS`] run. Otherwise it is queued, and the next worker that completes its statement reads all queued requests
+//! together. Each request is still read from one snapshot, which begins after the call, so it sees every acknowledged
+//! commit.
 
 use super::{
     connections::{Connections, unanswered},
@@ -16,11 +17,11 @@ use std::{
 };
 use tokio::{sync::oneshot, time::timeout};
 
-/// Statements under way at most. Fewer make larger ones: the database has less to do, and a caller waits longer.
-const LANES: usize = 2;
-/// A statement that asks for this many rows takes no more calls.
+/// Most statements at the same time. Fewer statements are larger: less work for the database, longer waits for callers.
+const WORKERS: usize = 2;
+/// A statement with this many keys takes no more requests.
 const MOST_KEYS: usize = 256;
-/// Most calls that wait; a further one is answered [`StoreError::Busy`].
+/// Most queued requests. When the queue is full, a read fails with [`StoreError::Busy`].
 const QUEUE: usize = 4096;
 
 const GET: &str = concat!("SELECT key, revision, value FROM rental.rows WHERE key = ANY($1) AND ", guard!(2));
@@ -35,13 +36,13 @@ pub(super) struct Reader {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Ask>,
-    /// Lanes at work.
-    lanes: usize,
+    waiting: VecDeque<Request>,
+    /// Number of running workers.
+    workers: usize,
 }
 
-/// A call that waits.
-struct Ask {
+/// A queued read.
+struct Request {
     keys: Vec<Key>,
     answer: oneshot::Sender<Found>,
 }
@@ -51,29 +52,29 @@ impl Reader {
         Arc::new(Self { connections, state: Mutex::default() })
     }
 
-    /// These rows, in the order asked.
+    /// Reads these rows, with the results in the order of `keys`.
     pub(super) async fn get(self: &Arc<Self>, keys: &[Key]) -> Found {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
         let (answer, found) = oneshot::channel();
-        self.queue(Ask { keys: keys.to_vec(), answer })?;
-        // Once for the statement before, once for its own.
+        self.queue(Request { keys: keys.to_vec(), answer })?;
+        // Twice the time-out: for the worker's statement before, and for the one of this request.
         match timeout(self.connections.patience * 2, found).await {
             Ok(Ok(found)) => found,
             Ok(Err(_)) | Err(_) => Err(unanswered()),
         }
     }
 
-    fn queue(self: &Arc<Self>, ask: Ask) -> Result<(), StoreError> {
+    fn queue(self: &Arc<Self>, request: Request) -> Result<(), StoreError> {
         let mut state = self.lock();
         if state.waiting.len() >= QUEUE {
             return Err(StoreError::Busy);
         }
-        state.waiting.push_back(ask);
-        if state.lanes < LANES {
-            state.lanes += 1;
-            tokio::spawn(Lane { reader: Arc::clone(self), counted: true }.run());
+        state.waiting.push_back(request);
+        if state.workers < WORKERS {
+            state.workers += 1;
+            tokio::spawn(Worker { reader: Arc::clone(self), counted: true }.run());
         }
         Ok(())
     }
@@ -83,53 +84,54 @@ impl Reader {
     }
 }
 
-/// Works until nobody waits.
-struct Lane {
+/// A task that reads queued requests until the queue is empty.
+struct Worker {
     reader: Arc<Reader>,
-    /// Whether it is one of the lanes at work.
+    /// Whether [`State::workers`] counts this worker.
     counted: bool,
 }
 
-impl Lane {
+impl Worker {
     async fn run(mut self) {
         while let Some(group) = self.next() {
             let found = self.find(&group).await;
-            for Ask { keys, answer } in group {
+            for Request { keys, answer } in group {
                 let pick = |rows: &Vec<Record>| {
                     let find =
                         |key: &Key| rows.binary_search_by(|row| row.key.cmp(key)).ok().map(|at| rows[at].clone());
                     keys.iter().map(find).collect()
                 };
-                // The caller may have gone meanwhile.
+                // The caller may have dropped its future.
                 let _ = answer.send(found.as_ref().map(pick).map_err(Clone::clone));
             }
         }
     }
 
-    /// Who is asked for together. With nobody left the lane ends, in the same moment: whoever comes next starts another.
-    fn next(&mut self) -> Option<Vec<Ask>> {
+    /// Takes the next requests from the queue. If it is empty, the worker stops counting as running under the same lock,
+    /// so that the next request starts another one.
+    fn next(&mut self) -> Option<Vec<Request>> {
         let mut state = self.reader.lock();
         let (mut group, mut keys) = (Vec::new(), 0);
         while keys < MOST_KEYS
-            && let Some(ask) = state.waiting.pop_front()
+            && let Some(request) = state.waiting.pop_front()
         {
-            // A caller that went away needs no answer.
-            if !ask.answer.is_closed() {
-                keys += ask.keys.len();
-                group.push(ask);
+            // Skips requests whose callers dropped their futures.
+            if !request.answer.is_closed() {
+                keys += request.keys.len();
+                group.push(request);
             }
         }
         if group.is_empty() {
-            state.lanes -= 1;
+            state.workers -= 1;
             self.counted = false;
             return None;
         }
         Some(group)
     }
 
-    /// All that the group asks for and that is there, by rising key.
-    async fn find(&self, group: &[Ask]) -> Result<Vec<Record>, StoreError> {
-        let mut wanted: Vec<&[u8]> = group.iter().flat_map(|ask| &ask.keys).map(Key::as_bytes).collect();
+    /// Reads the existing rows of all requests, by ascending key.
+    async fn find(&self, group: &[Request]) -> Result<Vec<Record>, StoreError> {
+        let mut wanted: Vec<&[u8]> = group.iter().flat_map(|request| &request.keys).map(Key::as_bytes).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let rows = self.reader.connections.read(GET, &[&wanted, &self.reader.connections.expected()]).await?;
@@ -139,11 +141,11 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
-    /// Its task was cut off.
+impl Drop for Worker {
+    /// Corrects the count when the runtime stops the task or it panics.
     fn drop(&mut self) {
         if self.counted {
-            self.reader.lock().lanes -= 1;
+            self.reader.lock().workers -= 1;
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Rows of the table `rental.rows` as records.
+//! Conversion of rows of the table `rental.rows` into records.
 
 use super::address;
 use crate::store::{Key, Record, StoreError};
 use bytes::Bytes;
 use tokio_postgres::{Error, Row};
 
-/// The record whose key, revision and value are the columns from `at` on.
+/// The record in the columns `at` (key), `at + 1` (revision) and `at + 2` (value).
 pub(super) fn record(row: &Row, at: usize) -> Result<Record, StoreError> {
     let read = || {
         let value: &[u8] = row.try_get(at + 2)?;
@@ -18,7 +18,7 @@ pub(super) fn record(row: &Row, at: usize) -> Result<Record, StoreError> {
     read().map_err(|error| foreign(&error))
 }
 
-/// A row whose columns are not those that this program writes.
+/// The error of a row whose columns have other types than this program writes.
 pub(super) fn foreign(error: &Error) -> StoreError {
     StoreError::Corrupt(format!("the table is not one of this program: {}", address::describe(error)))
 }

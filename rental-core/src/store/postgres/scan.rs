@@ -1,4 +1,4 @@
-//! Reads of ranges: one statement each, which also follows index entries to their records.
+//! Reads of ranges. One statement reads a range and, for index entries, their records.
 
 use super::{
     connections::Connections,
@@ -18,8 +18,8 @@ const FALLING: &str = concat!(
     guard!(4),
     " ORDER BY key DESC LIMIT $3"
 );
-// An index entry leads to the row whose key is the prefix followed by the last 16 bytes of the entry (`Follow`). The inner
-// LIMIT makes the planner look up each row by its key.
+// The key of a record is the prefix followed by the last 16 bytes of its index entry (`Follow`). The inner LIMIT makes the
+// planner look up each record by its key.
 macro_rules! follow {
     ($order:literal) => {
         concat!(
@@ -36,7 +36,7 @@ macro_rules! follow {
 const FOLLOW_RISING: &str = follow!("");
 const FOLLOW_FALLING: &str = follow!(" DESC");
 
-/// At most `limit` rows of `span`, in its order.
+/// Reads at most `limit` rows of `span`, in its order.
 pub(super) async fn scan(connections: &Connections, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
     if span.is_empty() || limit == 0 {
         return Ok(Vec::new());

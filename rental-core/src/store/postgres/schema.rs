@@ -1,21 +1,21 @@
-//! The tables, made by whichever server comes first.
+//! Creates the tables. The first server that connects does it.
 
-use super::link::{Client, describe};
+use super::session::{Client, describe};
 use crate::store::{SCHEMA_VERSION, versioned};
 use std::time::Duration;
 use tokio_postgres::{Error, error::SqlState};
 
-/// One row in `store` is what every commit changes first, so that commits come one after the other; `writers` tells a
-/// server whether its last commit happened. Plain SQL, for every engine that speaks the protocol.
+/// `store` has one row. Every commit changes it first, which serializes commits. `writers` records the last commit of each
+/// server, which resolves a commit with an unknown outcome. Plain SQL, for every database that speaks the protocol.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS rental.store (id smallint PRIMARY KEY, schema_version bigint NOT NULL, commits bigint NOT NULL);
     CREATE TABLE IF NOT EXISTS rental.rows (key bytea PRIMARY KEY, revision bigint NOT NULL, value bytea NOT NULL);
     CREATE TABLE IF NOT EXISTS rental.writers (id bytea PRIMARY KEY, last bigint NOT NULL, seen timestamptz NOT NULL);";
-/// Times that a server looks again after another one was in its way.
+/// How often a server tries to create the tables while other servers do the same.
 const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes the tables if they are not there, and refuses those of versions that cannot be upgraded. Gives the version.
+/// Creates missing tables, refuses versions that cannot be upgraded, and returns the version.
 pub(super) async fn prepare(client: &Client) -> Result<u64, String> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
@@ -26,7 +26,7 @@ pub(super) async fn prepare(client: &Client) -> Result<u64, String> {
         }
         match make(client).await {
             Ok(()) => continue,
-            // Another server makes them at this moment: PostgreSQL tells by a duplicate in its catalogue.
+            // Another server creates them at the same time: PostgreSQL reports a duplicate in its catalogue.
             Err(error) if is_race(&error) => last = describe(&error),
             Err(error) => return Err(refused(&error)),
         }
@@ -35,7 +35,7 @@ pub(super) async fn prepare(client: &Client) -> Result<u64, String> {
     Err(format!("cannot make its tables, because another server is in the way: {last}"))
 }
 
-/// The version of what is there; `None` without tables.
+/// The schema version of the database; `None` when it has no tables.
 pub(super) async fn version(client: &Client) -> Result<Option<u64>, Error> {
     let there = "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = 'rental' AND c.relname = 'store'";
@@ -48,14 +48,14 @@ pub(super) async fn version(client: &Client) -> Result<Option<u64>, Error> {
 
 async fn make(client: &Client) -> Result<(), Error> {
     let there = "SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'rental'";
-    // Asked first: whoever may not make schemas may still use one that was made for them.
+    // Checked first, because a user without the right to create schemas may use an existing one.
     let schema = match client.query_one(there, &[]).await?.try_get::<_, i64>(0)? {
         0 => "CREATE SCHEMA IF NOT EXISTS rental;",
         _ => "",
     };
     let first = "INSERT INTO rental.store (id, schema_version, commits) VALUES (1, ";
-    // YugabyteDB spreads keys by their hash unless it is told not to, and every list is a range of keys. Nobody else knows
-    // this word.
+    // YugabyteDB distributes keys by hash by default, but every list reads a range of keys. Other databases reject this
+    // setting.
     let _ = client.batch_execute("SET yb_use_hash_splitting_by_default = off").await;
     let made = client
         .batch_execute(&format!(
@@ -63,7 +63,7 @@ async fn make(client: &Client) -> Result<(), Error> {
         ))
         .await;
     if made.is_err() {
-        // Some engines say that there is nothing left to roll back. Why it was not made matters more.
+        // Some databases fail here because nothing is left to roll back. The first error is the one to report.
         let _ = client.batch_execute("ROLLBACK").await;
     }
     made

@@ -3,8 +3,8 @@
 use super::{
     connections::unanswered,
     engine::Postgres,
-    link::{self, Trouble, describe},
     schema,
+    session::{self, QueryError, describe},
 };
 use crate::store::{Answer, Batch, StoreError, Versioned, Write, versioned};
 use std::sync::atomic::Ordering;
@@ -14,11 +14,11 @@ use tokio_postgres::Error;
 impl Versioned for Postgres {
     fn version(&self) -> Answer<'_, u64> {
         Box::pin(async move {
-            let client = link::take(&self.connections.pool).await?;
+            let client = session::take(&self.connections.pool).await?;
             let asked = timeout(self.connections.patience, schema::version(&client)).await;
-            let version = asked.map_err(|_| unanswered())?.map_err(|error| Trouble::from(&error))?;
+            let version = asked.map_err(|_| unanswered())?.map_err(|error| QueryError::from(&error))?;
             let version = version.ok_or_else(|| StoreError::Corrupt("the database has no schema version".into()))?;
-            // Another server may have upgraded the store to a version that this program does not know.
+            // A newer server may have upgraded the store.
             versioned::known(version).map_err(StoreError::Unavailable)?;
             self.connections.version.store(version, Ordering::Release);
             Ok(version)
@@ -27,7 +27,7 @@ impl Versioned for Postgres {
 
     fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {
         Box::pin(async move {
-            let client = link::take(&self.connections.pool).await?;
+            let client = session::take(&self.connections.pool).await?;
             let changed = timeout(self.connections.patience, change(&client, from, to, &batch)).await;
             match changed {
                 Ok(Ok(changed)) => {
@@ -37,11 +37,11 @@ impl Versioned for Postgres {
                     Ok(changed)
                 }
                 Ok(Err(error)) => {
-                    link::discard(client);
+                    session::discard(client);
                     Err(StoreError::Unknown(describe(&error)))
                 }
                 Err(_) => {
-                    link::discard(client);
+                    session::discard(client);
                     Err(StoreError::Unknown("the database did not answer in time".into()))
                 }
             }
@@ -49,8 +49,8 @@ impl Versioned for Postgres {
     }
 }
 
-/// Changes the version in one transaction, which first locks the row of all commits like every transaction that writes.
-async fn change(client: &link::Client, from: u64, to: u64, batch: &Batch) -> Result<bool, Error> {
+/// Changes the version and applies `batch` in one transaction, which locks the row of `rental.store` like every commit.
+async fn change(client: &session::Client, from: u64, to: u64, batch: &Batch) -> Result<bool, Error> {
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     let claim =
         "UPDATE rental.store SET schema_version = $2, commits = commits + 1 WHERE id = 1 AND schema_version = $1";

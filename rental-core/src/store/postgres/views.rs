@@ -1,19 +1,18 @@
-//! Views for people who query; what they say is not known here.
+//! Creates views for people who query the database. The caller provides their statements.
 
-use super::link::{self, describe};
+use super::session::{self, describe};
 use deadpool_postgres::Pool;
 use std::time::Duration;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 
-/// Times that a view is tried again after another server was in the way.
+/// How often a view is tried while other servers create the same view.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Makes each view as it is said. One that is there with other columns is dropped first: who may read it has to be told
-/// again then.
+/// Creates each view. A view with other columns is dropped first, and then loses the grants of its readers.
 pub(super) async fn make(pool: &Pool, patience: Duration, views: &[(&str, &str)]) -> Result<(), String> {
-    let client = link::take(pool).await.map_err(|_| "the database does not answer".to_owned())?;
+    let client = session::take(pool).await.map_err(|_| "the database does not answer".to_owned())?;
     for (name, create) in views {
         let mut attempts = 0;
         loop {
@@ -25,7 +24,7 @@ pub(super) async fn make(pool: &Pool, patience: Duration, views: &[(&str, &str)]
                 Err(_) => return Err("the database does not answer".into()),
             };
             match error.code() {
-                // Another version of this program made it.
+                // Another version of this program created the view with other columns.
                 Some(code) if *code == SqlState::INVALID_TABLE_DEFINITION && attempts < ATTEMPTS => {
                     let anew = format!("BEGIN; DROP VIEW IF EXISTS rental.{name}; {create}; COMMIT");
                     if client.batch_execute(&anew).await.is_ok() {
@@ -33,7 +32,7 @@ pub(super) async fn make(pool: &Pool, patience: Duration, views: &[(&str, &str)]
                     }
                     let _ = client.batch_execute("ROLLBACK").await;
                 }
-                // Another server makes it at this moment: PostgreSQL says so by a duplicate, or a tuple that changed.
+                // Another server creates it at the same time: PostgreSQL reports a duplicate or a changed tuple.
                 Some(code) if is_race(code) && attempts < ATTEMPTS => {}
                 _ => return Err(format!("view {name}: {}", describe(&error))),
             }

@@ -1,24 +1,24 @@
-//! Writes: several batches in one transaction, one commit.
+//! The writer task: commits several batches in one transaction.
 //!
-//! **Why it is right.** Every transaction that writes first changes the one row of `rental.store`, on whichever server, and
-//! holds that row until it has ended. So the transactions come one after the other. Each statement of `READ COMMITTED`
-//! sees all that was committed when it began; those that look at the checked keys begin once the row is held, so they see
-//! every transaction before this one, and none other can come between them and the commit: what was absent stays absent.
-//! Engines that give a stronger level instead fail at that row with 40001 when another was faster, and the group is
-//! decided anew. Readers take no part: each reads with one statement, which sees a transaction whole or not at all.
+//! **Correctness.** Every transaction that writes, on any server, first changes the row of `rental.store` and so locks it
+//! until its end. So these transactions run one after the other. In `READ COMMITTED` a statement sees everything that was
+//! committed before it began. The statements that check keys begin after the lock was taken, so they see all earlier
+//! transactions, and no other transaction can change a checked key before the commit. Databases with a stronger isolation
+//! level may fail at this row with 40001; then the group is tried again. Reads need no lock: each is one statement, which
+//! sees all writes of a transaction or none.
 //!
-//! **What it costs.** Two round trips: one for the turn, one for all that is written and the commit. Servers take turns, and
-//! whatever has come while one waited for its turn shares it, up to [`GROUP`] batches. The group is written as its batches
-//! expect the store to be (`group.rs`), with statements that fail where it is not; then nothing of it is written, and its
-//! next attempt reads what is there before it decides.
+//! **Cost.** Two round trips: one for the lock, one for the writes and the commit. Batches that arrive while a server waits
+//! for the lock share its transaction, up to [`GROUP`] batches. The first attempt of a group assumes that all its checks
+//! hold (`group.rs`), with statements that fail when they do not. Then nothing is written, and the next attempt reads the
+//! checked keys before it decides.
 //!
-//! **When a connection is lost while a commit is under way** the same row tells: whoever holds it on another connection
-//! knows that the lost transaction has ended, and this server's row in `rental.writers` says how.
+//! **When a connection is lost during a commit**, the server takes the lock on another connection. Then the lost
+//! transaction has ended, and the server's row in `rental.writers` tells whether it was committed.
 
 use super::{
     group::{Expectations, Plan, checked, decide},
-    link::{Client, Trouble, discard, take},
-    turn::{Ending, Turn, last_number, lock},
+    session::{Client, QueryError, discard, take},
+    transaction::{CommitError, Transaction, last_commit_number, lock},
     version::Expected,
 };
 use crate::store::{Batch, Commit, StoreError};
@@ -37,79 +37,79 @@ use tokio::{
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
-/// A group that has this many bytes takes no more batches.
+/// A group with this many bytes takes no more batches.
 const GROUP_BYTES: usize = 8 << 20;
-/// Times that a group is tried.
+/// How often a group is tried when its connection is lost.
 const ATTEMPTS: u32 = 5;
-/// Times that it is tried when other servers were faster: only engines that do not let it wait for its turn need many.
-const MOST_OUTRUN: u32 = 200;
+/// How often a group is tried after serialization conflicts. Databases that wait for a lock instead have few of them.
+const MOST_CONFLICTS: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) type Outcome = Result<Commit, StoreError>;
 
-/// A batch that waits.
+/// A queued batch.
 pub(super) struct Job {
     pub(super) batch: Batch,
-    /// Set by the writer when it takes the job, or by the caller when it gives up: whoever is first.
+    /// Set by the writer when it takes the job, or by the caller when it gives up. Only the first of them succeeds.
     pub(super) claimed: Arc<AtomicBool>,
     pub(super) answer: oneshot::Sender<Outcome>,
-    /// Given back when the job is done.
+    /// The job's share of the queue's bytes, released when the job is dropped.
     pub(super) room: OwnedSemaphorePermit,
 }
 
-/// What others may know of the writer.
+/// State that the writer and the engine share.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct Shared {
     pub(super) commits: AtomicU64,
     pub(super) batches: AtomicU64,
     /// Whether the last commit failed.
-    pub(super) troubled: AtomicBool,
+    pub(super) commit_failed: AtomicBool,
 }
 
 pub(super) struct Writer {
     pub(super) pool: Pool,
-    /// Which row of `rental.writers` is its own.
+    /// The key of this server's row in `rental.writers`.
     pub(super) id: Vec<u8>,
-    /// Number of the last attempt.
+    /// Number of the last transaction that was begun.
     pub(super) number: i64,
     pub(super) patience: Duration,
-    pub(super) known: Arc<Known>,
+    pub(super) shared: Arc<Shared>,
     /// The schema version that it writes.
     pub(super) version: Expected,
 }
 
-/// How an attempt failed.
-enum Failed {
+/// Why an attempt to commit a group failed.
+enum AttemptError {
     /// Nothing was written, because the store is not as the batches expect.
-    Unexpected,
-    /// Nothing was written.
-    Clean(Trouble),
-    /// The commit may have happened; if it has not, this is what became of the attempt.
-    Unclear(Trouble, Vec<Commit>),
+    Mismatch,
+    /// Nothing was written, because a statement or the connection failed.
+    NotCommitted(QueryError),
+    /// The transaction may have been committed. Contains the outcomes in this case.
+    Unknown(QueryError, Vec<Commit>),
 }
 
-/// Runs until nobody can send jobs any more; what was sent is finished first.
+/// Runs until the queue is closed and empty.
 pub(super) async fn run(mut writer: Writer, mut jobs: Receiver<Job>) {
     while let Some(first) = jobs.recv().await {
-        let turn = writer.begin().await;
-        // Whoever came while the first one waited in vain has its own time to wait.
-        let most = if matches!(turn, Err(Trouble::Refused(_))) { 1 } else { GROUP };
+        let transaction = writer.begin().await;
+        // When the database is not available, only the first job fails; the others get an attempt of their own.
+        let most = if matches!(transaction, Err(QueryError::Unavailable(_))) { 1 } else { GROUP };
         let group = gather(first, &mut jobs, most);
         let batches: Vec<&Batch> = group.iter().map(|job| &job.batch).collect();
-        let outcomes = writer.commit(turn, &batches).await;
+        let outcomes = writer.commit(transaction, &batches).await;
         for (job, outcome) in group.into_iter().zip(outcomes) {
-            // A caller that went away does not undo what was committed for it.
+            // The caller may have dropped its future; its batch is committed anyway.
             let _ = job.answer.send(outcome);
         }
     }
 }
 
-/// What waits by now, as much as goes into one commit and `most` at most.
+/// Takes queued jobs for one commit: at most `most`, and at most [`GROUP_BYTES`] before the last one.
 fn gather(first: Job, jobs: &mut Receiver<Job>, most: usize) -> Vec<Job> {
     let (mut group, mut bytes, mut next) = (Vec::new(), 0, Some(first));
     while let Some(job) = next {
         bytes += job.room.num_permits();
-        // Those whose callers have gone are left out: nobody would learn how they ended.
+        // Skips jobs whose callers gave up or dropped their futures.
         if !job.answer.is_closed() && !job.claimed.swap(true, Ordering::AcqRel) {
             group.push(job);
         }
@@ -119,75 +119,77 @@ fn gather(first: Job, jobs: &mut Receiver<Job>, most: usize) -> Vec<Job> {
 }
 
 impl Writer {
-    /// One outcome for each batch.
-    async fn commit(&mut self, turn: Result<Turn, Trouble>, batches: &[&Batch]) -> Vec<Outcome> {
+    /// Commits the batches; returns one outcome for each.
+    async fn commit(&mut self, transaction: Result<Transaction, QueryError>, batches: &[&Batch]) -> Vec<Outcome> {
         if batches.is_empty() {
-            if let Ok(turn) = turn {
-                roll_back(turn.client, self.patience).await;
+            if let Ok(transaction) = transaction {
+                roll_back(transaction.client, self.patience).await;
             }
             return Vec::new();
         }
-        match self.together(Some(turn), batches).await {
-            // One of them is at fault; the others are none the worse for it.
-            Err(Trouble::Fault(_)) if batches.len() > 1 => {
+        match self.commit_together(Some(transaction), batches).await {
+            // One of the batches has invalid values. Each is committed alone, so that the others succeed.
+            Err(QueryError::Invalid(_)) if batches.len() > 1 => {
                 let mut outcomes = Vec::with_capacity(batches.len());
                 for batch in batches {
-                    let alone = self.together(None, &[batch]).await;
-                    outcomes.extend(alone.unwrap_or_else(|trouble| vec![Err(trouble.into())]));
+                    let alone = self.commit_together(None, &[batch]).await;
+                    outcomes.extend(alone.unwrap_or_else(|failure| vec![Err(failure.into())]));
                 }
                 outcomes
             }
-            Err(trouble) => {
-                self.known.troubled.store(!matches!(trouble, Trouble::Fault(_)), Ordering::Relaxed);
-                batches.iter().map(|_| Err(trouble.clone().into())).collect()
+            Err(failure) => {
+                self.shared.commit_failed.store(!matches!(failure, QueryError::Invalid(_)), Ordering::Relaxed);
+                batches.iter().map(|_| Err(failure.clone().into())).collect()
             }
             Ok(outcomes) => outcomes,
         }
     }
 
-    /// All of them in one transaction, tried again while that is safe. The first attempt may have its turn already.
-    async fn together(
+    /// Commits the batches in one transaction and retries while that is safe. The first attempt uses `transaction`, if given.
+    async fn commit_together(
         &mut self,
-        mut turn: Option<Result<Turn, Trouble>>,
+        mut transaction: Option<Result<Transaction, QueryError>>,
         batches: &[&Batch],
-    ) -> Result<Vec<Outcome>, Trouble> {
-        let mut last = Trouble::Refused("no attempt was made".into());
-        let (mut attempt, mut outrun, mut expected) = (0, 0, true);
-        while attempt < ATTEMPTS && outrun < MOST_OUTRUN {
-            let turn = match turn.take() {
-                Some(turn) => turn,
+    ) -> Result<Vec<Outcome>, QueryError> {
+        let mut last = QueryError::Unavailable("no attempt was made".into());
+        let (mut attempt, mut conflicts, mut expected) = (0, 0, true);
+        while attempt < ATTEMPTS && conflicts < MOST_CONFLICTS {
+            let transaction = match transaction.take() {
+                Some(transaction) => transaction,
                 None => self.begin().await,
             };
-            let tried = match turn {
-                Ok(turn) if expected => self.as_expected(turn, batches).await,
-                Ok(turn) => self.as_found(turn, batches).await,
-                Err(trouble) => Err(Failed::Clean(trouble)),
+            let tried = match transaction {
+                Ok(transaction) if expected => self.write_as_expected(transaction, batches).await,
+                Ok(transaction) => self.read_then_write(transaction, batches).await,
+                Err(failure) => Err(AttemptError::NotCommitted(failure)),
             };
             let failed = match tried {
                 Ok(commits) => return Ok(self.count(commits)),
                 Err(failed) => failed,
             };
             last = match failed {
-                Failed::Unexpected if expected => {
+                AttemptError::Mismatch if expected => {
                     expected = false;
                     continue;
                 }
-                Failed::Unexpected => Trouble::Refused("the table refuses rows that it has no reason to refuse".into()),
-                Failed::Clean(trouble) => trouble,
-                Failed::Unclear(trouble, commits) => match self.resolve().await {
+                AttemptError::Mismatch => {
+                    QueryError::Unavailable("the table refuses rows that it has no reason to refuse".into())
+                }
+                AttemptError::NotCommitted(failure) => failure,
+                AttemptError::Unknown(failure, commits) => match self.resolve().await {
                     Ok(true) => return Ok(self.count(commits)),
-                    Ok(false) => trouble,
-                    Err(why) => return Ok(self.unknown(commits, &format!("{}, and then: {why}", trouble.detail()))),
+                    Ok(false) => failure,
+                    Err(why) => return Ok(self.unknown(commits, &format!("{}, and then: {why}", failure.detail()))),
                 },
             };
             match &last {
-                Trouble::Outrun(_) => outrun += 1,
-                Trouble::Again(_) => {
-                    // The first time it is only a connection that a restart has cut.
+                QueryError::Conflict(_) => conflicts += 1,
+                QueryError::Retry(_) => {
+                    // The first retry does not wait: a restart of the database often closed the pooled connection.
                     sleep(PAUSE * attempt).await;
                     attempt += 1;
                 }
-                Trouble::Refused(_) | Trouble::Fault(_) => return Err(last),
+                QueryError::Unavailable(_) | QueryError::Invalid(_) => return Err(last),
             }
         }
         Err(last)
@@ -196,16 +198,17 @@ impl Writer {
     fn count(&self, commits: Vec<Commit>) -> Vec<Outcome> {
         let applied = commits.iter().filter(|commit| **commit == Commit::Applied).count();
         if applied > 0 {
-            self.known.commits.fetch_add(1, Ordering::Relaxed);
-            self.known.batches.fetch_add(applied as u64, Ordering::Relaxed);
+            self.shared.commits.fetch_add(1, Ordering::Relaxed);
+            self.shared.batches.fetch_add(applied as u64, Ordering::Relaxed);
         }
-        self.known.troubled.store(false, Ordering::Relaxed);
+        self.shared.commit_failed.store(false, Ordering::Relaxed);
         commits.into_iter().map(Ok).collect()
     }
 
-    /// Of what is stale nothing was written either way; but nobody has confirmed that it is.
+    /// The outcomes when the writer could not find out whether the transaction was committed. A stale batch wrote nothing in
+    /// either case, but its staleness is not confirmed.
     fn unknown(&self, commits: Vec<Commit>, detail: &str) -> Vec<Outcome> {
-        self.known.troubled.store(true, Ordering::Relaxed);
+        self.shared.commit_failed.store(true, Ordering::Relaxed);
         let outcome = |commit| match commit {
             Commit::Applied => Err(StoreError::Unknown(detail.to_owned())),
             Commit::Stale(_) => Err(StoreError::Unavailable(detail.to_owned())),
@@ -213,83 +216,92 @@ impl Writer {
         commits.into_iter().map(outcome).collect()
     }
 
-    /// Waits for this server's turn, and leaves its mark.
-    async fn begin(&mut self) -> Result<Turn, Trouble> {
+    /// Begins a transaction with the next number; waits for the lock.
+    async fn begin(&mut self) -> Result<Transaction, QueryError> {
         let client = take(&self.pool).await?;
         self.number += 1;
         match timeout(self.patience, lock(&client, &self.id, self.number, self.version.load(Ordering::Acquire))).await {
-            Ok(Ok(statements)) => Ok(Turn { client, statements }),
-            Ok(Err(trouble)) => {
-                self.end(client, &trouble).await;
-                Err(trouble)
+            Ok(Ok(statements)) => Ok(Transaction { client, statements }),
+            Ok(Err(failure)) => {
+                self.release(client, &failure).await;
+                Err(failure)
             }
             Err(_) => {
                 discard(client);
-                Err(unheard())
+                Err(timed_out())
             }
         }
     }
 
-    /// Writes what the batches come to if the store is as they expect.
-    async fn as_expected(&self, turn: Turn, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
+    /// Decides on the assumption that all checks hold, writes, and commits.
+    async fn write_as_expected(
+        &self,
+        transaction: Transaction,
+        batches: &[&Batch],
+    ) -> Result<Vec<Commit>, AttemptError> {
         let expectations = Expectations::of(batches);
         let decided = decide(batches, |key| expectations.revision(key));
         let plan = Plan::expecting(&decided, &expectations);
-        self.finish(turn, &plan, decided.outcomes).await
+        self.finish(transaction, &plan, decided.outcomes).await
     }
 
-    /// Reads what is there before it decides.
-    async fn as_found(&self, turn: Turn, batches: &[&Batch]) -> Result<Vec<Commit>, Failed> {
-        let found = match timeout(self.patience, turn.revisions(&checked(batches))).await {
+    /// Reads the checked keys, then decides, writes, and commits.
+    async fn read_then_write(&self, transaction: Transaction, batches: &[&Batch]) -> Result<Vec<Commit>, AttemptError> {
+        let found = match timeout(self.patience, transaction.revisions(&checked(batches))).await {
             Ok(Ok(found)) => found,
-            Ok(Err(trouble)) => {
-                self.end(turn.client, &trouble).await;
-                return Err(Failed::Clean(trouble));
+            Ok(Err(failure)) => {
+                self.release(transaction.client, &failure).await;
+                return Err(AttemptError::NotCommitted(failure));
             }
             Err(_) => {
-                discard(turn.client);
-                return Err(Failed::Clean(unheard()));
+                discard(transaction.client);
+                return Err(AttemptError::NotCommitted(timed_out()));
             }
         };
         let decided = decide(batches, |key| found.get(key.as_bytes()).copied());
         let plan = Plan::found(&decided);
-        self.finish(turn, &plan, decided.outcomes).await
+        self.finish(transaction, &plan, decided.outcomes).await
     }
 
-    /// Sends what is planned, with the commit.
-    async fn finish(&self, turn: Turn, plan: &Plan<'_>, outcomes: Vec<Commit>) -> Result<Vec<Commit>, Failed> {
-        let trouble = match timeout(self.patience, turn.finish(plan)).await {
+    /// Sends the plan and the commit, and releases the connection.
+    async fn finish(
+        &self,
+        transaction: Transaction,
+        plan: &Plan<'_>,
+        outcomes: Vec<Commit>,
+    ) -> Result<Vec<Commit>, AttemptError> {
+        let failure = match timeout(self.patience, transaction.finish(plan)).await {
             Ok(Ok(())) => return Ok(outcomes),
-            // What was sent last has ended the transaction.
-            Ok(Err(Ending::Unexpected)) => return Err(Failed::Unexpected),
-            Ok(Err(Ending::Clean(trouble))) => {
-                self.end(turn.client, &trouble).await;
-                return Err(Failed::Clean(trouble));
+            // The COMMIT that was sent after the failed statement has ended the transaction.
+            Ok(Err(CommitError::Mismatch)) => return Err(AttemptError::Mismatch),
+            Ok(Err(CommitError::NotCommitted(failure))) => {
+                self.release(transaction.client, &failure).await;
+                return Err(AttemptError::NotCommitted(failure));
             }
-            Ok(Err(Ending::Unclear(trouble))) => trouble,
-            // It took its whole time: there is none left for another attempt.
-            Err(_) => Trouble::Refused("the database did not answer a commit in time".into()),
+            Ok(Err(CommitError::Unknown(failure))) => failure,
+            // The commit timed out, so no time is left for a retry.
+            Err(_) => QueryError::Unavailable("the database did not answer a commit in time".into()),
         };
-        discard(turn.client);
-        Err(Failed::Unclear(trouble, outcomes))
+        discard(transaction.client);
+        Err(AttemptError::Unknown(failure, outcomes))
     }
 
-    /// Keeps a connection whose transaction only lost a race.
-    async fn end(&self, client: Client, trouble: &Trouble) {
-        match trouble {
-            Trouble::Outrun(_) => roll_back(client, self.patience).await,
+    /// Rolls back and keeps the connection after a serialization conflict; closes it after any other error.
+    async fn release(&self, client: Client, failure: &QueryError) {
+        match failure {
+            QueryError::Conflict(_) => roll_back(client, self.patience).await,
             _ => discard(client),
         }
     }
 
-    /// Whether the attempt whose connection was lost was committed; an error if that cannot be told in time.
+    /// Finds out whether the last transaction was committed; an error when the database does not respond in time.
     async fn resolve(&self) -> Result<bool, String> {
         let mut last = "no answer in time".to_owned();
         let looking = async {
             loop {
-                match self.look().await {
+                match self.last_commit().await {
                     Ok(number) => return number == Some(self.number),
-                    Err(trouble) => last = trouble.detail(),
+                    Err(failure) => last = failure.detail(),
                 }
                 sleep(PAUSE * 2).await;
             }
@@ -298,30 +310,30 @@ impl Writer {
         found.map_err(|_| last)
     }
 
-    /// The number of this server's last commit, once no other transaction writes.
-    async fn look(&self) -> Result<Option<i64>, Trouble> {
+    /// Reads the number of this server's last commit, when no other transaction is open.
+    async fn last_commit(&self) -> Result<Option<i64>, QueryError> {
         let client = take(&self.pool).await?;
-        match timeout(self.patience, last_number(&client, &self.id)).await {
+        match timeout(self.patience, last_commit_number(&client, &self.id)).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => {
                 discard(client);
-                Err(Trouble::from(&error))
+                Err(QueryError::from(&error))
             }
             Err(_) => {
                 discard(client);
-                Err(Trouble::Again("the database did not answer in time".into()))
+                Err(QueryError::Retry("the database did not answer in time".into()))
             }
         }
     }
 }
 
-/// Gives a connection back without its transaction.
+/// Rolls back and returns the connection to the pool; closes it when the database does not respond.
 async fn roll_back(client: Client, patience: Duration) {
     if !matches!(timeout(patience, client.batch_execute("ROLLBACK")).await, Ok(Ok(()))) {
         discard(client);
     }
 }
 
-fn unheard() -> Trouble {
-    Trouble::Refused("the database did not answer in time".into())
+fn timed_out() -> QueryError {
+    QueryError::Unavailable("the database did not answer in time".into())
 }

@@ -4,7 +4,7 @@ use super::{row, tables::unavailable};
 use crate::store::{Batch, Commit, StoreError, Write};
 use redb::{ReadableTable, Table};
 
-/// Checks the whole batch, then writes it: a stale or damaged row leaves the table unchanged.
+/// Makes all checks of the batch before its first write, so a stale or damaged row leaves the table unchanged.
 pub(super) fn apply(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -> Result<Commit, StoreError> {
     for check in batch.checks {
         let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;

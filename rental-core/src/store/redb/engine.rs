@@ -1,4 +1,4 @@
-//! The engine: its opening and closing, its queue of writes, and the calls of the trait.
+//! The engine: opens and closes the file, queues batches, and implements [`Store`].
 
 use super::{
     file::{self, Absent, Versions},
@@ -25,10 +25,10 @@ use std::{
 };
 use tokio::sync::{Notify, oneshot};
 
-/// Most batches that wait; a further one is answered [`StoreError::Busy`].
+/// Most batches in the queue. When it is full, a commit fails with [`StoreError::Busy`].
 const QUEUE: usize = 4096;
 
-/// A store in one file, which only this process has open.
+/// A store in one redb file. Only one process can have the file open.
 pub struct Redb {
     pub(super) shared: Arc<Shared>,
     queue: Option<SyncSender<Job>>,
@@ -39,23 +39,23 @@ impl Redb {
     /// Opens or creates the file at `path`; `cache_bytes` bounds redb's page cache.
     ///
     /// # Errors
-    /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be read.
+    /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, Absent::Made, Versions::Present).and_then(Self::start)
+        file::open(path, cache_bytes, Absent::Create, Versions::Present).and_then(Self::start)
     }
 
     /// Opens or creates the file at `path`, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
     ///
     /// # Errors
-    /// As [`Redb::open`], except for versions that can be upgraded.
+    /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        file::open(path, cache_bytes, Absent::Made, Versions::Upgradable).and_then(Self::start)
+        file::open(path, cache_bytes, Absent::Create, Versions::Upgradable).and_then(Self::start)
     }
 
-    /// Opens a store on any redb storage, for fault injection.
+    /// Opens a store on any storage of redb, for fault injection.
     ///
     /// # Errors
-    /// When the storage holds no usable database.
+    /// The storage contains no usable database.
     pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
         let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
         let db = db.map_err(|error| file::refusal(Path::new("the storage"), error))?;
@@ -86,7 +86,7 @@ impl Redb {
         Ok(Self { shared, queue: Some(queue), writer: Some(writer) })
     }
 
-    /// Resolves with the reason when the engine has failed permanently. The process should stop then.
+    /// Completes when the engine has failed permanently, and returns the reason. The process should stop then.
     pub async fn failed(&self) -> String {
         loop {
             let notified = self.shared.failed.notified();
@@ -97,7 +97,7 @@ impl Redb {
         }
     }
 
-    /// Commits and batches since the store was opened.
+    /// The number of commits and batches since the store was opened.
     #[must_use]
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
@@ -113,7 +113,7 @@ impl Redb {
     /// Commits the queued batches and closes the file, so that the next open needs no repair.
     ///
     /// # Errors
-    /// The file could not be closed properly. Acknowledged batches are durable all the same.
+    /// The file could not be closed properly. Acknowledged batches are still durable.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.stop()
     }
@@ -132,9 +132,9 @@ impl Redb {
         keys.iter().map(|key| read(&rows, key)).collect()
     }
 
-    /// After one failed read redb refuses all others, so this engine fails permanently as well. A row with a wrong checksum
-    /// fails its own readers only.
-    fn noticed<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Fails the engine permanently after an I/O error of a read, because redb refuses all later reads. A damaged row
+    /// fails only the reads of this row.
+    fn fail_on_io_error<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Unavailable(reason)) = &outcome {
             self.shared.fail(format!("a read failed: {reason}"));
         }
@@ -169,18 +169,18 @@ impl Redb {
         Ok(found)
     }
 
-    /// Queues a batch; `claim` is that of a [`Job`].
+    /// Queues a batch for the writer; see [`Job`] for `version_change`.
     pub(super) fn enqueue(
         &self,
         batch: Batch,
-        claim: Option<(u64, u64)>,
+        version_change: Option<(u64, u64)>,
     ) -> Result<oneshot::Receiver<Outcome>, StoreError> {
         if let Some(failure) = self.shared.failure.get() {
             return Err(StoreError::Unavailable(failure.clone()));
         }
         let (answer, outcome) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))?;
-        match queue.try_send(Job { batch, claim, answer }) {
+        match queue.try_send(Job { batch, version_change, answer }) {
             Ok(()) => Ok(outcome),
             Err(TrySendError::Full(_)) => Err(StoreError::Busy),
             Err(TrySendError::Disconnected(_)) => Err(StoreError::Unavailable("the writer has stopped".into())),
@@ -190,18 +190,18 @@ impl Redb {
 
 impl Drop for Redb {
     fn drop(&mut self) {
-        // Only `close` can report an error. Here it is ignored: acknowledged batches are durable.
+        // A drop cannot report an error. Acknowledged batches are durable anyway.
         let _ = self.stop();
     }
 }
 
 impl Store for Redb {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        Box::pin(std::future::ready(self.noticed(self.read_all(keys))))
+        Box::pin(std::future::ready(self.fail_on_io_error(self.read_all(keys))))
     }
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
-        Box::pin(std::future::ready(self.noticed(self.read_span(span, limit))))
+        Box::pin(std::future::ready(self.fail_on_io_error(self.read_span(span, limit))))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {

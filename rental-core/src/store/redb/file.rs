@@ -1,4 +1,4 @@
-//! The file under the engine: made whole or not at all, opened, refused in a sentence.
+//! The file of an engine: creates it atomically, opens it, and explains to the operator why it cannot be opened.
 
 use super::{
     row,
@@ -14,25 +14,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Words in the error when another process has the file open.
+/// A part of the error's text when another process has the file open.
 pub const IN_USE: &str = "is in use by another process";
 
-/// Which files are opened.
+/// Which schema versions of a file are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Versions {
-    /// Those of the present version that no upgrade left half done.
+    /// The present version, without an incomplete upgrade.
     Present,
-    /// Those that can be upgraded too.
+    /// The present version and every version that can be upgraded.
     Upgradable,
 }
 
-/// What opening does when there is no file.
+/// What [`open`] does when the file does not exist.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Absent {
-    /// It makes the file.
-    Made,
-    /// It fails.
-    Refused,
+    /// Creates the file.
+    Create,
+    /// Fails.
+    Fail,
 }
 
 /// Opens the file at `path`.
@@ -42,13 +42,13 @@ pub(super) fn open(
     absent: Absent,
     versions: Versions,
 ) -> Result<Database, StoreError> {
-    let make = absent == Absent::Made;
+    let make = absent == Absent::Create;
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
-    // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
+    // redb checks page checksums only during a repair, so a damaged page can make it panic.
     let open = AssertUnwindSafe(|| {
         if make && !path.exists() {
-            make_file(&builder, path)?;
+            create_file(&builder, path)?;
         }
         refuse_empty(path)?;
         let db = if make { builder.create(path) } else { builder.open(path) }.map_err(|error| refusal(path, error))?;
@@ -59,21 +59,21 @@ pub(super) fn open(
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
 }
 
-/// Refuses a file of 0 bytes. No crash leaves one, because [`make_file`] names only whole files, so the store that was there
-/// is lost. redb would make a new store of it, as if nothing had happened.
+/// Refuses a file of 0 bytes, in which redb would create a new store. A crash cannot leave such a file, because
+/// [`create_file`] publishes only complete files. So the data of an existing store was lost.
 fn refuse_empty(path: &Path) -> Result<(), StoreError> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() && metadata.len() == 0 => Err(StoreError::Corrupt(format!(
             "{} is empty (0 bytes), so it is no store; restore it from a backup, or remove it to begin with a new store",
             path.display()
         ))),
-        // redb says what else is wrong.
+        // redb reports every other problem.
         _ => Ok(()),
     }
 }
 
-/// Makes a new file whole before it gets its name, so that a crash meanwhile leaves none that cannot be opened.
-fn make_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
+/// Creates a file under a temporary name and renames it when it is complete. A crash leaves no incomplete file at `path`.
+fn create_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
     let unfinished = Unfinished::beside(path)?;
     let db = unfinished.database(builder)?;
     prepare(&db, Versions::Present)?;
@@ -81,7 +81,7 @@ fn make_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
     unfinished.publish()
 }
 
-/// A file under the name `PATH.new`, readable by its owner alone. It is gone unless it is published.
+/// A new file with the temporary name `PATH.new`, readable by its owner only. It is removed on drop unless published.
 pub(super) struct Unfinished<'p> {
     path: &'p Path,
     at: PathBuf,
@@ -89,7 +89,7 @@ pub(super) struct Unfinished<'p> {
 }
 
 impl<'p> Unfinished<'p> {
-    /// Takes the name `PATH.new`; what an interrupted run left there is overwritten.
+    /// Creates `PATH.new`, or empties the one that an interrupted run left.
     pub(super) fn beside(path: &'p Path) -> Result<Self, StoreError> {
         let mut at = path.as_os_str().to_owned();
         at.push(".new");
@@ -99,7 +99,7 @@ impl<'p> Unfinished<'p> {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&at).map_err(|error| cannot_make(&at, &error))?;
-        // Whoever is at work on it holds a lock.
+        // A process that is writing the file holds a lock on it.
         if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
             return Err(StoreError::Unavailable(format!("{} is being made by another process", at.display())));
         }
@@ -115,12 +115,12 @@ impl<'p> Unfinished<'p> {
         &self.at
     }
 
-    /// Gives the file its name, unless something has that name by now, and makes the name durable: redb does not, and
-    /// without it a power cut can lose the whole file.
+    /// Gives the file its name, unless a file with this name exists. Then syncs the directory, which redb does not do:
+    /// without it a power failure can lose the whole file.
     pub(super) fn publish(mut self) -> Result<(), StoreError> {
         let failed = |error: io::Error| cannot_make(self.path, &error);
         File::open(&self.at).and_then(|file| file.sync_all()).map_err(failed)?;
-        // A link is refused where the name exists; a rename would take it away from another store.
+        // A hard link fails when the name exists; a rename would replace the other file.
         match fs::hard_link(&self.at, self.path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(failed(error)),
@@ -138,7 +138,7 @@ impl<'p> Unfinished<'p> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.published {
-            // If it stays, the next run overwrites it.
+            // If the file cannot be removed, the next run overwrites it.
             let _ = fs::remove_file(&self.at);
         }
     }
@@ -164,15 +164,15 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     }
 }
 
-/// Makes the tables of a new file, and refuses a file of a version that is not asked for.
+/// Creates the tables of a new file; checks the version of any other file.
 pub(super) fn prepare(db: &Database, versions: Versions) -> Result<(), StoreError> {
     match prepare_version(db, SCHEMA_VERSION)? {
         None => Ok(()),
-        Some(found) => known(db, found, versions),
+        Some(found) => check_version(db, found, versions),
     }
 }
 
-/// Makes the tables of a new file of this version; gives the version of a file that has its tables.
+/// Creates the tables and sets the version of a new file. Returns the version of a file that has its tables already.
 pub(super) fn prepare_version(db: &Database, version: u64) -> Result<Option<u64>, StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
@@ -189,7 +189,7 @@ pub(super) fn prepare_version(db: &Database, version: u64) -> Result<Option<u64>
     Ok(None)
 }
 
-/// Refuses what this program did not write, without changing it.
+/// Checks, without a change, that this program wrote the file and that its version is accepted.
 pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Result<(), StoreError> {
     let meta = match db.begin_read().map_err(unavailable)?.open_table(META) {
         Err(redb::TableError::TableDoesNotExist(_)) => None,
@@ -197,13 +197,13 @@ pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Resul
     };
     let version = meta.map(|meta| meta.get(version::NAME).map(|version| version.map(|version| version.value())));
     match version.transpose().map_err(unavailable)?.flatten() {
-        Some(version) => known(db, version, versions),
+        Some(version) => check_version(db, version, versions),
         None => Err(StoreError::Corrupt(format!("{} is a redb file, but no store of this program", path.display()))),
     }
 }
 
-/// Refuses versions that are not asked for.
-fn known(db: &Database, version: u64, versions: Versions) -> Result<(), StoreError> {
+/// Checks that the version is accepted.
+fn check_version(db: &Database, version: u64, versions: Versions) -> Result<(), StoreError> {
     versioned::known(version).map_err(StoreError::Unavailable)?;
     if versions == Versions::Upgradable {
         return Ok(());
@@ -213,7 +213,7 @@ fn known(db: &Database, version: u64, versions: Versions) -> Result<(), StoreErr
     if version == SCHEMA_VERSION && !half { Ok(()) } else { Err(StoreError::Unavailable(needs_upgrade(version))) }
 }
 
-/// Adds rows that are not there yet, in one transaction.
+/// Writes rows in one transaction.
 pub(super) fn add(db: &Database, records: &[Record]) -> Result<(), StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);

@@ -1,23 +1,23 @@
-//! A row as it lies in the file: a format byte, the revision, a checksum, the value. Markers are empty.
+//! The stored form of a row: a format byte, the revision, a checksum, the value. Index entries are empty.
 //!
-//! redb checks its page checksums on repair only, never on a read. The checksum of each row is looked at on every read,
-//! so that a byte that rotted is never served: CRC-32 finds any one flipped bit and any burst of up to 32 of them.
+//! redb checks its page checksums only during a repair. So every read checks the checksum of the row, and the engine never
+//! returns a corrupted value: CRC-32 detects any single flipped bit and any burst of up to 32 bits.
 
 use crate::store::{DamagedRow, Key, Record, Revision, Scanned};
 use bytes::Bytes;
 
 /// First byte of a stored value.
 const FORMAT: u8 = 2;
-/// Format byte, revision, checksum.
+/// Bytes before the value: format byte, revision, checksum.
 const HEADER: usize = 1 + 8 + 4;
 
-/// The record that lies at `key`.
+/// Decodes the bytes stored at `key`.
 pub(super) fn decode(key: Key, stored: &[u8]) -> Scanned {
     let (revision, value) = split(&key, stored)?;
     Ok(Record { revision, value: Bytes::copy_from_slice(value), key })
 }
 
-/// Revision and value, once the checksum has been found right.
+/// Checks the checksum and splits the stored bytes into revision and value.
 pub(super) fn split<'s>(key: &Key, stored: &'s [u8]) -> Result<(Revision, &'s [u8]), Box<DamagedRow>> {
     let damaged = |what: &str| DamagedRow::new(key.clone(), what);
     match stored.split_first() {
@@ -35,7 +35,7 @@ pub(super) fn split<'s>(key: &Key, stored: &'s [u8]) -> Result<(Revision, &'s [u
     }
 }
 
-/// The bytes to store at `key`.
+/// Encodes the bytes to store at `key`.
 pub(super) fn encode(key: &Key, revision: Revision, value: &[u8]) -> Vec<u8> {
     if revision == 0 && value.is_empty() {
         return Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn encode(key: &Key, revision: Revision, value: &[u8]) -> Vec<u8> {
     stored
 }
 
-/// Over the key too: a row that turns up at another key is as wrong as one with another value.
+/// The checksum also covers the key, so it detects a row that is stored at a wrong key.
 fn checksum(key: &Key, revision: &[u8; 8], value: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key.as_bytes());

@@ -1,4 +1,4 @@
-//! One moment of the whole store, for a reader that takes its time.
+//! A snapshot of the whole store, for long reads such as a backup.
 
 use super::{
     row,
@@ -8,16 +8,16 @@ use crate::store::{Key, Record, Span, StoreError};
 use redb::ReadableTableMetadata;
 use std::sync::Arc;
 
-/// All rows as they were when it was taken, whatever is written meanwhile.
+/// The rows as they were when the snapshot was taken. Later writes do not change it.
 ///
-/// While it lives, redb frees none of the pages that were in use then: the file grows by what is written. Let it go soon.
+/// While a snapshot exists, redb cannot reuse its pages, so every write makes the file grow. Drop it soon.
 pub struct Snapshot(pub(super) Arc<Rows>);
 
 impl Snapshot {
-    /// Every row, by rising key. Each is read, and its checksum looked at, when it is asked for.
+    /// All rows by ascending key. The iterator reads each row, and checks its checksum, when `next` is called.
     ///
     /// # Errors
-    /// The engine cannot serve; later also from the iterator, which then may be asked for more.
+    /// The engine is not available. An item is an error when its row is damaged; the iterator continues after it.
     pub fn rows(&self) -> Result<impl Iterator<Item = Result<Record, StoreError>> + use<>, StoreError> {
         let range = self.0.range::<&[u8]>(..).map_err(unavailable)?;
         Ok(range.map(|row| {
@@ -26,12 +26,12 @@ impl Snapshot {
         }))
     }
 
-    /// The rows of a span, by rising key; entries are not followed.
+    /// The rows of a span by ascending key. Ignores `span.order` and `span.follow`.
     ///
     /// # Errors
-    /// The engine cannot serve; later also from the iterator, which then may be asked for more.
+    /// The engine is not available. An item is an error when its row is damaged; the iterator continues after it.
     pub fn span(&self, span: &Span) -> Result<impl Iterator<Item = Result<Record, StoreError>> + use<>, StoreError> {
-        // A span that is turned around would be a panic of the engine.
+        // redb panics when a range ends before it begins.
         let to = span.to.as_bytes().max(span.from.as_bytes());
         let range = self.0.range::<&[u8]>(span.from.as_bytes()..to).map_err(unavailable)?;
         Ok(range.map(|row| {
@@ -40,10 +40,10 @@ impl Snapshot {
         }))
     }
 
-    /// How many rows there are.
+    /// The number of rows in the snapshot.
     ///
     /// # Errors
-    /// The engine cannot serve.
+    /// The engine is not available.
     pub fn count(&self) -> Result<u64, StoreError> {
         self.0.len().map_err(unavailable)
     }

@@ -4,26 +4,26 @@ use super::row;
 use crate::store::{Key, Record, StoreError};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
 
-/// Every row: revision, checksum and value by key (`row.rs`).
+/// All rows of the store by key, encoded by `row.rs`.
 pub(super) const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 /// Numbers that describe the file, by name: the schema version.
 pub(super) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 
-/// The rows as one commit left them.
+/// The rows after one commit, read-only.
 pub(super) type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// The rows as the last commit left them.
+/// Opens the rows after the last commit.
 pub(super) fn snapshot(db: &Database) -> Result<Rows, StoreError> {
     db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)
 }
 
-/// The record at `key`; an error when its checksum is wrong.
+/// Reads the record at `key`; an error when its checksum is wrong.
 pub(super) fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError> {
     let value = rows.get(key.as_bytes()).map_err(unavailable)?;
     Ok(value.map(|value| row::decode(key.clone(), value.value())).transpose()?)
 }
 
-/// The store error of an error of redb.
+/// Converts an error of redb.
 pub(super) fn unavailable(error: impl std::fmt::Display) -> StoreError {
     StoreError::Unavailable(error.to_string())
 }

@@ -10,15 +10,15 @@ use redb::{Database, ReadableDatabase, ReadableTable, Table, WriteTransaction};
 /// Key of the version in the table [`META`].
 pub(super) const NAME: &str = "schema_version";
 
-/// The version of an open file.
+/// Reads the version of an open file.
 pub(super) fn read(db: &Database) -> Result<u64, StoreError> {
     let meta = db.begin_read().map_err(unavailable)?.open_table(META).map_err(unavailable)?;
     let version = meta.get(NAME).map_err(unavailable)?.map(|version| version.value());
     version.ok_or_else(|| StoreError::Corrupt("the file has no schema version".into()))
 }
 
-/// Applies `batch` and changes the version from `from` to `to`; stale when the file has another version.
-pub(super) fn claim(
+/// Applies `batch` and changes the version from `from` to `to`; stale when the version of the file is not `from`.
+pub(super) fn change(
     transaction: &WriteTransaction,
     rows: &mut Table<'_, &'static [u8], &'static [u8]>,
     batch: Batch,

@@ -4,7 +4,7 @@ use super::engine::Redb;
 use crate::store::{Answer, Batch, Commit, StoreError, Versioned};
 use std::sync::atomic::Ordering;
 
-/// Batches of an upgrade in one commit: redb writes each changed page once for all of them. All are in memory.
+/// Batches of an upgrade in one commit. redb writes a page that several of them change only once. All are in memory.
 const BATCHES_TOGETHER: usize = 64;
 
 impl Versioned for Redb {

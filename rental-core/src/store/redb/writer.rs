@@ -1,4 +1,4 @@
-//! The writer thread: many batches in one transaction, one durable commit.
+//! The writer thread: applies many batches in one transaction, with one durable commit.
 
 use super::{
     batch,
@@ -20,26 +20,26 @@ use tokio::sync::{Notify, oneshot};
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
-/// After this time without a write, one more commit saves redb's allocator state, so that the file opens at once even
-/// after a crash. In every commit it would cost a quarter of the throughput; without it, redb scans a crashed file.
-const SETTLE: Duration = Duration::from_millis(250);
+/// After this time without a write, one more commit saves redb's allocator state. Without it redb scans the whole file when
+/// it opens it after a crash. To save it in every commit would cost a quarter of the throughput.
+const IDLE: Duration = Duration::from_millis(250);
 
-/// How one batch ended.
+/// The outcome of one batch.
 pub(super) type Outcome = Result<Commit, StoreError>;
 
-/// A batch that waits.
+/// A queued batch.
 pub(super) struct Job {
     pub(super) batch: Batch,
-    /// For a step of an upgrade: the version that the store must have, and its next version.
-    pub(super) claim: Option<(u64, u64)>,
+    /// For a step of an upgrade: the version that the store must have, and its new version.
+    pub(super) version_change: Option<(u64, u64)>,
     pub(super) answer: oneshot::Sender<Outcome>,
 }
 
 /// State that the writer and the readers of one store share.
 pub(super) struct Shared {
-    /// What readers see: the state after the last durable commit.
+    /// The snapshot for readers: the rows after the last durable commit.
     pub(super) rows: ArcSwap<Rows>,
-    /// Why the engine has failed permanently.
+    /// The reason, when the engine has failed permanently.
     pub(super) failure: OnceLock<String>,
     pub(super) failed: Notify,
     pub(super) commits: AtomicU64,
@@ -56,30 +56,30 @@ impl Shared {
     }
 }
 
-/// Runs until nobody can queue batches any more, or until the engine has failed.
+/// Runs until the queue is closed and empty, or until the engine has failed.
 pub(super) fn run(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
-    let mut settled = true;
+    let mut idle = true;
     loop {
         let first =
-            if settled { jobs.recv().map_err(|_| RecvTimeoutError::Disconnected) } else { jobs.recv_timeout(SETTLE) };
+            if idle { jobs.recv().map_err(|_| RecvTimeoutError::Disconnected) } else { jobs.recv_timeout(IDLE) };
         match first {
             Ok(first) => {
                 let group = std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(GROUP);
                 let (batches, answers): (Vec<_>, Vec<_>) =
-                    group.map(|job| ((job.batch, job.claim), job.answer)).unzip();
+                    group.map(|job| ((job.batch, job.version_change), job.answer)).unzip();
                 answer(shared, apply(db, shared, batches), answers);
-                settled = false;
+                idle = false;
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(error) = settle(db) {
+                if let Err(error) = save_allocator_state(db) {
                     shared.fail(error.to_string());
                 }
-                settled = true;
+                idle = true;
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
         if let Some(failure) = shared.failure.get() {
-            // No write may be acknowledged any more. Queued callers get the failure here, later ones when they queue.
+            // No further write may be acknowledged. Callers in the queue get the failure here, later ones from `enqueue`.
             while let Ok(job) = jobs.try_recv() {
                 let _ = job.answer.send(Err(StoreError::Unavailable(failure.clone())));
             }
@@ -99,9 +99,9 @@ fn apply(
     let mut outcomes = Vec::with_capacity(batches.len());
     {
         let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
-        for (batch, claim) in batches {
-            if let Some((from, to)) = claim {
-                outcomes.push(Ok(version::claim(&transaction, &mut rows, batch, from, to)?));
+        for (batch, version_change) in batches {
+            if let Some((from, to)) = version_change {
+                outcomes.push(Ok(version::change(&transaction, &mut rows, batch, from, to)?));
                 continue;
             }
             match batch::apply(&mut rows, batch) {
@@ -133,7 +133,7 @@ fn answer(
     match outcome {
         Ok(outcomes) => {
             for (answer, outcome) in answers.into_iter().zip(outcomes) {
-                // The caller may have gone; its batch is committed all the same.
+                // The caller may have dropped its future; its batch is committed anyway.
                 let _ = answer.send(outcome);
             }
         }
@@ -147,7 +147,7 @@ fn answer(
 }
 
 /// Makes an empty commit that saves the allocator state.
-fn settle(db: &Database) -> Result<(), StoreError> {
+fn save_allocator_state(db: &Database) -> Result<(), StoreError> {
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_quick_repair(true);
     transaction.commit().map_err(unavailable)

@@ -19,13 +19,13 @@ use rental_core::{
     store::{Batch, Check, Record, Revision, Store},
     tasks::Task,
     value,
+    value::EndpointId,
     webhooks::{
         secret::{PREFIX, Sealed},
         target,
     },
 };
 use serde_json::json;
-use uuid::Uuid;
 
 static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
 
@@ -49,7 +49,7 @@ impl Fresh {
         Self { text: format!("{PREFIX}{}", hex::encode(edge::secret_bytes())), nonce }
     }
 
-    fn seal(&self, hooks: &Hooks, endpoint: Uuid) -> Result<String, Error> {
+    fn seal(&self, hooks: &Hooks, endpoint: EndpointId) -> Result<String, Error> {
         hooks.master_key.seal(endpoint, self.nonce, &self.text).map_err(Error::Internal)
     }
 }

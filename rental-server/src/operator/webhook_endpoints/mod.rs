@@ -14,14 +14,13 @@ use crate::{
 };
 use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
 use rental_core::{
-    request::page,
     resources::{
         organization::Organization,
         webhook_endpoint::{self, EndpointStatus},
     },
+    value::EndpointId,
 };
 use serde_json::Value;
-use uuid::Uuid;
 
 /// The longest overlap of a rotation: 7 days.
 const MAX_OVERLAP_SECS: i64 = 7 * 24 * 3600;
@@ -87,9 +86,9 @@ async fn create(request: Request<'_, Operator>) -> Handled {
     Ok(reply.showing_once("secret", &fresh.text))
 }
 
-fn id_in(body: &[u8]) -> Option<Uuid> {
+fn id_in(body: &[u8]) -> Option<EndpointId> {
     let object: Value = serde_json::from_slice(body).ok()?;
-    page::id(object["id"].as_str()?)
+    EndpointId::parse(object["id"].as_str()?)
 }
 
 async fn update(request: Request<'_, Operator>) -> Handled {
@@ -119,7 +118,7 @@ async fn remove(request: Request<'_, Operator>) -> Handled {
 }
 
 fn changed(app: &App, id: &str) {
-    if let Some(id) = page::id(id) {
+    if let Some(id) = EndpointId::parse(id) {
         app.hooks.endpoint_changed(id);
     }
 }

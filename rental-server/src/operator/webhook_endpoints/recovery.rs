@@ -10,7 +10,6 @@ use crate::{
 use rental_core::{
     error::{Error, FieldCode},
     operations::{Edge, Intent, Prepared, Preparing},
-    request::page,
     resources::{
         delivery::{self, Delivery, DeliveryStatus},
         event,
@@ -20,12 +19,11 @@ use rental_core::{
     },
     rows::key,
     store::{self, Batch, Order, Span, Store, all_sound},
-    value::Timestamp,
+    value::{EndpointId, EventId, Timestamp},
     webhooks::fan_out,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 /// Most events that one request reads.
 const RECOVER_PAGE: usize = 200;
@@ -66,9 +64,9 @@ async fn recover(request: Request<'_, Operator>) -> Handled {
     let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
-    let after = bodies::cursor(asked.starting_after.as_deref())?;
+    let after = bodies::cursor(asked.starting_after.as_deref())?.map(EventId::from_uuid);
     let reply = write(app, &Organization::system(), call, &body, &Recover { id, since, after }).await?;
-    app.hooks.wake_anywhere(page::id(id)).await?;
+    app.hooks.wake_anywhere(EndpointId::parse(id)).await?;
     Ok(reply)
 }
 
@@ -76,7 +74,7 @@ struct Recover<'a> {
     /// The endpoint, as the operator names it.
     id: &'a str,
     since: Timestamp,
-    after: Option<Uuid>,
+    after: Option<EventId>,
 }
 
 impl Intent for Recover<'_> {
@@ -90,7 +88,7 @@ impl Intent for Recover<'_> {
             span.order = Order::Ascending;
             if let Some(after) = self.after {
                 // Begin after the cursor.
-                span.from = span.from.max(store::after(&key::record(organization, &event::SPEC, after)));
+                span.from = span.from.max(store::after(&event::key(organization, after)));
             }
             let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);
@@ -111,7 +109,7 @@ impl Intent for Recover<'_> {
 
 /// Whether the endpoint has got the event, or will get it. The outbox is read first: a row that is gone by then has become
 /// deliveries, which are read next.
-async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: Uuid) -> Result<bool, Error> {
+async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: EventId) -> Result<bool, Error> {
     if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
         return Ok(true);
     }

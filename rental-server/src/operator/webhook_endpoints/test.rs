@@ -16,11 +16,10 @@ use rental_core::{
         spec_of, webhook_endpoint,
     },
     rows::key,
-    value::{Timestamp, url},
+    value::{EndpointId, EventId, Timestamp, url},
     webhooks::{secret::Sealed, signature},
 };
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 /// The endpoint of this file.
 pub(super) fn endpoint() -> Endpoint {
@@ -51,7 +50,7 @@ async fn test(request: Request<'_, Operator>) -> Handled {
     let moment = edge::Moment::new();
     let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
     let example = spec_of(wanted.2).map(example_object).unwrap_or_default();
-    let event_id = moment.new_id();
+    let event_id = EventId::from_uuid(moment.new_id());
     let body = event::body(event_id, wanted.0, moment.now(), example.to_string().as_bytes());
     let secrets = secrets(&app.hooks, endpoint.id, moment.now()).await?;
     let signature = signature::header(secrets.iter().map(String::as_bytes), moment.now().seconds(), &body);
@@ -64,7 +63,7 @@ async fn test(request: Request<'_, Operator>) -> Handled {
     Ok(Reply::json(result.to_string().into()))
 }
 
-async fn secrets(hooks: &Hooks, id: Uuid, now: Timestamp) -> Result<Vec<String>, Error> {
+async fn secrets(hooks: &Hooks, id: EndpointId, now: Timestamp) -> Result<Vec<String>, Error> {
     let place = [key::secrets(id)];
     let Some(record) = hooks.store().get(&place).await?.pop().flatten() else { return Ok(Vec::new()) };
     let sealed: Sealed = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;

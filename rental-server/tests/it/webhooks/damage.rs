@@ -7,10 +7,10 @@ use crate::{
 };
 use rental_core::{
     operations::idempotency::{self, Ticket},
-    resources::event,
+    resources::{Resource, delivery::Delivery, event},
     rows::key,
     store::{Batch, Commit, Key, Prior, Store, Write, redb::Redb},
-    value::Timestamp,
+    value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -108,15 +108,15 @@ fn damaged_rows_at_the_head_of_the_outbox_and_of_what_is_due_hold_nothing_up() {
     let hook = hook(&organization, &receiver);
     let organization = keys(organization);
     stop(server);
-    let endpoint: Uuid = hook.id.parse().expect("an id");
-    let owner: Uuid = organization.0.parse().expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
+    let owner = OrganizationId::parse(&organization.0).expect("an id");
     // More than the relay and a lane read at a time, and all of them before what is sound.
-    let mut rows: Vec<(Key, &[u8])> = (0..600).map(|n| (key::outbox(id_at(1, n)), b"?".as_slice())).collect();
-    rows.extend((0..200).map(|n| (key::due(endpoint, 0, 1, id_at(2, n)), b"?".as_slice())));
+    let mut rows: Vec<(Key, &[u8])> =
+        (0..600).map(|n| (key::outbox(EventId::from_uuid(id_at(1, n))), b"?".as_slice())).collect();
+    rows.extend((0..200).map(|n| (key::due(endpoint, 0, 1, DeliveryId::from_uuid(id_at(2, n))), b"?".as_slice())));
     // Deliveries that are no JSON.
-    let deliveries: Vec<Uuid> = (0..20).map(|n| id_at(3, n)).collect();
-    let spec = &rental_core::resources::delivery::SPEC;
-    rows.extend(deliveries.iter().map(|id| (key::record(owner, spec, *id), b"{".as_slice())));
+    let deliveries: Vec<DeliveryId> = (0..20).map(|n| DeliveryId::from_uuid(id_at(3, n))).collect();
+    rows.extend(deliveries.iter().map(|id| (Delivery::key(owner, *id), b"{".as_slice())));
     rows.extend(deliveries.iter().map(|id| (key::due(endpoint, 0, 1, *id), owner.as_bytes().as_slice())));
     put(directory.path(), rows);
 
@@ -139,11 +139,11 @@ fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = Server::start_on_file(directory.path(), &[]);
     let organization = server.organization();
-    let id: Uuid = organization.id.parse().expect("an id");
+    let id = OrganizationId::parse(&organization.id).expect("an id");
     drop(organization);
     stop(server);
     let then = Timestamp::from_millis(LONG_AGO.cast_signed());
-    let events = [0, 1].map(|n| key::record(id, &event::SPEC, id_at(LONG_AGO, n)));
+    let events = [0, 1].map(|n| event::key(id, EventId::from_uuid(id_at(LONG_AGO, n))));
     put(directory.path(), vec![(events[0].clone(), b"{"), (events[1].clone(), br#"{"type":"lead.received"}"#)]);
     let names: Vec<String> = (0..300).map(|n| format!("key-{n:03}")).collect();
     let mut answers = Batch::default();

@@ -16,7 +16,7 @@ use rental_core::{
         Batch, Commit, Store,
         redb::{Closed, Redb},
     },
-    value::Timestamp,
+    value::{EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -62,12 +62,12 @@ fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
 }
 
 /// Adds deliveries to an endpoint.
-async fn add_deliveries(store: &Redb, organization: Uuid, endpoint: Uuid, count: usize) {
+async fn add_deliveries(store: &Redb, organization: OrganizationId, endpoint: EndpointId, count: usize) {
     let ids = Ids(AtomicU64::new(0), unix_seconds().cast_signed() * 1000);
     for _ in 0..count / 500 {
         let mut batch = Batch::default();
         for _ in 0..500 {
-            fan_out::add(&mut batch, organization, endpoint, (ids.new_id(), "lead.received"), &ids)
+            fan_out::add(&mut batch, organization, endpoint, (EventId::from_uuid(ids.new_id()), "lead.received"), &ids)
                 .expect("it is made");
         }
         assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
@@ -75,7 +75,7 @@ async fn add_deliveries(store: &Redb, organization: Uuid, endpoint: Uuid, count:
 }
 
 /// What a check of the store finds, and how many due rows and tasks it has.
-fn look(directory: &Path, endpoint: Uuid) -> (Report, usize, usize) {
+fn look(directory: &Path, endpoint: EndpointId) -> (Report, usize, usize) {
     let closed = Closed::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
     let report = check::of_file(&closed, &mut |_| {});
     drop(closed);
@@ -93,7 +93,8 @@ fn a_deletion_with_thousands_of_deliveries_goes_on_after_a_kill() {
     let server = Server::start_on_file(directory.path(), &[PRIVATE]);
     let organization = server.organization();
     let hook = disabled_hook(&organization);
-    let [owner, endpoint] = [&organization.id, &hook.id].map(|id| id.parse().expect("an id"));
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
     on_file(directory.path(), async |store| add_deliveries(store, owner, endpoint, DELIVERIES).await);

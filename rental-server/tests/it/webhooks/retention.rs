@@ -8,9 +8,8 @@ use crate::{
 use rental_core::{
     operations::Edge,
     resources::event,
-    rows::key,
     store::{Batch, Commit, Store, redb::Redb},
-    value::Timestamp,
+    value::{EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -53,12 +52,13 @@ fn an_old_event_stays_while_a_delivery_waits_and_is_sent_after_enable() {
     let receiver = Receiver::start();
     let hook = hook(&organization, &receiver);
     act(&server, &hook, "disable", &json!({})).ok();
-    let [owner, endpoint]: [Uuid; 2] = [&organization.id, &hook.id].map(|id| id.parse().expect("an id"));
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
     drop(organization);
     stop(server);
     let edge = LongAgo(AtomicU64::new(0));
-    let [waiting, unwanted, lost] = [(); 3].map(|()| edge.new_id());
-    let place = |id| key::record(owner, &event::SPEC, id);
+    let [waiting, unwanted, lost] = [(); 3].map(|()| EventId::from_uuid(edge.new_id()));
+    let place = |id| event::key(owner, id);
     let mut batch = Batch::default();
     for id in [waiting, unwanted] {
         batch.insert(place(id), br#"{"type":"lead.received"}"#.as_slice().into());

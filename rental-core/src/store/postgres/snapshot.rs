@@ -1,27 +1,27 @@
-//! One moment of the whole database, for a reader that takes its time.
+//! A snapshot of the whole store, for long reads such as a backup.
 
 use super::{
     connections::{Connections, unanswered},
-    link::{Client, Trouble, discard, take},
     record::record,
+    session::{Client, QueryError, discard, take},
     version,
 };
 use crate::store::{Record, Span, StoreError};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Rows that are read at a time.
+/// Rows in one statement.
 const ROWS: i64 = 200;
 const PAGE: &str = "SELECT key, revision, value FROM rental.rows WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3";
-/// Longer than the pauses of whoever reads slowly on purpose.
+/// The database ends a transaction that is idle for longer. A reader that limits its own rate pauses for less time.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// All rows as they were when it was taken, whatever is written meanwhile.
+/// The rows as they were when the snapshot was taken. Later writes do not change it.
 ///
-/// While it lives, the database keeps the versions of rows that were replaced since. Let it go soon.
+/// While a snapshot exists, the database cannot remove replaced rows. Drop it soon.
 pub struct Snapshot {
     client: Option<Client>,
-    /// Where the next rows begin, and where they end.
+    /// The rest of the range: from this key, inclusive, to the next field, exclusive.
     from: Vec<u8>,
     to: Vec<u8>,
     patience: Duration,
@@ -30,7 +30,7 @@ pub struct Snapshot {
 impl Snapshot {
     pub(super) async fn take(connections: &Connections) -> Result<Self, StoreError> {
         let (pool, patience) = (&connections.pool, connections.patience);
-        // From here on dropping it closes the connection, with whatever transaction is open in it.
+        // From here on, a drop of the snapshot closes the connection and so ends its transaction.
         let mut snapshot = Self { client: Some(take(pool).await?), from: Vec::new(), to: Vec::new(), patience };
         snapshot.seek(&Span::everything());
         let begin = format!(
@@ -43,21 +43,21 @@ impl Snapshot {
         let begun = timeout(patience, client.batch_execute(&begin)).await;
         begun.map_err(|_| unanswered())?.map_err(|error| match version::is_of_guard(&error) {
             true => StoreError::Unavailable(version::outdated(connections.expected().cast_unsigned(), None)),
-            false => Trouble::from(&error).into(),
+            false => QueryError::from(&error).into(),
         })?;
         Ok(snapshot)
     }
 
-    /// Goes to the first row of a span; entries are not followed.
+    /// Continues with the first row of `span`. Ignores `span.order` and `span.follow`.
     pub fn seek(&mut self, span: &Span) {
         self.from = span.from.as_bytes().to_vec();
         self.to = span.to.as_bytes().to_vec();
     }
 
-    /// The next rows of the span, by rising key; none at the end.
+    /// Reads the next rows of the span, at most 200, by ascending key. The list is empty at the end.
     ///
     /// # Errors
-    /// The database cannot serve; the snapshot is lost then.
+    /// The database is not available. The snapshot cannot be used after an error.
     pub async fn next(&mut self) -> Result<Vec<Record>, StoreError> {
         let client = self.client.as_ref().ok_or_else(lost)?;
         let reading = async {
@@ -65,7 +65,7 @@ impl Snapshot {
             client.query(&statement, &[&self.from, &self.to, &ROWS]).await
         };
         let rows = match timeout(self.patience, reading).await {
-            Ok(rows) => rows.map_err(|error| Trouble::from(&error).into()),
+            Ok(rows) => rows.map_err(|error| QueryError::from(&error).into()),
             Err(_) => Err(unanswered()),
         };
         if rows.is_err() {
@@ -74,7 +74,7 @@ impl Snapshot {
         let rows = rows?;
         let records = rows.iter().map(|row| record(row, 0)).collect::<Result<Vec<_>, _>>()?;
         if let Some(last) = records.last() {
-            // The next key that there can be.
+            // The least key after the last one.
             self.from = [last.key.as_bytes(), &[0]].concat();
         }
         Ok(records)
@@ -87,7 +87,7 @@ fn lost() -> StoreError {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        // Its transaction is open.
+        // The connection has an open transaction, so the pool must not use it again.
         self.client.take().into_iter().for_each(discard);
     }
 }

@@ -1,8 +1,8 @@
-//! What is done to a file that no program has open: making it small, making it anew from a backup.
+//! Maintenance of a file that no program has open: compaction, and restore from a backup.
 
 use super::{
+    closed::{Closed, Found},
     file,
-    look::{Closed, Found},
     tables::unavailable,
 };
 use crate::store::{
@@ -21,25 +21,25 @@ use std::{
 /// Most bytes of rows in one transaction of a restore.
 const STEP: usize = 32 << 20;
 
-/// Bytes of a file before and after.
+/// The result of [`compact`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Compacted {
-    /// Before.
+    /// Size of the file before compaction, in bytes.
     pub before: u64,
-    /// After.
+    /// Size of the file after compaction, in bytes.
     pub after: u64,
 }
 
-/// Gives the space in the file back that deleted and replaced rows left.
+/// Compacts a file: returns the space of deleted and replaced rows to the file system.
 ///
 /// # Errors
-/// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be written.
+/// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
-    let mut db = file::open(path, cache_bytes, file::Absent::Refused, file::Versions::Present)?;
+    let mut db = file::open(path, cache_bytes, file::Absent::Fail, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
-        // Each round moves what it can; at some point there is nothing left to move.
+        // Each call compacts a part of the file, and returns false when nothing is left to compact.
         while db.compact().map_err(unavailable)? {}
         db.close().map_err(unavailable)
     });
@@ -48,25 +48,25 @@ pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError>
     Ok(Compacted { before, after: size()? })
 }
 
-/// What a restore made.
+/// The result of a restore.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Restored {
-    /// What the backup's end says.
+    /// The totals of the backup, as its end states them.
     pub archive: Summary,
-    /// Bytes of the new file.
+    /// Size of the new file, in bytes.
     pub bytes: u64,
 }
 
-/// Why there was no restore. Nothing lies under the name then.
+/// Why a restore failed. No file was created at the path.
 #[derive(Debug)]
 pub enum RestoreError {
-    /// The backup is at fault.
+    /// The backup cannot be read.
     Archive(ArchiveError),
-    /// The backup holds a store of another version.
+    /// The rows of the backup have this schema version, which is not supported.
     Version(u64),
-    /// There is something at the path already.
+    /// A file exists at the path.
     Exists,
-    /// The new store is at fault.
+    /// The new file cannot be written or verified.
     Store(StoreError),
 }
 
@@ -76,7 +76,7 @@ impl From<StoreError> for RestoreError {
     }
 }
 
-/// Makes a new file at `path` from a backup of the present version.
+/// Creates a file at `path` from a backup of the present version.
 ///
 /// # Errors
 /// See [`restore_and_upgrade`]; a backup of an older version is refused.
@@ -93,10 +93,10 @@ pub fn restore<R: Read>(
     restore_and_upgrade(path, cache_bytes, archive, progress, &mut |_| Ok(()))
 }
 
-/// Makes a new file at `path` from a backup. It has that name only once it is whole, read back, and on disk.
+/// Creates a file at `path` from a backup. The file gets this name only after it is complete, verified and durable.
 ///
-/// `progress` is told the rows so far. `upgrade` takes the new file to the present version, where the backup is of an older
-/// one; it is called before the file gets its name.
+/// Calls `progress` with the number of rows so far. If the backup has an older version, calls `upgrade` with the temporary
+/// path of the new file, which must upgrade it to the present version.
 ///
 /// # Errors
 /// See [`RestoreError`].
@@ -143,7 +143,7 @@ pub fn restore_and_upgrade<R: Read>(
     Ok(Restored { archive: summary, bytes })
 }
 
-/// Reads the new file from one end to the other: every page, every row, all as they came.
+/// Verifies the new file: every page has a correct checksum, and its rows have the same count and digest as the backup's.
 fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result<(), StoreError> {
     let closed = Closed::of(path, cache_bytes, file::Versions::Upgradable)?;
     let (mut digest, mut found, mut problem) = (Sha256::new(), 0, closed.pages().err().map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Connections: made, bounded in time, thrown away when in doubt; and what their errors mean.
+//! Sessions of the database: creates and configures them, discards uncertain ones, and classifies their errors.
 
 use super::address::{self, Address};
 use crate::store::StoreError;
@@ -13,12 +13,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub(super) type Client = Object;
 
-/// Longest time for a new connection.
+/// Time-out of a new connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// After so much silence the system asks whether the other end is there; after three times that it is taken for gone.
+/// Interval of TCP keepalive probes. After three probes without a response the connection is closed.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// Makes a pool of at most `size` connections; none is made yet.
+/// Creates a pool of at most `size` connections, without opening one.
 pub(super) fn pool(address: &Address, roots: Option<&[u8]>, size: usize, patience: Duration) -> Result<Pool, String> {
     let connect = CONNECT.min(patience);
     let mut config = address.config.clone();
@@ -34,33 +34,33 @@ pub(super) fn pool(address: &Address, roots: Option<&[u8]>, size: usize, patienc
     );
     let builder = Pool::builder(manager).max_size(size).runtime(Runtime::Tokio1);
     let builder = builder.wait_timeout(Some(patience)).create_timeout(Some(connect)).recycle_timeout(Some(connect));
-    let greet = Hook::async_fn(move |client, _| {
+    let hook = Hook::async_fn(move |client, _| {
         Box::pin(async move {
-            let greeting = greet(client, patience);
-            tokio::time::timeout(connect, greeting)
+            let setup = configure_session(client, patience);
+            tokio::time::timeout(connect, setup)
                 .await
                 .map_err(|_| HookError::message("the database did not answer in time"))?
                 .map_err(HookError::Backend)
         })
     });
-    builder.post_create(greet).build().map_err(|error| error.to_string())
+    builder.post_create(hook).build().map_err(|error| error.to_string())
 }
 
-/// What every session begins with.
-async fn greet(client: &tokio_postgres::Client, patience: Duration) -> Result<(), Error> {
+/// Sets the time-outs, durability and planner settings of a new session.
+async fn configure_session(client: &tokio_postgres::Client, patience: Duration) -> Result<(), Error> {
     let millis = patience.as_millis();
-    // Whoever holds the lock of all commits and goes silent loses it after this time.
+    // A session that holds the lock of `rental.store` and becomes idle loses the lock after this time.
     let bounds = format!(
         "SET statement_timeout = {millis}; SET lock_timeout = {millis}; SET idle_in_transaction_session_timeout = {millis}"
     );
     client.batch_execute(&bounds).await?;
     let durable = client.query_one("SELECT current_setting('synchronous_commit', true)", &[]).await?;
-    // Said even where it is so already: a default can change under a session. Stronger settings stay.
+    // Set even when it is already on, because the default can change during a session. Stronger values are kept.
     if matches!(durable.try_get::<_, Option<String>>(0)?.as_deref(), Some("off" | "on")) {
         client.batch_execute("SET synchronous_commit = on").await?;
     }
-    // Every statement here is a look-up or a range of the one index. A planner that has not seen the table grow yet may
-    // think otherwise. Other engines may not know these words, and do not need them.
+    // Every statement reads single keys or a range of the only index. With old statistics the planner may choose a scan of
+    // the whole table. Other databases may not know these settings, and do not need them.
     for setting in
         ["enable_seqscan = off", "enable_bitmapscan = off", "enable_sort = off", "plan_cache_mode = force_generic_plan"]
     {
@@ -71,69 +71,69 @@ async fn greet(client: &tokio_postgres::Client, patience: Duration) -> Result<()
     Ok(())
 }
 
-/// A connection from the pool.
-pub(super) async fn take(pool: &Pool) -> Result<Client, Trouble> {
+/// Takes a connection from the pool.
+pub(super) async fn take(pool: &Pool) -> Result<Client, QueryError> {
     pool.get().await.map_err(|error| match error {
-        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => Trouble::from(&error),
-        PoolError::Timeout(_) => Trouble::Refused("no connection could be had in time".into()),
-        other => Trouble::Again(address::describe(&other)),
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => QueryError::from(&error),
+        PoolError::Timeout(_) => QueryError::Unavailable("no connection could be had in time".into()),
+        other => QueryError::Retry(address::describe(&other)),
     })
 }
 
-/// Closes a connection instead of giving it back.
+/// Closes a connection instead of returning it to the pool.
 pub(super) fn discard(client: Client) {
     drop(Object::take(client));
 }
 
-/// What an error of a statement means for whoever sent it.
+/// What the caller of a failed statement can do.
 #[derive(Clone, Debug)]
-pub(super) enum Trouble {
-    /// Worth another attempt, on another connection.
-    Again(String),
-    /// Another transaction was faster; worth another attempt at once, and many of them.
-    Outrun(String),
-    /// The database cannot do it now.
-    Refused(String),
-    /// The database cannot do it at all: what was sent is at fault.
-    Fault(String),
+pub(super) enum QueryError {
+    /// The connection failed: retry on another one.
+    Retry(String),
+    /// A serialization conflict with another transaction: retry at once, many times if necessary.
+    Conflict(String),
+    /// The database cannot run the statement now: do not retry.
+    Unavailable(String),
+    /// The statement's values are invalid: a retry cannot succeed.
+    Invalid(String),
 }
 
-impl Trouble {
+impl QueryError {
     pub(super) fn detail(self) -> String {
         match self {
-            Self::Again(detail) | Self::Outrun(detail) | Self::Refused(detail) | Self::Fault(detail) => detail,
+            Self::Retry(detail) | Self::Conflict(detail) | Self::Unavailable(detail) | Self::Invalid(detail) => detail,
         }
     }
 }
 
-impl From<Trouble> for StoreError {
-    fn from(trouble: Trouble) -> Self {
-        Self::Unavailable(trouble.detail())
+impl From<QueryError> for StoreError {
+    fn from(failure: QueryError) -> Self {
+        Self::Unavailable(failure.detail())
     }
 }
 
-impl From<&Error> for Trouble {
+impl From<&Error> for QueryError {
     fn from(error: &Error) -> Self {
         let detail = describe(error);
-        // Without a code it comes from the connection.
-        let Some(code) = error.code() else { return Self::Again(detail) };
+        // An error without a code is one of the connection.
+        let Some(code) = error.code() else { return Self::Retry(detail) };
         match code.code().get(..2) {
-            // Another attempt would wait as long again.
-            _ if [SqlState::QUERY_CANCELED, SqlState::LOCK_NOT_AVAILABLE].contains(code) => Self::Refused(detail),
+            // A time-out: a retry would wait as long again.
+            _ if [SqlState::QUERY_CANCELED, SqlState::LOCK_NOT_AVAILABLE].contains(code) => Self::Unavailable(detail),
             // A demoted primary: the next connection may lead to the new one.
-            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Again(detail),
+            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::Retry(detail),
             // Serialization failures and deadlocks.
-            Some("40") => Self::Outrun(detail),
+            Some("40") => Self::Conflict(detail),
             // Lost connections, restarts.
-            Some("08" | "57") => Self::Again(detail),
-            // A value or a key that the engine has no room for.
-            Some("22" | "54") => Self::Fault(detail),
-            _ => Self::Refused(detail),
+            Some("08" | "57") => Self::Retry(detail),
+            // A value or a key that exceeds a limit of the database.
+            Some("22" | "54") => Self::Invalid(detail),
+            _ => Self::Unavailable(detail),
         }
     }
 }
 
-/// An error of the database in one line, with its code.
+/// The text of a database error in one line, with its code.
 pub(super) fn describe(error: &Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{} (SQLSTATE {})", db.message().replace('\n', " "), db.code().code()),
@@ -141,7 +141,7 @@ pub(super) fn describe(error: &Error) -> String {
     }
 }
 
-/// Why no first connection came about, for the operator.
+/// The message for the operator when the first connection fails.
 pub(super) fn refusal(error: &PoolError) -> String {
     let error = match error {
         PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error,
@@ -172,7 +172,7 @@ pub(super) fn refusal(error: &PoolError) -> String {
     }
 }
 
-/// Certificates are checked against `roots`, or against what the system trusts; names always.
+/// The TLS settings. Certificates are checked against `roots` or those of the system, and host names are always checked.
 fn tls(address: &Address, roots: Option<&[u8]>) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -194,7 +194,7 @@ fn tls(address: &Address, roots: Option<&[u8]>) -> Result<ClientConfig, String> 
         (_, Ok(verifier)) => {
             Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
         }
-        // Without any, nothing is trusted: that matters only if the database offers TLS.
+        // Without trusted certificates TLS fails. This matters only when the database offers TLS.
         (SslMode::Require, Err(error)) => {
             Err(format!("this system trusts no certificates ({error}): name some with sslrootcert=FILE"))
         }

@@ -1,8 +1,8 @@
-//! A closed file, looked at without a change to it, however damaged it is.
+//! Reads a closed file without changing it, even when the file is damaged.
 //!
-//! redb checks page checksums while it opens a file, and writes as it does so. Here these writes stay in memory: the file
-//! is opened for reading alone. Damaged pages can make redb panic or walk in circles; each is caught, and reading goes
-//! on behind them.
+//! redb writes to a file while it opens it and checks its page checksums. Here the file is opened read-only, and these
+//! writes stay in memory. Damaged pages can make redb panic or read in a cycle. This module catches both and continues
+//! after the damaged pages.
 
 use super::{
     file, row,
@@ -25,50 +25,50 @@ use std::{
     },
 };
 
-/// Most reads of the file between two rows: more means that damaged pages lead in circles.
+/// Most reads of the file between two rows. More of them mean that damaged pages refer to each other in a cycle.
 const MOST_READS: u64 = 4096;
-/// Most damaged places after which reading goes on.
+/// Most attempts to continue after damaged pages.
 const MOST_GAPS: usize = 10_000;
 
-/// A file that no program has open.
+/// A file that no program has open, read-only.
 pub struct Closed {
     path: PathBuf,
     cache_bytes: usize,
     versions: file::Versions,
     open: Mutex<Option<(Database, Arc<Rows>)>>,
     pages: Result<(), String>,
-    budget: Arc<AtomicU64>,
+    reads_left: Arc<AtomicU64>,
 }
 
-/// What reading from one end to the other comes upon.
+/// One finding of [`Closed::walk`].
 #[derive(Debug)]
 pub enum Found {
-    /// A row whose checksum is right.
+    /// A row with a correct checksum.
     Row(Record),
-    /// A row that is damaged.
+    /// A row that is damaged, with its key and the reason.
     Damaged(Box<DamagedRow>),
-    /// Rows behind this key, if any, cannot be read, nor can be told how many.
+    /// An unknown number of rows after this key cannot be read; `None` at the start of the file. The text says why.
     Gap(Option<Key>, String),
 }
 
 impl Closed {
-    /// Opens the file for reading alone and checks the checksum of every page in use. Damage is no error here: see
+    /// Opens the file read-only and checks the checksum of every page in use. Wrong checksums are no error here; see
     /// [`Closed::pages`].
     ///
     /// # Errors
-    /// The file is not there, open in another process, of another version, or nothing in it can be read.
+    /// The file does not exist, is open in another process, has another version, or is damaged so that it cannot be opened.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         Self::of(path, cache_bytes, file::Versions::Present)
     }
 
     pub(super) fn of(path: &Path, cache_bytes: usize, versions: file::Versions) -> Result<Self, StoreError> {
-        let budget = Arc::new(AtomicU64::new(u64::MAX));
+        let reads_left = Arc::new(AtomicU64::new(u64::MAX));
         let mut closed =
-            Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), budget };
+            Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), reads_left };
         match closed.database(Pages::Checked) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
             Err(StoreError::Corrupt(detail)) => {
-                closed.budget.store(MOST_READS, Ordering::Relaxed);
+                closed.reads_left.store(MOST_READS, Ordering::Relaxed);
                 let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::Corrupt(detail.clone()))?;
                 closed.open = Mutex::new(Some(open));
                 closed.pages = Err(detail);
@@ -78,10 +78,10 @@ impl Closed {
         Ok(closed)
     }
 
-    /// Whether every page in use has the checksum that it should have.
+    /// Whether every page in use has a correct checksum.
     ///
     /// # Errors
-    /// What redb says that is wrong.
+    /// redb's description of the damage.
     pub fn pages(&self) -> Result<(), &str> {
         match &self.pages {
             Ok(()) => Ok(()),
@@ -89,32 +89,32 @@ impl Closed {
         }
     }
 
-    /// How many rows there should be.
+    /// Number of rows according to the file's own counter; `None` when it cannot be read.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
-        self.guarded(|rows| rows.len().map_err(unavailable)).ok()
+        self.bounded(|rows| rows.len().map_err(unavailable)).ok()
     }
 
-    /// One record.
+    /// Reads the record at `key`.
     ///
     /// # Errors
-    /// It is damaged, or so are the pages on the way to it.
+    /// The row is damaged, or the pages that lead to it are.
     pub fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
-        self.guarded(|rows| read(rows, key))
+        self.bounded(|rows| read(rows, key))
     }
 
-    /// Reads from one end to the other. `each` says whether to go on.
+    /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
     pub fn walk(&self, each: &mut dyn FnMut(Found) -> bool) {
         let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
         let mut cut = 0;
         for _ in 0..MOST_GAPS {
-            let range = self.guarded(|rows| {
+            let range = self.bounded(|rows| {
                 let from = from.as_ref().map(Vec::as_slice);
                 rows.range::<&[u8]>((from, Bound::Unbounded)).map_err(unavailable)
             });
             let problem = match range {
                 Ok(mut range) => loop {
-                    let next = self.guarded(|_| {
+                    let next = self.bounded(|_| {
                         let Some(next) = range.next() else { return Ok(None) };
                         let (key, value) = next.map_err(unavailable)?;
                         let key = Key::from_bytes(key.value());
@@ -140,15 +140,15 @@ impl Closed {
                 return;
             }
             cut += 1;
-            let Some(behind) = behind(last.as_deref(), cut) else { return };
-            from = Bound::Included(behind);
+            let Some(next) = resume_after(last.as_deref(), cut) else { return };
+            from = Bound::Included(next);
         }
     }
 
-    /// Runs `act` within the bound on reads; a panic is an error, after which the file is opened anew.
-    fn guarded<T>(&self, act: impl FnOnce(&Rows) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Runs `act` with the limit on reads. A panic becomes an error, and the next call opens the file again.
+    fn bounded<T>(&self, act: impl FnOnce(&Rows) -> Result<T, StoreError>) -> Result<T, StoreError> {
         if self.pages.is_err() {
-            self.budget.store(MOST_READS, Ordering::Relaxed);
+            self.reads_left.store(MOST_READS, Ordering::Relaxed);
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let (db, rows) = match open.take() {
@@ -157,7 +157,7 @@ impl Closed {
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| act(&rows)));
         match outcome {
-            // A failed read, as by the bound, stays failed in this handle.
+            // After a failed read (the limit causes one, too) redb fails all reads of this handle, so it is dropped.
             Ok(Err(error @ StoreError::Unavailable(_))) => Err(error),
             Ok(outcome) => {
                 *open = Some((db, rows));
@@ -176,11 +176,11 @@ impl Closed {
             return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
         }
         let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
-        let backend = Aside {
+        let backend = ReadOnlyBackend {
             file,
             changes: Mutex::new(Changes { len, blocks: BTreeMap::new() }),
             file_len: len,
-            budget: Arc::clone(&self.budget),
+            reads_left: Arc::clone(&self.reads_left),
         };
         let open = AssertUnwindSafe(|| {
             let mut builder = Builder::new();
@@ -195,16 +195,17 @@ impl Closed {
     }
 }
 
-/// Whether the checksums of all pages are checked when a file is opened.
+/// Whether redb checks the checksums of all pages when it opens a file.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Pages {
     Checked,
     Unchecked,
 }
 
-/// Where to go on: behind all keys that begin like the last one, of which more bytes are cut off each time; in the end
-/// with each later first byte, as every kind of row has its own.
-fn behind(last: Option<&[u8]>, cut: usize) -> Option<Vec<u8>> {
+/// The key at which reading continues after damaged pages: the first one after all keys that share a prefix with the last
+/// key read. Each attempt removes one more byte from the prefix. After that it tries each later first byte, because every
+/// kind of row has its own.
+fn resume_after(last: Option<&[u8]>, cut: usize) -> Option<Vec<u8>> {
     let last = last.unwrap_or(&[]);
     match last.len().checked_sub(cut) {
         Some(kept) if kept > 0 => Some(after(&Key::from_bytes(&last[..kept])).as_bytes().to_vec()),
@@ -222,22 +223,22 @@ mod tests {
 
     #[test]
     fn behind_a_gap_every_later_kind_of_row_is_tried() {
-        let tried = |last: Option<&[u8]>| -> Vec<Vec<u8>> { (1..).map_while(|cut| behind(last, cut)).collect() };
+        let tried = |last: Option<&[u8]>| -> Vec<Vec<u8>> { (1..).map_while(|cut| resume_after(last, cut)).collect() };
         let all: Vec<Vec<u8>> = (0..=u8::MAX).map(|first| vec![first]).collect();
         assert_eq!(tried(None), all[1..]);
-        // First behind what begins like the last row, then each kind that comes later.
+        // First after the keys that share a prefix with the last row, then each later first byte.
         assert_eq!(tried(Some(b"ab")), [vec![vec![b'b']], all[usize::from(b'b')..].to_vec()].concat());
         assert!(tried(Some(b"r")).contains(&vec![b'w']), "rows of servers lie behind the records");
     }
 }
 
-/// Reads from the file, keeps writes to itself.
+/// A storage for redb that reads from the file and keeps all writes in memory.
 #[derive(Debug)]
-struct Aside {
+struct ReadOnlyBackend {
     file: FileBackend,
     file_len: u64,
     changes: Mutex<Changes>,
-    budget: Arc<AtomicU64>,
+    reads_left: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -246,15 +247,15 @@ struct Changes {
     blocks: BTreeMap<u64, Vec<u8>>,
 }
 
-/// Writes are kept in blocks of this size.
+/// Bytes in a block of the writes in memory.
 const BLOCK: usize = 4096;
 
-impl Aside {
+impl ReadOnlyBackend {
     fn changes(&self) -> std::sync::MutexGuard<'_, Changes> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the file has there; zeros behind its end.
+    /// Reads from the file itself; fills with zeros after its end.
     fn original(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let there = usize::try_from(self.file_len.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
         let (file, rest) = out.split_at_mut(there);
@@ -263,7 +264,7 @@ impl Aside {
     }
 }
 
-/// The blocks that `len` bytes at `offset` touch: number, place in the block, place in the bytes, how many.
+/// The blocks that contain `len` bytes at `offset`: block number, offset in the block, offset in the bytes, length.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -276,14 +277,14 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, u
     })
 }
 
-impl StorageBackend for Aside {
+impl StorageBackend for ReadOnlyBackend {
     fn len(&self) -> io::Result<u64> {
         Ok(self.changes().len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if self.budget.load(Ordering::Relaxed) != u64::MAX
-            && self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+        if self.reads_left.load(Ordering::Relaxed) != u64::MAX
+            && self.reads_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
         {
             return Err(io::Error::other("the pages lead in circles"));
         }
@@ -330,7 +331,7 @@ impl StorageBackend for Aside {
         self.file.close()
     }
 
-    // Whatever redb wants to lock is locked against writers: the descriptor can take no more, and reading needs no more.
+    // Every lock is shared: a read-only descriptor cannot take an exclusive one, and a shared one keeps writers out.
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.try_lock_shared_range(start, end)

@@ -1,0 +1,37 @@
+//! What ids name: a type without values for each kind of object, and the type of its ids.
+//!
+//! The kinds are here and not beside the struct of each object, because keys and rows have typed ids and know no object.
+
+use super::Id;
+
+/// Declares the kinds, and the type of the ids of each.
+macro_rules! kinds {
+    ($($kind:ident, $id:ident: $object:literal;)+) => {
+        $(
+            #[doc = concat!("The kind of the id of ", $object, ".")]
+            #[derive(Debug)]
+            pub enum $kind {}
+
+            #[doc = concat!("The id of ", $object, ".")]
+            pub type $id = Id<$kind>;
+        )+
+    };
+}
+
+kinds! {
+    Organization, OrganizationId: "an organization";
+    Vehicle, VehicleId: "a vehicle";
+    Customer, CustomerId: "a customer";
+    Rental, RentalId: "a rental";
+    Invoice, InvoiceId: "an invoice";
+    Toll, TollId: "a toll";
+    Violation, ViolationId: "a violation";
+    Lead, LeadId: "a lead";
+    ApiKey, ApiKeyId: "an API key";
+    AuditEntry, AuditEntryId: "an entry of the audit log";
+    Event, EventId: "an event";
+    Endpoint, EndpointId: "a webhook endpoint";
+    Delivery, DeliveryId: "a delivery: one event for one endpoint";
+    Server, ServerId: "a server, one of several that share their data";
+    Task, TaskId: "a long operation that continues after a restart";
+}
