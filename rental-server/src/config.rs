@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+/// End of the error when `--store-upgrade never` keeps the server from an upgrade.
+pub(crate) const UPGRADES_NEVER: &str = "; --store-upgrade never keeps this server from doing so";
+
 /// Serves the rental platform's API.
 #[derive(Debug, Parser)]
 #[command(

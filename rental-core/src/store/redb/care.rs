@@ -2,7 +2,7 @@
 
 use super::{
     file,
-    look::{Closed, Found},
+    look::{self, Closed, Found},
     tables::unavailable,
 };
 use crate::store::{
@@ -36,6 +36,7 @@ pub struct Compacted {
 /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
+    look::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, file::Absent::Refused, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {

@@ -2,7 +2,7 @@
 
 use super::{
     file::{self, Absent, Versions},
-    row,
+    look, row,
     snapshot::Snapshot,
     tables::{read, snapshot, unavailable},
     version,
@@ -41,6 +41,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open elsewhere, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        look::refuse_other_version(path, cache_bytes, Versions::Present)?;
         file::open(path, cache_bytes, Absent::Made, Versions::Present).and_then(Self::start)
     }
 
@@ -49,7 +50,17 @@ impl Redb {
     /// # Errors
     /// As [`Redb::open`], except for versions that can be upgraded.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        look::refuse_other_version(path, cache_bytes, Versions::Upgradable)?;
         file::open(path, cache_bytes, Absent::Made, Versions::Upgradable).and_then(Self::start)
+    }
+
+    /// Opens the file at `path` for reading alone, and accepts stores that need an upgrade. The file is not changed: what is
+    /// committed stays in memory and is lost when the store is closed.
+    ///
+    /// # Errors
+    /// As [`Redb::open_any_version`]; also when there is no file.
+    pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        look::open_unchanged(path, cache_bytes, Versions::Upgradable).and_then(Self::start)
     }
 
     /// Opens a store on any redb storage, for fault injection.

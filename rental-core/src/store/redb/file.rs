@@ -190,7 +190,7 @@ pub(super) fn prepare_version(db: &Database, version: u64) -> Result<Option<u64>
 }
 
 /// Refuses what this program did not write, without changing it.
-pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Result<(), StoreError> {
+pub(super) fn recognize(db: &impl ReadableDatabase, path: &Path, versions: Versions) -> Result<(), StoreError> {
     let meta = match db.begin_read().map_err(unavailable)?.open_table(META) {
         Err(redb::TableError::TableDoesNotExist(_)) => None,
         meta => Some(meta.map_err(unavailable)?),
@@ -203,7 +203,7 @@ pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Resul
 }
 
 /// Refuses versions that are not asked for.
-fn known(db: &Database, version: u64, versions: Versions) -> Result<(), StoreError> {
+fn known(db: &impl ReadableDatabase, version: u64, versions: Versions) -> Result<(), StoreError> {
     versioned::known(version).map_err(StoreError::Unavailable)?;
     if versions == Versions::Upgradable {
         return Ok(());

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::store::{DamagedRow, Key, Record, StoreError, after};
 use redb::{
-    BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
+    BackendError, Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTableMetadata,
+    StorageBackend, backends::FileBackend,
 };
 use std::{
     collections::BTreeMap,
@@ -168,31 +169,73 @@ impl Closed {
     }
 
     fn database(&self, pages: Pages) -> Result<(Database, Arc<Rows>), StoreError> {
-        let path = &self.path;
-        let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
-        let file = File::open(path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        if len == 0 {
-            return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
-        }
-        let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
-        let backend = Aside {
-            file,
-            changes: Mutex::new(Changes { len, blocks: BTreeMap::new() }),
-            file_len: len,
-            budget: Arc::clone(&self.budget),
-        };
         let open = AssertUnwindSafe(|| {
-            let mut builder = Builder::new();
-            builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
-            let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
-            file::recognize(&db, path, self.versions)?;
+            let (path, versions) = (&self.path, self.versions);
+            let db = unchanged(path, self.cache_bytes, versions, pages, Arc::clone(&self.budget))?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
             Ok((db, Arc::new(rows)))
         });
-        let damaged = || StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()));
-        catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+        catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(&self.path)))
     }
+}
+
+/// Opens the file for reading alone; redb's writes stay in memory. All rows can be read and written without a change to
+/// the file.
+pub(super) fn open_unchanged(
+    path: &Path,
+    cache_bytes: usize,
+    versions: file::Versions,
+) -> Result<Database, StoreError> {
+    let unbounded = Arc::new(AtomicU64::new(u64::MAX));
+    let open = AssertUnwindSafe(|| unchanged(path, cache_bytes, versions, Pages::Unchecked, unbounded));
+    catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(path)))
+}
+
+/// Refuses a file of a version that is not asked for before it is opened for writing, because redb writes to each file that
+/// it opens so. A file that was not closed is repaired in memory for this, unless older versions are accepted anyway: the
+/// repair of a large file takes time. A file that redb cannot read is left to the opening that follows.
+pub(super) fn refuse_other_version(
+    path: &Path,
+    cache_bytes: usize,
+    versions: file::Versions,
+) -> Result<(), StoreError> {
+    let look = AssertUnwindSafe(|| match ReadOnlyDatabase::open(path) {
+        Ok(db) => file::recognize(&db, path, versions),
+        Err(DatabaseError::RepairAborted) if versions == file::Versions::Present => {
+            match open_unchanged(path, cache_bytes, versions) {
+                Err(error @ StoreError::Unavailable(_)) => Err(error),
+                _ => Ok(()),
+            }
+        }
+        Err(_) => Ok(()),
+    });
+    catch_unwind(look).unwrap_or(Ok(()))
+}
+
+fn cannot_be_opened(path: &Path) -> StoreError {
+    StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()))
+}
+
+fn unchanged(
+    path: &Path,
+    cache_bytes: usize,
+    versions: file::Versions,
+    pages: Pages,
+    budget: Arc<AtomicU64>,
+) -> Result<Database, StoreError> {
+    let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
+    let file = File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    if len == 0 {
+        return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
+    }
+    let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
+    let backend = Aside { file, changes: Mutex::new(Changes { len, blocks: BTreeMap::new() }), file_len: len, budget };
+    let mut builder = Builder::new();
+    builder.set_cache_size(cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
+    let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
+    file::recognize(&db, path, versions)?;
+    Ok(db)
 }
 
 /// Whether the checksums of all pages are checked when a file is opened.
