@@ -184,6 +184,14 @@ fn a_backup_is_received_checked_and_restored() {
 fn what_is_not_a_whole_backup_gets_no_name() {
     let (directory, path) = place(3000);
     let bytes = archive(&path);
+#[test]
+fn a_backup_without_a_place_to_write_to_does_not_reach_the_server() {
+    let server = FakeServer::new(vec![ok("{}")]);
+    let ran = server.run(&["store", "backup", "--to", "/no/such/directory/b.backup"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("/no/such/directory"), "{ran:?}");
+    assert!(server.asked().is_empty(), "{:?}", server.asked());
+}
+
     let mut flipped = bytes.clone();
     flipped[bytes.len() / 2] ^= 1;
     let file = directory.path().join("b.backup");
