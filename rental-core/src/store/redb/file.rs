@@ -47,6 +47,7 @@ pub(super) fn open(
     builder.set_cache_size(cache_bytes);
     // redb checks page checksums only on repair; a damaged page can make it panic instead of answering.
     let open = AssertUnwindSafe(|| {
+        refuse_directory(path)?;
         if make && !path.exists() {
             make_file(&builder, path)?;
         }
@@ -57,6 +58,18 @@ pub(super) fn open(
     });
     let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+}
+
+fn refuse_directory(path: &Path) -> Result<(), StoreError> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let file = path.join("rental.redb");
+    Err(StoreError::Unavailable(format!(
+        "{} is a directory, and a store is a file: name the file, such as redb:{}",
+        path.display(),
+        file.display()
+    )))
 }
 
 /// Refuses a file of 0 bytes. No crash leaves one, because [`make_file`] names only whole files, so the store that was there
@@ -145,7 +158,14 @@ impl Drop for Unfinished<'_> {
 }
 
 fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
-    StoreError::Unavailable(format!("cannot make {}: {error}", path.display()))
+    let next = match (error.kind(), path.parent()) {
+        (io::ErrorKind::NotFound, Some(parent)) => format!("; make the directory {} first", parent.display()),
+        (io::ErrorKind::PermissionDenied, Some(parent)) => {
+            format!("; let the user of this program write to the directory {}", parent.display())
+        }
+        _ => String::new(),
+    };
+    StoreError::Unavailable(format!("cannot make {}: {error}{next}", path.display()))
 }
 
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
