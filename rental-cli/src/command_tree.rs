@@ -139,7 +139,7 @@ fn global_args() -> [Arg; 6] {
                 .short('q')
                 .long("quiet")
                 .action(ArgAction::SetTrue)
-                .help("Print errors only: no notes, no progress"),
+                .help("Print results and errors only: no notes, no progress"),
         ),
     ]
 }

@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+/// End of the error when `--store-upgrade never` keeps the server from an upgrade.
+pub(crate) const UPGRADES_NEVER: &str = "; --store-upgrade never keeps this server from doing so";
+
 /// Serves the rental platform's API.
 #[derive(Debug, Parser)]
 #[command(
@@ -55,7 +58,7 @@ pub(crate) struct Config {
     pub(crate) demo: bool,
 
     /// Requests per second for each API key, with a burst of twice that [default: no limit]
-    #[arg(long, env = "RENTAL_RATE_LIMIT", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, env = "RENTAL_RATE_LIMIT", value_name = "N", value_parser = rate)]
     pub(crate) rate_limit: Option<u32>,
 
     /// Most open connections; more wait to be accepted
@@ -209,6 +212,12 @@ fn size(text: &str) -> Result<usize, String> {
     in_range.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| "must be at least 1KB and at most 64GB".into())
 }
 
+/// Requests per second: 1 to 1,000,000, without a unit.
+fn rate(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
+    number.ok_or_else(|| "must be a whole number of requests per second, 1 to 1000000, such as 5".into())
+}
+
 /// A whole number and one of these units. `usage` ends the message about any other text.
 fn quantity(text: &str, units: &[(&str, u64)], usage: &str) -> Result<u64, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
@@ -248,6 +257,14 @@ mod tests {
             ("", "use 127.0.0.1:8080"),
         ] {
             assert!(address(given).is_err_and(|why| why.ends_with(shown)), "{given}: {:?}", address(given));
+        }
+    }
+
+    #[test]
+    fn a_rate_is_a_number_without_a_unit_and_the_error_shows_one() {
+        assert_eq!([rate("1"), rate("1000000")], [Ok(1), Ok(1_000_000)]);
+        for bad in ["", "0", "1000001", "5/s", "-1", "1.5"] {
+            assert!(rate(bad).is_err_and(|why| why.ends_with("such as 5")), "{bad}");
         }
     }
 

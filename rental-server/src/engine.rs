@@ -1,7 +1,7 @@
 //! The engine of the store: a file of this server alone, or a database that several servers share.
 
 use crate::{
-    config::{Config, StoreUrl},
+    config::{Config, StoreUpgrade, StoreUrl, UPGRADES_NEVER},
     edge,
 };
 use rental_core::{
@@ -50,7 +50,7 @@ impl Engine {
     /// Opens the store that `url` names. Makes it if there is none.
     pub(crate) async fn open(url: &StoreUrl, config: &Config) -> Result<Self, String> {
         match url {
-            StoreUrl::File(path) => open_file(path, config.cache_size).map(Self::File),
+            StoreUrl::File(path) => open_file(path, config).map(Self::File),
             StoreUrl::Database(url) => open_database(url.expose(), config.request_timeout).await.map(Self::Shared),
         }
     }
@@ -170,11 +170,17 @@ impl Moment {
     }
 }
 
-fn open_file(path: &Path, cache: usize) -> Result<Redb, String> {
+fn open_file(path: &Path, config: &Config) -> Result<Redb, String> {
+    // A store that this server must not upgrade is refused before it is opened for writing, which changes the file.
+    let never = config.store_upgrade == StoreUpgrade::Never;
     OPENING.store(true, Ordering::Relaxed);
-    let opened = Redb::open_any_version(path, cache);
+    let open = if never { Redb::open } else { Redb::open_any_version };
+    let opened = open(path, config.cache_size);
     OPENING.store(false, Ordering::Relaxed);
-    opened.map_err(|error| error.to_string())
+    opened.map_err(|error| match error.to_string() {
+        text if never && text.contains(UPGRADE_COMMAND) => format!("{text}{UPGRADES_NEVER}"),
+        text => text,
+    })
 }
 
 async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres, String> {
@@ -201,6 +207,9 @@ async fn open_database(url: &str, request_timeout: Duration) -> Result<Postgres,
     }
     Ok(store)
 }
+
+/// What the core's errors name when a store has an older version.
+const UPGRADE_COMMAND: &str = "rental-cli store upgrade";
 
 /// The password from where libpq takes it: a variable, or a file that only its owner can read.
 fn password(address: &Address) -> Result<Option<String>, String> {

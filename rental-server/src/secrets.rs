@@ -84,8 +84,7 @@ fn existing_key(config: &Config, store_path: Option<&Path>) -> Result<Found<Mast
         (path, None) => Ok(Found::Missing(path)),
         (path, Some(text)) => {
             let mut bytes = [0; 32];
-            hex::decode_to_slice(text, &mut bytes)
-                .map_err(|_| format!("{} must hold 64 hexadecimal digits", path.display()))?;
+            hex::decode_to_slice(text, &mut bytes).map_err(|_| wrong_key(&path, config.master_key_file.is_some()))?;
             Ok(Found::Secret(MasterKey::new(&bytes)))
         }
     }
@@ -110,12 +109,25 @@ fn find(
     }
 }
 
+/// Why the content of a file is no master key, and what to do.
+fn wrong_key(path: &Path, given: bool) -> String {
+    let next = if given {
+        "correct --master-key-file or RENTAL_MASTER_KEY_FILE; for a new store, `openssl rand -hex 32` makes a key"
+    } else {
+        "restore this file from your backup: without the key, the secrets of webhooks are lost"
+    };
+    format!("{} must hold 64 hexadecimal digits: {next}", path.display())
+}
+
 /// Why a file of a secret cannot be read, and what to do.
 fn unreadable(path: &Path, error: &io::Error, flag: &str, what: &str) -> String {
     let shown = path.display();
+    let variable = format!("RENTAL_{}", flag.trim_start_matches('-').replace('-', "_").to_uppercase());
     let next = match error.kind() {
         io::ErrorKind::NotFound => {
-            format!("; correct {flag}, or make {what} with `(umask 077; openssl rand -hex 32 > {shown})`")
+            format!(
+                "; correct {flag} (or {variable}), or make {what} with `(umask 077; openssl rand -hex 32 > {shown})`"
+            )
         }
         io::ErrorKind::PermissionDenied => "; let the user of the server read it".to_owned(),
         _ => String::new(),

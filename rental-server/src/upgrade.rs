@@ -1,7 +1,7 @@
 //! A store of an older version is upgraded before it is served. Meanwhile the address answers: see `http/upgrading.rs`.
 
 use crate::{
-    config::{Config, StoreUpgrade},
+    config::{Config, StoreUpgrade, UPGRADES_NEVER},
     disk::Room,
     engine::Engine,
     http::upgrading,
@@ -59,7 +59,7 @@ pub(crate) async fn before_serving(
     };
     if config.store_upgrade == StoreUpgrade::Never {
         let version = if begun { SCHEMA_VERSION } else { from };
-        return Err(format!("{}; --store-upgrade never keeps this server from doing so", needs_upgrade(version)));
+        return Err(format!("{}{UPGRADES_NEVER}", needs_upgrade(version)));
     }
     let first = Progress { status: "upgrading", from, to: SCHEMA_VERSION, phase: "counting", ..Progress::default() };
     let (tell, told) = watch::channel(first);

@@ -32,7 +32,11 @@ fn command() -> Command {
     let rotate = ["rental-cli api-keys rotate ID", "rental-cli api-keys rotate ID --overlap 0s"];
     let command = Command::new(GROUP.name)
         .about("Manage the API keys of organizations (operator)")
-        .subcommand(collection::create(&SPEC, &create).arg(expires_in()))
+        .subcommand(
+            collection::create(&SPEC, &create)
+                .mut_arg("expires_at", |arg| arg.help("When it stops working (RFC 3339), such as 2099-05-05T09:30:00Z"))
+                .arg(expires_in()),
+        )
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::action(&SPEC, "revoke", "Revoke a key immediately", &revoke))

@@ -33,6 +33,8 @@ const SKEW_FATAL_MS: u64 = 300_000;
 const SKEW_NOTABLE_MS: u64 = 5_000;
 /// Free space on the server's disk below which there is a warning.
 const LOW_DISK_BYTES: u64 = 1 << 30;
+/// Free space below which there is a warning if it is also less than a tenth of the disk.
+const LOW_DISK_SHARE_BYTES: u64 = 5 << 30;
 /// Exit codes, the most severe first: an unreachable server hides all other problems.
 const BY_SEVERITY: [u8; 9] = [7, 9, 4, 5, 2, 1, 3, 6, 8];
 
@@ -308,7 +310,7 @@ fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Resu
             let percent = u128::from(free) * 100 / u128::from(total.max(1));
             let data = number("data_bytes").map(|data| format!("; the data takes {}", size(data))).unwrap_or_default();
             let fact = format!("{} free on the server's disk, {percent} %{data}", size(free));
-            if free < LOW_DISK_BYTES || percent < 10 {
+            if is_low(free, total, number("data_bytes").unwrap_or(0)) {
                 findings.add("disk", Status::Warning, &fact, Some("free disk space before writes fail"))?;
             } else {
                 findings.add("disk", Status::Passed, &fact, None)?;
@@ -328,6 +330,12 @@ fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Resu
         }
         Err(failure) => findings.failed("webhook endpoints", &failure),
     }
+}
+
+/// Whether the server's disk is nearly full: too little for any server, or little of the disk and little beside the data,
+/// which an upgrade or a copy of the store can double.
+fn is_low(free: u64, total: u64, data: u64) -> bool {
+    free < LOW_DISK_BYTES || (free < total / 10 && free < data.saturating_mul(2).max(LOW_DISK_SHARE_BYTES))
 }
 
 /// Returns the number of webhook endpoints on the first pages, and the ids of the disabled ones.
@@ -371,4 +379,22 @@ fn scope(api: &Api) -> Result<Option<&'static str>, Failure> {
         Ok(415) => Some("read_write"),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_low_by_its_free_bytes_its_share_and_the_size_of_the_data() {
+        let check = |free_gib: u64, total_gib: u64, data_gib: u64, low: bool| {
+            assert_eq!(is_low(free_gib << 30, total_gib << 30, data_gib << 30), low, "{free_gib} of {total_gib} GiB");
+        };
+        check(24, 256, 0, false);
+        check(24, 256, 20, true);
+        check(4, 256, 0, true);
+        check(4, 20, 0, false);
+        check(0, 1, 0, true);
+        check(100, 1000, 500, false);
+    }
 }

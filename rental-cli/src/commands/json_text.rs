@@ -124,7 +124,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Phone => "PHONE",
         Kind::Language => "TAG",
         Kind::Json(_) => "JSON|@FILE",
-        Kind::Lines => "TEXT=AMOUNT|toll:ID",
+        Kind::Lines => "TEXT=AMOUNT|toll:ID|violation:ID|rental:ID",
         Kind::Word(_) => "WORD",
         Kind::Url => "URL",
         Kind::TimeZone => "ZONE",

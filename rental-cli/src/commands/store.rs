@@ -120,7 +120,8 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
         }
         Err(StoreError::Corrupt(detail)) => {
             let mut report = Report::default();
-            report.add(path.display().to_string(), detail);
+            // The detail begins with the path.
+            report.add("the file".to_owned(), detail);
             report
         }
         Err(error) => return Err(store_failure(error)),
@@ -131,7 +132,10 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
     }
     Err(Failure::Unsuccessful {
         kind: "damaged",
-        problem: format!("{} has {} problems", path.display(), report.problems),
+        problem: match report.problems {
+            1 => format!("{} has 1 problem", path.display()),
+            problems => format!("{} has {problems} problems", path.display()),
+        },
         hint: "keep a copy of the file, then restore the last good backup with `rental-cli store restore`",
     })
 }

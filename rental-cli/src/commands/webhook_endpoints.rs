@@ -13,7 +13,7 @@ use crate::{
     output::record::Record,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{request::body::Verb, resources::webhook_endpoint::SPEC};
+use rental_core::{request::body::Verb, resources::webhook_endpoint::SPEC, webhooks::secret::MOST_SECRETS};
 
 pub(crate) const GROUP: Group = Group { name: "webhook-endpoints", command, run };
 
@@ -37,7 +37,9 @@ fn command() -> Command {
     let test = ["rental-cli webhook-endpoints test ID"];
     let delete = ["rental-cli webhook-endpoints delete ID"];
     let action = |verb, about, examples: &[&str]| collection::action(&SPEC, verb, about, examples);
-    let overlap = collection::overlap("How long deliveries are also signed with the old secret, at most 7d");
+    let overlap = collection::overlap(
+        "How long the old secrets also sign, at most 7d; of more than 5 secrets, the oldest ends at once",
+    );
     let command = Command::new(GROUP.name)
         .about("Manage the webhook endpoints of organizations (operator)")
         .subcommand(
@@ -51,7 +53,11 @@ fn command() -> Command {
                 .mut_arg("events", |arg| arg.help("Event type to send, replaces the previous types; repeatable"))
                 .arg(all_events()),
         )
-        .subcommand(action("enable", "Enable an endpoint; sends the deliveries that were waiting", &enable))
+        .subcommand(action(
+            "enable",
+            "Enable an endpoint; deliveries that waited are sent when their next attempt is due",
+            &enable,
+        ))
         .subcommand(action("disable", "Disable an endpoint; its deliveries wait until it is enabled", &disable))
         .subcommand(
             action("rotate-secret", "Replace the secret; both secrets sign during the overlap", &rotate).arg(overlap),
@@ -84,7 +90,11 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "rotate-secret" => {
             let response =
                 COLLECTION.act("rotate_secret", Some(collection::overlap_body(matches)), matches, session)?;
-            shown_once(&response, session)
+            shown_once(&response, session)?;
+            session.out.note(&format!(
+                "At most {MOST_SECRETS} secrets sign at once: a further rotation during overlaps ends the oldest secret early."
+            ));
+            Ok(())
         }
         "update" => {
             let mut body = Body::read(matches, &SPEC, Verb::Update)?;
@@ -97,7 +107,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             COLLECTION.act(verb, None, matches, session)?;
             let id = text(matches, "id");
             session.out.note(&format!(
-                "Waiting deliveries are sent now. To resend failed ones: rental-cli events recover --endpoint {id} --since 24h"
+                "Waiting deliveries are sent when their next attempt is due, new ones now. To resend failed ones: rental-cli events recover --endpoint {id} --since 24h"
             ));
             Ok(())
         }

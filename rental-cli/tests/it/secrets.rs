@@ -1,6 +1,7 @@
 //! Where secrets come from, and that they appear nowhere.
 
 use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
+use std::fs;
 
 #[test]
 fn organizations_own_resources_are_opened_with_the_api_key() {
@@ -24,7 +25,7 @@ fn a_secret_can_lie_in_a_file() {
     let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");
-    std::fs::write(&file, "token-of-the-file\n").unwrap();
+    fs::write(&file, "token-of-the-file\n").unwrap();
     let mut command = server.command(&["organizations", "get", "1"]);
     let ran = Ran::of(command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_ADMIN_TOKEN_FILE", &file));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -62,6 +63,19 @@ fn a_missing_secret_of_listen_says_what_to_write_into_the_file() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert!(ran.stderr.starts_with("error[io]: cannot read /no/such/file (from RENTAL_WEBHOOK_SECRET_FILE)"));
     assert!(ran.stderr.contains("hint: write the endpoint's secret (whsec_...) into this file"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_file_that_holds_no_webhook_secret_is_refused_without_its_content() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
+    for content in ["7f0c9e2b-an-admin-token", "whsec_", "whsec_a b", "whsec_a\nwhsec_b"] {
+        fs::write(&file, content).unwrap();
+        let ran = Ran::of(cli(&["listen", "--print-secret"]).env("RENTAL_WEBHOOK_SECRET_FILE", &file));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{content}");
+        assert!(ran.stderr.contains("must be one line that begins with whsec_"), "{ran:?}");
+        assert!(!ran.stderr.contains("admin-token") && !ran.stderr.contains("whsec_a"), "{ran:?}");
+    }
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn a_sound_store_is_0_and_a_damaged_one_is_1_with_what_to_do_next() {
     assert_eq!((damaged.code, &report["sound"]), (Some(1), &false.into()));
     let listed = report["listed"].to_string();
     assert!(listed.contains("the checksum does not match") && listed.contains("pages"), "{listed}");
+    assert!(!damaged.stderr.contains(" 1 problems"), "{damaged:?}");
     let error: serde_json::Value = serde_json::from_str(&damaged.stderr).unwrap();
     assert!(error["error"]["code"] == "damaged" && error["error"]["hint"].is_string(), "{damaged:?}");
     let text = run(&["store", "check", &url(&path)]);
@@ -95,7 +96,7 @@ fn a_sound_store_is_0_and_a_damaged_one_is_1_with_what_to_do_next() {
 fn what_is_no_store_is_damaged_and_what_is_not_there_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
-    for verb in ["check", "compact"] {
+    for verb in ["check", "compact", "upgrade"] {
         let ran = run(&["store", verb, &url(&path)]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("No such file"), "{}", ran.stderr);
@@ -105,6 +106,9 @@ fn what_is_no_store_is_damaged_and_what_is_not_there_is_said() {
             let ran = run(&["store", verb, &url(&other)]);
             assert_eq!(ran.code, Some(1), "{verb} {junk:?}: {ran:?}");
             assert!(ran.stderr.starts_with("error[") && !ran.stderr.contains("panic"), "{ran:?}");
+            let name = other.to_str().unwrap();
+            assert!(!ran.stderr.contains("1 problems"), "{ran:?}");
+            assert!(ran.stdout.lines().all(|line| line.matches(name).count() < 2), "{verb}: {ran:?}");
             assert_eq!(fs::read(&other).unwrap(), junk, "{verb} wrote to it");
         }
     }
@@ -178,6 +182,14 @@ fn a_backup_is_received_checked_and_restored() {
     let again = run(&["store", "restore", file_name, "--to", &url(&to)]);
     assert_eq!(again.code, Some(6), "{again:?}");
     assert_eq!(names(directory.path()), ["a.redb", "b.backup", "b.redb"]);
+}
+
+#[test]
+fn a_backup_without_a_place_to_write_to_does_not_reach_the_server() {
+    let server = FakeServer::new(vec![ok("{}")]);
+    let ran = server.run(&["store", "backup", "--to", "/no/such/directory/b.backup"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("/no/such/directory"), "{ran:?}");
+    assert!(server.asked().is_empty(), "{:?}", server.asked());
 }
 
 #[test]

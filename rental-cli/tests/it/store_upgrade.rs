@@ -49,7 +49,9 @@ fn a_dry_run_counts_what_the_upgrade_writes_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = older(directory.path());
     let before = everything(&path);
+    let bytes = fs::read(&path).unwrap();
     let tried = json(&upgrade(&path, &["--dry-run", "--json"]));
+    assert!(fs::read(&path).unwrap() == bytes, "a dry run changes no byte");
     assert_eq!(everything(&path), before);
     assert_eq!(before.0, 2);
     let done = json(&upgrade(&path, &["--json"]));
@@ -60,6 +62,19 @@ fn a_dry_run_counts_what_the_upgrade_writes_and_changes_nothing() {
     }
     assert!(done["rows_written"].as_u64() > Some(0), "{done}");
     assert_eq!(everything(&path).0, SCHEMA_VERSION);
+}
+
+#[test]
+fn a_command_that_refuses_an_older_store_changes_no_byte_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = older(directory.path());
+    let bytes = fs::read(&path).unwrap();
+    let (url, other) = (format!("redb:{}", path.display()), format!("redb:{}/copy.redb", directory.path().display()));
+    for words in [&["copy", "--from", &url, "--to", &other][..], &["compact", &url], &["check", &url]] {
+        let ran = Ran::of(&mut cli(&[&["store"], words].concat()));
+        assert!(ran.code == Some(1) && ran.stderr.contains("schema version 2"), "{ran:?}");
+        assert!(fs::read(&path).unwrap() == bytes, "{words:?} changed the file");
+    }
 }
 
 #[test]

@@ -129,6 +129,15 @@ fn a_replayed_answer_without_a_secret_says_so() {
 }
 
 #[test]
+fn a_rotation_says_how_many_secrets_sign_and_enabling_says_when_deliveries_are_sent() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1","secret":"whsec_1"}"#)]);
+    let ran = run(&server, "webhook-endpoints|rotate-secret|1|--overlap|1h");
+    assert!(ran.stderr.contains("At most 5 secrets sign at once"), "{}", ran.stderr);
+    let ran = run(&server, "webhook-endpoints|enable|1");
+    assert!(ran.stderr.contains("are sent when their next attempt is due"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_delete_is_tried_again_with_the_same_key() {
     let server = FakeServer::new(vec![Reply::HangUp, ok(r#"{"id":"1","deleted":true}"#)]);
     let ran = run(&server, "webhook-endpoints|delete|1|--idempotency-key|k");

@@ -90,6 +90,24 @@ fn a_missing_column_is_named_with_what_is_near() {
 }
 
 #[test]
+fn a_first_line_that_does_not_look_like_column_names_is_not_shown() {
+    let secret = "c76e0cd2".repeat(8);
+    let message = |file: &str| match tolls(file.as_bytes(), Some("generic"), None, &SETTINGS) {
+        Err(Failed::Refused(reason)) => reason.0,
+        _ => panic!("the file was read"),
+    };
+    let one = message(&format!("{secret}\n"));
+    assert!(one.contains("one column, whose name has 64 characters"), "{one}");
+    let longer = message(&format!("{secret}{secret}\n"));
+    assert!(longer.contains("one column, whose name has more than 64 characters"), "{longer}");
+    let two = message(&format!("id,{secret}\n"));
+    assert!(two.contains("2 columns, of which number 2 has a name of more than 40 characters"), "{two}");
+    for told in [one, longer, two] {
+        assert!(!told.contains("c76e0cd2"), "{told}");
+    }
+}
+
+#[test]
 fn a_column_that_marks_a_format_must_be_there() {
     // Without it, `Date` could be the day of the posting.
     let file = String::from_utf8(fixture("ezpass-ny-fleet.csv")).unwrap().replace("Posted Date", "Something");

@@ -208,7 +208,7 @@ fn core_message(error: &Error) -> String {
         }
         Error::Invalid(errors) => invalid_message(errors),
         Error::PreconditionFailed => {
-            "The object has changed since the revision in `If-Match`. GET it again, then repeat the change if you still want it.".into()
+            "`If-Match` does not list the object's present revision: the object has changed, or the header lacks the quotes of an `ETag`, such as `\"1\"`. GET the object again, then repeat the change with its `ETag` if you still want it.".into()
         }
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()

@@ -112,6 +112,9 @@ fn if_match_with_a_stale_tag_gives_412_and_changes_nothing() {
             for body in [&change, &json!({})] {
                 let reply = organization.call_with("PATCH", &path, &[("If-Match", sent)], body);
                 reply.error(412, "invalid_request_error", "precondition_failed");
+                let error = reply.json();
+                let message = error["error"]["message"].as_str().unwrap();
+                assert!(message.contains("lacks the quotes of an `ETag`, such as `\"1\"`"), "{message}");
             }
         }
         let after = organization.get(&path);

@@ -210,9 +210,14 @@ fn a_place_that_takes_no_file_is_refused() {
     let directory = directory();
     fs::create_dir(directory.path().join("folder")).expect("a folder");
     fs::write(directory.path().join("file"), "").expect("a file");
-    for place in ["folder", "missing/rental.redb", "file/rental.redb", "/proc/rental.redb"] {
+    for (place, next) in [
+        ("folder", "name the file, such as redb:folder/rental.redb"),
+        ("missing/rental.redb", "make the directory missing first"),
+        ("file/rental.redb", ""),
+        ("/proc/rental.redb", ""),
+    ] {
         let ended = run(directory.path(), &["--listen", "127.0.0.1:0", "--store", &format!("redb:{place}")], &[]);
-        refused(&ended, &[place]);
+        refused(&ended, &[place, next]);
     }
 }
 

@@ -60,6 +60,8 @@ fn a_server_upgrades_its_store_and_answers_as_before() {
 #[test]
 fn a_server_that_must_not_upgrade_says_what_to_do() {
     let directory = older();
+    let bytes = || fs::read(directory.path().join("store.redb")).expect("the file can be read");
+    let before = bytes();
     let ran = Command::new(env!("CARGO_BIN_EXE_rental-server"))
         .args(["--listen", "127.0.0.1:0", "--store-upgrade", "never", "--store"])
         .arg(format!("redb:{}", directory.path().join("store.redb").display()))
@@ -68,6 +70,8 @@ fn a_server_that_must_not_upgrade_says_what_to_do() {
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(1), "{told}");
     assert!(told.contains("schema version 2") && told.contains("rental-cli store upgrade"), "{told}");
+    assert!(told.contains("--store-upgrade never"), "{told}");
+    assert!(bytes() == before, "a refused file is not changed");
     let server = Server::start_on_file(directory.path(), &[]);
     assert!(server.log().contains("the store has schema version 3 now"), "{}", server.log());
 }

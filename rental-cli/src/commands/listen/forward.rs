@@ -118,6 +118,12 @@ fn excerpt(response: Response) -> io::Result<String> {
     Ok(printable(&kept) + if kept.len() < text.len() { "…" } else { "" })
 }
 
+/// Whether a text has the form of a webhook secret: the prefix, then visible ASCII characters.
+fn is_secret(text: &str) -> bool {
+    let rest = text.strip_prefix(secret::PREFIX).unwrap_or_default();
+    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Returns the secret that signs forwarded events: from `RENTAL_WEBHOOK_SECRET_FILE`, else from the user's state directory,
 /// where it is created at first use. It stays the same, so receivers need no change between runs.
 pub(crate) fn signing_secret() -> Result<String, Failure> {
@@ -134,7 +140,13 @@ pub(crate) fn signing_secret() -> Result<String, Failure> {
         })?;
         return match secret.trim() {
             "" => Err(Failure::Usage(format!("{} (from {SECRET_VARIABLE}) is empty", path.display()))),
-            secret => Ok(secret.to_owned()),
+            secret if is_secret(secret) => Ok(secret.to_owned()),
+            // The content is not shown: it can be another secret.
+            _ => Err(Failure::Usage(format!(
+                "{} (from {SECRET_VARIABLE}) does not hold a webhook secret: it must be one line that begins with {}",
+                path.display(),
+                secret::PREFIX
+            ))),
         };
     }
     let Some(directory) = user_directory("XDG_STATE_HOME", ".local/state") else {

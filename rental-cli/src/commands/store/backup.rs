@@ -46,8 +46,9 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         return Err(already_exists(to));
     }
     let query = vec![("pace".to_owned(), text(matches, "pace").to_owned())];
-    let response = session.api.stream(&Request::get(Access::Operator, &["backup"]).with_query(query))?;
+    // Before the request: a backup whose client goes away occupies the server for a while.
     let partial = Partial::create_for(to)?;
+    let response = session.api.stream(&Request::get(Access::Operator, &["backup"]).with_query(query))?;
     let copy = partial.file().try_clone().map_err(|error| cannot_write(&partial.at, error))?;
     let mut tee = Tee { from: BufReader::new(response), to: BufWriter::new(copy), failed: None };
     let received = receive(&mut tee);

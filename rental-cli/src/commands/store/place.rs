@@ -62,10 +62,7 @@ impl Place {
         let mut writer = Writer::new(out, SCHEMA_VERSION, by, edge::now()).map_err(broken)?;
         match self {
             Self::File(path) => {
-                if !path.exists() {
-                    let error = io::Error::from(io::ErrorKind::NotFound);
-                    return Err(Failure::Io { doing: format!("read {}", path.display()), error });
-                }
+                must_exist(path)?;
                 let store = Redb::open(path, CACHE_BYTES).map_err(store_failure)?;
                 for row in store.snapshot().rows().map_err(store_failure)? {
                     let row = row.map_err(store_failure)?;
@@ -134,6 +131,12 @@ impl Place {
             }
         }
     }
+}
+
+/// Fails unless there is a file at `path`, with the error of the system.
+pub(super) fn must_exist(path: &Path) -> Result<(), Failure> {
+    let found = std::fs::metadata(path);
+    found.map(drop).map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })
 }
 
 fn other_version(file: &Path, version: u64) -> Failure {

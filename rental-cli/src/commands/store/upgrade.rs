@@ -3,7 +3,7 @@
 use super::{
     engines::{CACHE_BYTES, connect_any_version, runtime},
     failures::store_failure,
-    place::Place,
+    place::{self, Place},
 };
 use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -59,11 +59,10 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let runtime = runtime()?;
     let done = match &place {
         Place::File(path) => {
-            if !path.exists() {
-                let error = std::io::Error::from(std::io::ErrorKind::NotFound);
-                return Err(Failure::Io { doing: format!("read {}", path.display()), error });
-            }
-            let store = Redb::open_any_version(path, CACHE_BYTES).map_err(store_failure)?;
+            // Opening for writing changes the file, even when nothing is written to it.
+            let open = if trial { Redb::open_unchanged } else { Redb::open_any_version };
+            place::must_exist(path)?;
+            let store = open(path, CACHE_BYTES).map_err(store_failure)?;
             let done = runtime.block_on(upgrade_store(&store, Some(path), trial, keep))?;
             store.close().map_err(store_failure)?;
             done

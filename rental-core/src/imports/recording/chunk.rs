@@ -50,7 +50,9 @@ impl<T: Importable> Recorder<'_, T> {
             if self.commit(chunk.batch).await? == Commit::Applied {
                 chunk.rows.keys().chain(&chunk.look_ups).for_each(|key| self.remember(key));
                 self.counts.matched += chunk.matched;
-                chunk.unidentified.into_iter().for_each(|number| self.counts.add_review(number, unidentified::<T>()));
+                let dry_run = self.options.dry_run;
+                let unidentified = chunk.unidentified.into_iter();
+                unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
                 chunk.outcomes.into_iter().for_each(|(number, outcome)| self.counts.add(number, outcome));
                 return Ok(taken);
             }
@@ -102,9 +104,12 @@ impl<T: Importable> Recorder<'_, T> {
 }
 
 /// The review message for a row without plate and transponder, whose vehicle cannot be found.
-fn unidentified<T: Importable>() -> String {
-    format!(
-        "was recorded without a plate and a transponder, so its vehicle cannot be found; attach this {} to a customer by hand",
-        T::SPEC.object
-    )
+fn unidentified_message<T: Importable>(dry_run: bool) -> String {
+    let (object, plain) = (T::SPEC.object, "recorded without a plate and a transponder, so its vehicle");
+    if dry_run {
+        return format!(
+            "would be {plain} could not be found; attach this {object} to a customer by hand after the import"
+        );
+    }
+    format!("was {plain} cannot be found; attach this {object} to a customer by hand")
 }

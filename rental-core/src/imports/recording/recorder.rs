@@ -36,7 +36,7 @@ pub struct Recorder<'a, T: Importable> {
     pub(super) store: &'a dyn Store,
     pub(super) edge: &'a dyn Edge,
     pub(super) organization: &'a Organization,
-    options: Options<'a>,
+    pub(super) options: Options<'a>,
     issuer: Name,
     /// The outcomes of the rows so far.
     pub counts: Counts,

@@ -6,6 +6,9 @@ use super::{
 };
 use crate::request::body::{did_you_mean, shorten};
 
+/// Longest name, in characters, that a message shows.
+const MAX_SHOWN: usize = 40;
+
 /// The names of a file's columns.
 pub(super) struct Header {
     names: Vec<String>,
@@ -69,8 +72,21 @@ impl Header {
         columns.filter(move |(_, normal)| !known.contains(normal)).map(|(name, _)| name.as_str())
     }
 
-    /// The names for a message, at most 12.
+    /// The names for a message, at most 12. A first line that does not look like names is only described, because the file can
+    /// be a secret that was given by mistake.
     pub(super) fn shown(&self) -> String {
+        if let [name] = self.names.as_slice() {
+            // A shortened name ends with an ellipsis.
+            let (more, count) = match name.strip_suffix('…') {
+                Some(kept) => ("more than ", kept.chars().count()),
+                None => ("", name.chars().count()),
+            };
+            return format!("one column, whose name has {more}{count} characters");
+        }
+        if let Some(long) = self.names.iter().position(|name| name.chars().count() > MAX_SHOWN) {
+            let (count, at) = (self.names.len(), long + 1);
+            return format!("{count} columns, of which number {at} has a name of more than {MAX_SHOWN} characters");
+        }
         let most = 12;
         let more = if self.names.len() > most { ", …" } else { "" };
         format!("{}{more}", self.names.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", "))

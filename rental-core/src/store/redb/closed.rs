@@ -168,34 +168,60 @@ impl Closed {
     }
 
     fn database(&self, pages: Pages) -> Result<(Database, Arc<Rows>), StoreError> {
-        let path = &self.path;
-        let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
-        let file = File::open(path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        if len == 0 {
-            return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
-        }
-        let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
-        let backend = ReadOnlyBackend {
-            file,
-            changes: Mutex::new(Changes { len, blocks: BTreeMap::new() }),
-            file_len: len,
-            reads_left: Arc::clone(&self.reads_left),
-        };
         let open = AssertUnwindSafe(|| {
-            let mut builder = Builder::new();
-            builder.set_cache_size(self.cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
-            let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
-            file::recognize(&db, path, self.versions)?;
+            let (path, versions) = (&self.path, self.versions);
+            let db = unchanged(path, self.cache_bytes, versions, pages, Arc::clone(&self.reads_left))?;
             let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
             Ok((db, Arc::new(rows)))
         });
-        let damaged = || StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()));
-        catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+        catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(&self.path)))
     }
 }
 
-/// Whether redb checks the checksums of all pages when it opens a file.
+/// Opens the file for reading alone; redb's writes stay in memory. All rows can be read and written without a change to
+/// the file.
+pub(super) fn open_unchanged(
+    path: &Path,
+    cache_bytes: usize,
+    versions: file::Versions,
+) -> Result<Database, StoreError> {
+    let unbounded = Arc::new(AtomicU64::new(u64::MAX));
+    let open = AssertUnwindSafe(|| unchanged(path, cache_bytes, versions, Pages::Unchecked, unbounded));
+    catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(path)))
+}
+
+fn cannot_be_opened(path: &Path) -> StoreError {
+    StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()))
+}
+
+fn unchanged(
+    path: &Path,
+    cache_bytes: usize,
+    versions: file::Versions,
+    pages: Pages,
+    reads_left: Arc<AtomicU64>,
+) -> Result<Database, StoreError> {
+    let failed = |error: io::Error| StoreError::Unavailable(format!("cannot read {}: {error}", path.display()));
+    let file = File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    if len == 0 {
+        return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
+    }
+    let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
+    let backend = ReadOnlyBackend {
+        file,
+        changes: Mutex::new(Changes { len, blocks: BTreeMap::new() }),
+        file_len: len,
+        reads_left,
+    };
+    let mut builder = Builder::new();
+    builder.set_cache_size(cache_bytes).set_check_integrity_on_open(pages == Pages::Checked);
+    let db = builder.create_with_backend(backend).map_err(|error| file::refusal(path, error))?;
+    file::recognize(&db, path, versions)?;
+    Ok(db)
+}
+
+/// Whether the checksums of all pages are checked when a file is opened.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Pages {
     Checked,

@@ -1,6 +1,7 @@
 //! The engine: opens and closes the file, queues batches, and implements [`Store`].
 
 use super::{
+    closed,
     file::{self, Absent, Versions},
     row,
     snapshot::Snapshot,
@@ -50,6 +51,15 @@ impl Redb {
     /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         file::open(path, cache_bytes, Absent::Create, Versions::Upgradable).and_then(Self::start)
+    }
+
+    /// Opens the file at `path` for reading alone, and accepts stores that need an upgrade. The file is not changed: what is
+    /// committed stays in memory and is lost when the store is closed.
+    ///
+    /// # Errors
+    /// Those of [`Redb::open_any_version`]; also when there is no file.
+    pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        closed::open_unchanged(path, cache_bytes, Versions::Upgradable).and_then(Self::start)
     }
 
     /// Opens a store on any storage of redb, for fault injection.

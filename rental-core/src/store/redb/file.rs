@@ -48,6 +48,7 @@ pub(super) fn open(
     builder.set_cache_size(cache_bytes);
     // redb checks page checksums only during a repair, so a damaged page can make it panic.
     let open = AssertUnwindSafe(|| {
+        refuse_directory(path)?;
         if make && !path.exists() {
             create_file(&builder, path)?;
         }
@@ -58,6 +59,18 @@ pub(super) fn open(
     });
     let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+}
+
+fn refuse_directory(path: &Path) -> Result<(), StoreError> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let file = path.join("rental.redb");
+    Err(StoreError::Unavailable(format!(
+        "{} is a directory, and a store is a file: name the file, such as redb:{}",
+        path.display(),
+        file.display()
+    )))
 }
 
 /// Refuses a file of 0 bytes, in which redb would create a new store. A crash cannot leave such a file, because
@@ -127,7 +140,14 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 pub(super) fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
-    StoreError::Unavailable(format!("cannot make {}: {error}", path.display()))
+    let next = match (error.kind(), path.parent()) {
+        (io::ErrorKind::NotFound, Some(parent)) => format!("; make the directory {} first", parent.display()),
+        (io::ErrorKind::PermissionDenied, Some(parent)) => {
+            format!("; let the user of this program write to the directory {}", parent.display())
+        }
+        _ => String::new(),
+    };
+    StoreError::Unavailable(format!("cannot make {}: {error}{next}", path.display()))
 }
 
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {

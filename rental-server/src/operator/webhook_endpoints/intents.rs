@@ -99,7 +99,8 @@ fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
     if hooks.settings.allow_private {
         return Ok(());
     }
-    target::check_host(&parsed).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))
+    let allow = "for development, the server's --webhook-allow-private allows it";
+    target::check_host(&parsed).map_err(|rule| Error::field("url", FieldCode::Invalid, &format!("{rule}; {allow}")))
 }
 
 pub(super) struct Change<'a> {

@@ -49,7 +49,10 @@ fn an_import_shows_the_rows_for_review_on_stderr() {
     let organization = server.organization();
     let unidentified = "T2,2026-06-02T10:03:00Z,MTAB&T,RKB,,,,2\n";
     fs::write(cli.home.path().join("tolls.csv"), [HEADER, &toll(1, "1"), unidentified].concat()).unwrap();
-    let ran = cli.run(server, &format!("tolls import --organization {} tolls.csv", organization.id));
+    let words = format!("tolls import --organization {} tolls.csv", organization.id);
+    let trial = cli.run(server, &format!("{words} --dry-run"));
+    assert!(trial.stderr.starts_with("row 3 would be recorded without a plate and a transponder"), "{trial:?}");
+    let ran = cli.run(server, &words);
     assert!(ran.stdout.lines().any(|line| line == "created\t2") && !ran.stdout.contains("review"), "{ran:?}");
     assert!(ran.stderr.starts_with("row 3 was recorded without a plate and a transponder"), "{ran:?}");
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");

@@ -13,10 +13,14 @@ fn files(directory: &Path) -> Vec<OsString> {
 #[test]
 fn a_secret_that_cannot_be_used_is_refused_before_a_store_is_made() {
     for (flag, content, words) in [
-        ("--admin-token-file", None, ["--admin-token-file", "openssl rand -hex 32"]),
+        ("--admin-token-file", None, ["--admin-token-file (or RENTAL_ADMIN_TOKEN_FILE)", "openssl rand -hex 32"]),
         ("--admin-token-file", Some("short"), ["secret", "at least 32"]),
         ("--master-key-file", None, ["--master-key-file", "openssl rand -hex 32"]),
-        ("--master-key-file", Some("short"), ["secret", "64 hexadecimal digits"]),
+        (
+            "--master-key-file",
+            Some("short"),
+            ["secret must hold 64 hexadecimal digits", "--master-key-file or RENTAL_MASTER_KEY_FILE"],
+        ),
     ] {
         let directory = directory();
         let mut expected = vec!["stderr"];
