@@ -11,14 +11,14 @@ pub const MOST_LISTED: usize = 1000;
 pub struct Problem {
     /// Resource, id, organization and key in hex, as far as they are known.
     pub place: String,
-    /// What is wrong there.
+    /// The problem, as a sentence.
     pub what: String,
 }
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Report {
-    /// Rows that were read.
+    /// Number of rows that were read.
     pub rows: u64,
     /// Number of records by resource.
     pub records: BTreeMap<&'static str, u64>,
@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds a problem.
+    /// Counts a problem, and lists it while there is room.
     pub fn add(&mut self, place: String, what: String) {
         self.problems += 1;
         if self.listed.len() < MOST_LISTED {

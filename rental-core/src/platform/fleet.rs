@@ -1,4 +1,4 @@
-//! One organization and what it owns.
+//! One organization and its objects.
 
 use super::{
     context::Context,
