@@ -26,9 +26,9 @@
 //! 2. [`platform::Fleet`]: one organization; create, get, list, update and export its objects. [`platform`] also has the
 //!    options of writes and lists, events and API keys.
 //! 3. [`resources`]: the structs of the objects, each with a `SPEC` that documents its fields and filters.
-//! 4. [`value`]: ids, money, dates, times and other values that are valid because they exist. The type of an id says what it
+//! 4. [`value`]: ids, money, dates, times and other checked values. The type of an id says what it
 //!    names: the id of a rental does not compile in the place of a vehicle's ([`value::Id`]).
-//! 5. [`error`]: every way in which a call can fail.
+//! 5. [`error`]: why a call can fail.
 //!
 //! # For readers of the code
 //!

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Most problems in the list of a report. Further problems are only counted.
-pub const MOST_LISTED: usize = 1000;
+pub(crate) const MOST_LISTED: usize = 1000;
 
 /// One inconsistency.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub struct Report {
     pub records: BTreeMap<&'static str, u64>,
     /// Number of problems.
     pub problems: u64,
-    /// The first [`MOST_LISTED`] problems.
+    /// The first 1,000 problems.
     pub listed: Vec<Problem>,
 }
 

@@ -65,7 +65,7 @@ impl Intent for Create<'_> {
 /// Adds a new object with a fresh id, and its derived rows, to a batch. It emits no event.
 ///
 /// # Errors
-/// Another object has the same identity, or the store cannot serve.
+/// Another object has the same identity, or the store is not available.
 pub async fn insert<T: Resource>(
     store: &dyn Store,
     edge: &dyn Edge,

@@ -36,7 +36,7 @@ pub async fn edit<T: Resource>(
 /// Builds the batch for the result of a rule. The batch is empty when nothing changed and no event is emitted.
 ///
 /// # Errors
-/// A hold of the object conflicts with another one, or the store cannot serve.
+/// A hold of the object conflicts with another one, or the store is not available.
 pub async fn replace(
     store: &dyn Store,
     edge: &dyn Edge,

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 /// How long a response is stored, in milliseconds: 24 hours.
 pub const KEPT_MILLIS: i64 = 24 * 3600 * 1000;
 /// Most characters of an idempotency key.
-pub const MAX_KEY: usize = 255;
+pub(crate) const MAX_KEY: usize = 255;
 
 /// The idempotency key of a request, and a hash that identifies the request.
 #[derive(Clone, Debug, Eq, PartialEq)]

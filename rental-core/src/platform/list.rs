@@ -210,7 +210,7 @@ impl<T: Listed> Walk<T> {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a filter or limit that the list does not take; [`Error::Unavailable`] when the store
-    /// cannot serve; [`Error::Damaged`] in the place of an object that is damaged. The next call goes on behind it.
+    /// is not available; [`Error::Damaged`] in the place of a damaged object. The next call continues after it.
     pub async fn next(&mut self) -> Result<Option<T>, Error> {
         while self.ready.is_empty() && !self.ended {
             let (rows, next) = self.request.read().await?;

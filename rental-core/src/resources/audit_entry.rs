@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 /// Most bytes of a request's body that an entry contains. For a longer body it contains only the length.
-pub const MOST_DETAILS: usize = 4096;
+pub(crate) const MOST_DETAILS: usize = 4096;
 
 /// The description of an audit entry.
 pub const SPEC: ResourceSpec = ResourceSpec {

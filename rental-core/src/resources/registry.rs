@@ -158,7 +158,7 @@ const PORTABLE: usize = {
 };
 
 /// The resources of an export, in its order. Two resources with one position, or a gap, do not compile.
-pub static PORTERS: [Porter; PORTABLE] = {
+pub(crate) static PORTERS: [Porter; PORTABLE] = {
     let mut found: [Option<Porter>; PORTABLE] = [None; PORTABLE];
     let mut at = 0;
     while at < RESOURCES.len() {
@@ -200,7 +200,7 @@ pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
 
 /// The description of the resource with this tag in keys.
 #[must_use]
-pub fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+pub(crate) fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
     of_tag(tag).map(|entry| entry.spec)
 }
 

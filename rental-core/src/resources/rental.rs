@@ -224,7 +224,7 @@ pub const OPEN: u8 = 31;
 
 /// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
-pub fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
+pub(crate) fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 

@@ -101,13 +101,13 @@ fields! {
 
 /// The look-up prefix of vehicles whose transponder has the same serial as these digits.
 #[must_use]
-pub fn tag_look_up(digits: &str) -> IndexPrefix {
+pub(crate) fn tag_look_up(digits: &str) -> IndexPrefix {
     TAG.of(&[tag_serial(digits).as_bytes()])
 }
 
 /// The look-up prefix of vehicles with a plate of this number, in all states.
 #[must_use]
-pub fn plate_look_up(plate: &Plate) -> IndexPrefix {
+pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
     PLATE.of(&[plate.number.as_bytes()])
 }
 

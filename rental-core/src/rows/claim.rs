@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 /// The key of the claim of an identity, which is hashed.
 #[must_use]
-pub fn identity_key(organization: OrganizationId, spec: &ResourceSpec, identity: &str) -> Key {
+pub(crate) fn identity_key(organization: OrganizationId, spec: &ResourceSpec, identity: &str) -> Key {
     let hash: [u8; 32] = Sha256::digest(identity.as_bytes()).into();
     key::identity(organization, spec, &hash)
 }
 
 /// The value of a claim: the id of the object that has it, and the stated amount of an imported object.
 #[must_use]
-pub fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
+pub(crate) fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
     let mut value = id.as_bytes().to_vec();
     value.extend(amount.map(|amount| amount.to_string()).unwrap_or_default().into_bytes());
     value.into()
@@ -30,7 +30,7 @@ pub fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
 ///
 /// # Errors
 /// [`Error::Internal`]: the value is not one of [`claim_value`].
-pub fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
+pub(crate) fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
     let wrong = || Error::Internal("a claim holds neither an id nor an amount".into());
     let (id, amount) = value.split_at_checked(16).ok_or_else(wrong)?;
     let id = Uuid::from_slice(id).map_err(|_| wrong())?;

@@ -20,7 +20,7 @@ pub enum Class {
 ///
 /// | Tag | Key: tag, then | Value | Class |
 /// |---|---|---|---|
-/// | `!` | nothing, or `upgrade` | empty: a copy into this store is not complete; JSON: where an upgrade stands | Server; State |
+/// | `!` | nothing, or `upgrade` | empty: a copy into this store is not complete; JSON: the progress of an upgrade | Server; State |
 /// | `a` | first half of the SHA-256 of an API key | the whole hash, the id of its record | State |
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
 /// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
@@ -36,7 +36,7 @@ pub enum Class {
 /// | `q` | organization | empty: it has or had webhook endpoints | Derived |
 /// | `r` | organization, resource, id | the JSON of a GET | Record |
 /// | `s` | endpoint | JSON: its sealed secrets | State |
-/// | `t` | task | JSON: kind and state of a long task that goes on after a restart | State |
+/// | `t` | task | JSON: kind and state of a task, which continues after a restart | State |
 /// | `u` | organization, resource, half a SHA-256 | id of the one object with this identity, its amount | State |
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |

@@ -1,7 +1,7 @@
 //! Decides which server sends the deliveries of which endpoint when several servers share a store. Every endpoint has one
 //! owner at a time, so order, concurrency and probes are the same as with a single server.
 //!
-//! A running server writes its heartbeat every [`BEAT_MILLIS`]. If a heartbeat does not change for [`DEAD_AFTER_MILLIS`] on
+//! A running server writes its heartbeat every [`BEAT_MILLIS`]. If a heartbeat does not change for `DEAD_AFTER_MILLIS` on
 //! the observer's clock, the observer considers its server dead. Clocks of different servers are never compared. The owner
 //! of an endpoint is a row, which a server takes over with a checked write, so only one of several servers gets it. All
 //! servers compute the preferred owner with the same hash, which distributes the endpoints evenly.
@@ -16,10 +16,10 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Milliseconds between two heartbeats of a server.
 pub const BEAT_MILLIS: u64 = 2_000;
-/// Milliseconds for which a server may send after its last heartbeat was written; less than [`DEAD_AFTER_MILLIS`].
+/// Milliseconds for which a server may send after its last heartbeat was written; less than `DEAD_AFTER_MILLIS`.
 pub const TRUSTED_MILLIS: u64 = 7_000;
 /// Milliseconds without a new heartbeat after which a server is considered dead.
-pub const DEAD_AFTER_MILLIS: u64 = 10_000;
+pub(crate) const DEAD_AFTER_MILLIS: u64 = 10_000;
 
 /// The heartbeats that one server has seen.
 #[derive(Debug, Default)]
