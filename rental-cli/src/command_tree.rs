@@ -2,11 +2,10 @@
 
 use crate::{
     commands::{
-        api_keys, audit, config, customers, deliveries, doctor, events,
-        group::{Group, with_examples},
-        invoices, leads, listen, organizations, rentals,
+        GROUPS, SINGLE_COMMANDS, config, doctor,
+        group::with_examples,
         session::{Session, api},
-        shell, store, tolls, transfer, trigger, vehicles, violations, webhook_endpoints,
+        shell,
     },
     config::{
         profiles,
@@ -52,27 +51,6 @@ Exit codes:
   7  server unreachable
   8  rate limited
   9  server error";
-
-/// Groups of commands, in the order of the help.
-const GROUPS: &[Group] = &[
-    organizations::GROUP,
-    api_keys::GROUP,
-    webhook_endpoints::GROUP,
-    events::GROUP,
-    deliveries::GROUP,
-    vehicles::GROUP,
-    customers::GROUP,
-    rentals::GROUP,
-    invoices::GROUP,
-    tolls::GROUP,
-    violations::GROUP,
-    leads::GROUP,
-    audit::GROUP,
-    store::GROUP,
-];
-
-/// Commands without subcommands that talk to the server.
-const SINGLE_COMMANDS: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
 
 /// The complete command tree, for parsing, completions and manual pages.
 pub(crate) fn command() -> Command {

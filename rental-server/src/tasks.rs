@@ -3,7 +3,7 @@
 //! Every server does this. Where several share a store, each step of a task is done by one of them; the others read the task
 //! again. Tasks take turns: one step of each in a round.
 
-use crate::{edge, state::App, supervisor::Supervisor};
+use crate::{edge, panics::catch_panic, state::App, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     rows::key,
@@ -73,7 +73,12 @@ async fn round(app: &App) -> Result<Round, Error> {
 
 async fn one_step(app: &App, record: &Record) -> Round {
     let (task, mut damaged) = (record.key.id().unwrap_or_default(), Vec::new());
-    let step = tasks::step(app.store(), record, edge::now(), &mut damaged).await;
+    let step = catch_panic(tasks::step(app.store(), record, edge::now(), &mut damaged)).await;
+    let Ok(step) = step else {
+        // The other tasks go on; this one is tried again.
+        tracing::error!(%task, "a step of a long task panicked; trying again");
+        return Round::Later;
+    };
     damaged.iter().for_each(|row| app.hooks.damaged.note(row));
     match app.hooks.damaged.skip(step) {
         Ok(Some(Step::Went)) => Round::More,

@@ -1,29 +1,53 @@
-//! The command groups, one file each, and what they have in common: [`group`], [`collection`], [`fields`], [`session`].
+//! The command groups, one file each, their list, and what they have in common: [`group`], [`collection`],
+//! [`fields`], [`session`].
 
-pub(crate) mod api_keys;
-pub(crate) mod audit;
+mod api_keys;
+mod audit;
 mod collection;
 pub(crate) mod config;
-pub(crate) mod customers;
-pub(crate) mod deliveries;
+mod customers;
+mod deliveries;
 pub(crate) mod doctor;
-pub(crate) mod events;
+mod events;
 mod fields;
 pub(crate) mod group;
 mod import;
-pub(crate) mod invoices;
+mod invoices;
 mod json_text;
-pub(crate) mod leads;
-pub(crate) mod listen;
-pub(crate) mod organizations;
-pub(crate) mod rentals;
+mod leads;
+mod listen;
+mod organizations;
+mod rentals;
 pub(crate) mod session;
 pub(crate) mod shell;
-pub(crate) mod store;
+mod store;
 mod suggestions;
-pub(crate) mod tolls;
-pub(crate) mod transfer;
-pub(crate) mod trigger;
-pub(crate) mod vehicles;
-pub(crate) mod violations;
-pub(crate) mod webhook_endpoints;
+mod tolls;
+mod transfer;
+mod trigger;
+mod vehicles;
+mod violations;
+mod webhook_endpoints;
+
+use group::Group;
+
+/// Groups of commands, in the order of the help.
+pub(crate) const GROUPS: &[Group] = &[
+    organizations::GROUP,
+    api_keys::GROUP,
+    webhook_endpoints::GROUP,
+    events::GROUP,
+    deliveries::GROUP,
+    vehicles::GROUP,
+    customers::GROUP,
+    rentals::GROUP,
+    invoices::GROUP,
+    tolls::GROUP,
+    violations::GROUP,
+    leads::GROUP,
+    audit::GROUP,
+    store::GROUP,
+];
+
+/// Commands without subcommands that talk to the server.
+pub(crate) const SINGLE_COMMANDS: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];

@@ -37,7 +37,7 @@ pub enum Kind {
     Json(usize),
     /// An http or https URL of at most 2048 bytes.
     Url,
-    /// A list of 1 to 14 different event types.
+    /// A list of different event types: at least one, at most all of them.
     EventTypes,
     /// The list of a delivery's attempts.
     AttemptLog,

@@ -13,9 +13,6 @@ use crate::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// The description of the present version.
-pub(super) const PRESENT: &str = include_str!("../../schema/v3.json");
-
 /// One row of every kind, with arbitrary values.
 fn kinds() -> impl Iterator<Item = Row<'static>> {
     Tag::ALL.iter().map(|tag| example(*tag)).chain([Row::Marker(Marker::Upgrade)])

@@ -28,7 +28,6 @@ mod steps;
 mod survey;
 mod sweep;
 mod version;
-mod version_3;
 mod walk;
 mod window;
 

@@ -76,7 +76,7 @@ pub(crate) async fn step(
                 delivery.give_up(REASON, now);
                 let value = serde_json::to_vec(&delivery).map_err(|error| Error::Internal(error.to_string()))?;
                 batch.replace(record.key, record.revision, value.into());
-                state.deliveries += 1;
+                state.deliveries = state.deliveries.saturating_add(1);
             }
             Ok(_) => {}
             Err(Error::Damaged(row)) => damaged.push(*row),

@@ -111,9 +111,50 @@ fn a_restore_takes_no_name_that_is_taken_and_no_notice_of_what_an_interrupted_on
     assert!(matches!(restore(&whole, &path), Err(RestoreError::Exists)));
     assert!(fs::read(&path).unwrap() == before);
     let to = directory.path().join("b.redb");
-    fs::write(directory.path().join("b.redb.new"), "half a store").unwrap();
+    let left = directory.path().join("b.redb.new");
+    fs::write(&left, "half a store").unwrap();
     restore(&whole, &to).unwrap();
-    assert_eq!(names(directory.path()), ["a.redb", "b.redb"]);
+    assert_eq!(names(directory.path()), ["a.redb", "b.redb", "b.redb.new"]);
+    assert_eq!(fs::read(&left).unwrap(), b"half a store");
+}
+
+/// Names in the directory are predictable, so another user of it could put a link where a new store begins.
+#[cfg(unix)]
+#[test]
+fn a_new_store_follows_no_link_that_waits_for_it_and_only_its_owner_reads_it() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("victim"), "precious").unwrap();
+    symlink(at("victim"), at("a.redb.new")).unwrap();
+    Redb::open(&at("a.redb"), CACHE).unwrap().close().unwrap();
+    assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+    let made = fs::symlink_metadata(at("a.redb")).unwrap();
+    assert!(made.is_file() && made.permissions().mode() & 0o777 == 0o600, "{made:?}");
+    // A link from the usual place to a volume.
+    symlink(at("volume.redb"), at("b.redb")).unwrap();
+    Redb::open(&at("b.redb"), CACHE).unwrap().close().unwrap();
+    assert!(fs::symlink_metadata(at("volume.redb")).unwrap().is_file());
+    assert_eq!(names(directory.path()), ["a.redb", "a.redb.new", "b.redb", "victim", "volume.redb"]);
+}
+
+#[test]
+fn of_processes_that_begin_a_store_at_once_none_empties_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    for _ in 0..20 {
+        std::thread::scope(|scope| {
+            let open = || Redb::open(&path, CACHE);
+            let opened: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            let opened: Vec<_> = opened.into_iter().map(|one| one.join().unwrap()).collect();
+            assert_eq!(opened.iter().filter(|one| one.is_ok()).count(), 1, "one has the file, the others wait for it");
+            opened.into_iter().filter_map(Result::err).for_each(|error| {
+                assert!(error.to_string().contains(redb::IN_USE), "{error}");
+            });
+        });
+        fs::remove_file(&path).unwrap();
+    }
+    assert!(names(directory.path()).is_empty());
 }
 
 #[test]

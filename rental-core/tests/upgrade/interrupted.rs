@@ -3,7 +3,8 @@
 use crate::stores::{CACHE, V2, everything, file, memory, rows_of, same, upgrade, wait};
 use rental_core::{
     store::{
-        Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, Versioned, memory::Memory, redb::Redb,
+        Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Versioned,
+        memory::Memory, redb::Redb,
     },
     upgrade::{State, Step, Upgrade, UpgradeError, state},
 };
@@ -154,7 +155,8 @@ fn an_upgrade_of_another_program_is_not_continued() {
 
 #[test]
 fn other_versions_are_refused_with_the_next_step() {
-    for (version, words) in [(1, "from version 2 on"), (4, "run the program that wrote it or a newer one")] {
+    let newer = "run the program that wrote it or a newer one";
+    for (version, words) in [(1, "from version 2 on"), (SCHEMA_VERSION + 1, newer)] {
         let store = Memory::of_version(version);
         assert!(matches!(wait(state(&store)), Err(UpgradeError::Refused(why)) if why.contains(words)), "{version}");
     }

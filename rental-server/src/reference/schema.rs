@@ -183,7 +183,7 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
         Kind::EventTypes => {
             let names: Vec<&str> = event::EVENT_TYPES.iter().map(|row| row.1).collect();
-            json!({"type": "array", "minItems": 1, "maxItems": 14, "uniqueItems": true, "items": {"type": "string", "enum": names}})
+            json!({"type": "array", "minItems": 1, "maxItems": names.len(), "uniqueItems": true, "items": {"type": "string", "enum": names}})
         }
         Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
         Kind::Lines => {

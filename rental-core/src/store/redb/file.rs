@@ -8,11 +8,12 @@ use super::{
 use crate::store::{Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
 };
+use tempfile::NamedTempFile;
 
 /// A part of the error's text when another process has the file open.
 pub const IN_USE: &str = "is in use by another process";
@@ -73,78 +74,59 @@ fn refuse_empty(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Creates a file under a temporary name and renames it when it is complete. A crash leaves no incomplete file at `path`.
+/// When another process creates the file first, that file stays.
 fn create_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
     let unfinished = Unfinished::beside(path)?;
     let db = unfinished.database(builder)?;
     prepare(&db, Versions::Present)?;
     db.close().map_err(unavailable)?;
-    unfinished.publish()
+    match unfinished.publish() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        published => published.map_err(|error| cannot_make(path, &error)),
+    }
 }
 
-/// A new file with the temporary name `PATH.new`, readable by its owner only. It is removed on drop unless published.
-pub(super) struct Unfinished<'p> {
-    path: &'p Path,
-    at: PathBuf,
-    published: bool,
+/// A new file with a temporary name that no other process uses, `PATH.XXXXXX.new`, readable by its owner only. It is removed
+/// on drop unless published; a crash leaves it, and it can be removed by hand.
+pub(super) struct Unfinished {
+    path: PathBuf,
+    file: NamedTempFile,
 }
 
-impl<'p> Unfinished<'p> {
-    /// Creates `PATH.new`, or empties the one that an interrupted run left.
-    pub(super) fn beside(path: &'p Path) -> Result<Self, StoreError> {
-        let mut at = path.as_os_str().to_owned();
-        at.push(".new");
-        let at = PathBuf::from(at);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&at).map_err(|error| cannot_make(&at, &error))?;
-        // A process that is writing the file holds a lock on it.
-        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
-            return Err(StoreError::Unavailable(format!("{} is being made by another process", at.display())));
-        }
-        file.set_len(0).map_err(|error| cannot_make(&at, &error))?;
-        Ok(Self { path, at, published: false })
+impl Unfinished {
+    /// Creates the file in the directory of `path`. If `path` is a symbolic link, that is the directory of its target.
+    pub(super) fn beside(path: &Path) -> Result<Self, StoreError> {
+        let target = fs::read_link(path).map(|target| directory_of(path).join(target));
+        let path = target.unwrap_or_else(|_| path.to_owned());
+        let mut prefix = path.file_name().unwrap_or_default().to_owned();
+        prefix.push(".");
+        let file = tempfile::Builder::new().prefix(&prefix).suffix(".new").tempfile_in(directory_of(&path));
+        let file = file.map_err(|error| cannot_make(&path, &error))?;
+        Ok(Self { path, file })
     }
 
     pub(super) fn database(&self, builder: &Builder) -> Result<Database, StoreError> {
-        builder.create(&self.at).map_err(|error| refusal(&self.at, error))
+        builder.create(self.path()).map_err(|error| refusal(self.path(), error))
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.at
+        self.file.path()
     }
 
     /// Gives the file its name, unless a file with this name exists. Then syncs the directory, which redb does not do:
     /// without it a power failure can lose the whole file.
-    pub(super) fn publish(mut self) -> Result<(), StoreError> {
-        let failed = |error: io::Error| cannot_make(self.path, &error);
-        File::open(&self.at).and_then(|file| file.sync_all()).map_err(failed)?;
-        // A hard link fails when the name exists; a rename would replace the other file.
-        match fs::hard_link(&self.at, self.path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(failed(error)),
-            Err(_) if !self.path.exists() => fs::rename(&self.at, self.path).map_err(failed)?,
-            Err(error) => return Err(failed(error)),
-        }
-        let _ = fs::remove_file(&self.at);
-        self.published = true;
-        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or_else(|| Path::new("."));
-        File::open(parent).and_then(|directory| directory.sync_all()).map_err(failed)
+    pub(super) fn publish(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist_noclobber(&self.path)?;
+        File::open(directory_of(&self.path))?.sync_all()
     }
 }
 
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        if !self.published {
-            // If the file cannot be removed, the next run overwrites it.
-            let _ = fs::remove_file(&self.at);
-        }
-    }
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
+pub(super) fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
     StoreError::Unavailable(format!("cannot make {}: {error}", path.display()))
 }
 

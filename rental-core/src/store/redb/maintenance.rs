@@ -139,7 +139,10 @@ pub fn restore_and_upgrade<R: Read>(
         upgrade(unfinished.path())?;
     }
     let bytes = std::fs::metadata(unfinished.path()).map_err(unavailable)?.len();
-    unfinished.publish()?;
+    unfinished.publish().map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => RestoreError::Exists,
+        _ => RestoreError::Store(file::cannot_make(path, &error)),
+    })?;
     Ok(Restored { archive: summary, bytes })
 }
 

@@ -20,7 +20,7 @@ fn own_keys(organization: &Organization<'_>) -> Vec<Value> {
 }
 
 #[test]
-fn each_of_the_fourteen_types_really_happens() {
+fn each_type_really_happens() {
     let Some(cli) = Cli::find() else { return };
     for (_, kind, object, _) in EVENT_TYPES {
         let organization = Server::shared().organization();
@@ -86,7 +86,7 @@ fn a_key_of_another_organization_is_refused_before_anything_is_made() {
 fn the_list_has_all_types_and_needs_no_server() {
     let Some(cli) = Cli::find() else { return };
     let ran = ran(cli.command("http://127.0.0.1:1", "trigger --list").env_remove("RENTAL_ADMIN_TOKEN"));
-    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 15), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1 + EVENT_TYPES.len()), "{}", ran.stderr);
     for (_, kind, ..) in EVENT_TYPES {
         assert!(ran.stdout.contains(&format!("\n{kind}\t")), "{kind}");
     }

@@ -2,7 +2,10 @@
 
 use super::{all, counts};
 use crate::support::{ADMIN_TOKEN, Connection, Organization, Reply, Server};
-use rental_core::{check, store::redb::Closed};
+use rental_core::{
+    check,
+    store::{SCHEMA_VERSION, redb::Closed},
+};
 use serde_json::{Value, json};
 use std::io::BufRead;
 
@@ -20,7 +23,7 @@ fn export(organization: &Organization) -> String {
             assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/x-ndjson")));
             let text = reply.text();
             let (first, rest) = text.split_once('\n').unwrap();
-            assert_eq!(first, "{\"object\":\"export\",\"schema_version\":3}");
+            assert_eq!(first, format!("{{\"object\":\"export\",\"schema_version\":{SCHEMA_VERSION}}}"));
             let end = format!("\"objects\":{}}}", text.lines().count() - 1);
             assert!(rest.trim_end().ends_with(&end), "the last line counts all lines before it");
             let fewer = format!("\"objects\":{}}}", text.lines().count() - 2);

@@ -3,7 +3,7 @@
 //! Programs of version 2 wrote different members, because fields were added without a new version. Every object gets the
 //! members that the last program of version 2 wrote, and those of version 3.
 
-use super::{
+use crate::upgrade::{
     members::Members,
     version::{Lift, Version},
 };
