@@ -1,5 +1,5 @@
-//! Checks that the rows of a store are consistent: each row is what its key says, each record has its index entries and holds,
-//! and each reference leads to an existing row. It reads the rows of any engine by ascending key.
+//! Checks that the rows of a store are consistent: each value matches its key, each record has its derived rows, and each
+//! reference is to an existing row. It reads the rows of any engine by ascending key.
 
 mod audit;
 mod expected;
@@ -12,4 +12,4 @@ pub(crate) use expected::effects_of;
 pub use expected::expected_keys;
 #[cfg(feature = "redb")]
 pub use file::of_file;
-pub use report::{MOST_LISTED, Problem, Report};
+pub use report::{Problem, Report};

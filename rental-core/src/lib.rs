@@ -26,19 +26,18 @@
 //! 2. [`platform::Fleet`]: one organization; create, get, list, update and export its objects. [`platform`] also has the
 //!    options of writes and lists, events and API keys.
 //! 3. [`resources`]: the structs of the objects, each with a `SPEC` that documents its fields and filters.
-//! 4. [`value`]: ids, money, dates, times and other values that are valid because they exist. The type of an id says what it
+//! 4. [`value`]: ids, money, dates, times and other checked values. The type of an id says what it
 //!    names: the id of a rental does not compile in the place of a vehicle's ([`value::Id`]).
-//! 5. [`error`]: every way in which a call can fail.
+//! 5. [`error`]: why a call can fail.
 //!
 //! # For readers of the code
 //!
-//! In reading order, each uses only what is before it: [`value`], [`store`] (ordered keys and batches), [`error`], [`schema`]
-//! (what a resource is, as data), [`rows`] (every kind of row in a store), [`resources`] (the structs and their rules),
-//! [`fleet`] (who had a vehicle), [`request`] (bodies and list queries become checked values), [`operations`] (the use
-//! cases), [`webhooks`] (what deliveries look like and what follows an attempt), [`tasks`] (long operations that go
-//! on after a restart), [`imports`] (files of other systems as
-//! objects, and the export of an organization), [`upgrade`] (stores of older versions), [`check`] (whether a store is
-//! consistent), and [`platform`] on top.
+//! In reading order, each module uses only those before it: [`value`], [`store`] (ordered keys and batches), [`error`],
+//! [`schema`] (descriptions of resources), [`rows`] (the kinds of rows in a store), [`resources`] (the structs and their
+//! rules), [`fleet`] (which customer had a vehicle), [`request`] (parses bodies and list queries), [`operations`] (list, get,
+//! create, update), [`webhooks`] (signatures, retries, owners of endpoints), [`tasks`] (long operations that continue after
+//! a restart), [`imports`] (imports of files, and the export of an organization), [`upgrade`] (stores of older versions),
+//! [`check`] (consistency of a store), and [`platform`].
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
 //! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.

@@ -4,8 +4,8 @@
 //! customers, rentals, invoices, tolls, violations, leads and events. The rules are those of [`crate::operations`], which
 //! the HTTP server uses too, so an object looks the same whichever way it was written.
 //!
-//! Every call that touches the store is `async`. Memory and file stores work with any executor and perform reads on the
-//! calling thread; a PostgreSQL store needs a Tokio runtime.
+//! Every call that uses the store is `async`. Memory and file stores work with any executor and read on the calling thread;
+//! a PostgreSQL store needs a Tokio runtime.
 
 mod context;
 mod edge;

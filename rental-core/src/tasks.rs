@@ -1,4 +1,4 @@
-//! Long operations that go on after a restart.
+//! Long operations that continue after a restart.
 //!
 //! An operation that is too large for one batch, such as the removal of a webhook endpoint with all its deliveries, commits
 //! its first change together with a *task*: a row with the kind of the operation and its state. A server then does one
@@ -24,12 +24,12 @@ use serde::{Deserialize, Serialize};
 /// A long operation.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Task {
-    /// Its id. A task about one object has the id of the object, so that there is at most one.
+    /// The id of the task. A task about one object has the id of the object, so that there is at most one.
     pub id: TaskId,
-    /// What it does, and how far it has come.
+    /// The kind of the task and its state.
     #[serde(flatten)]
     pub work: Work,
-    /// When it was begun.
+    /// The time at which the task was created.
     pub created_at: Timestamp,
 }
 
@@ -77,8 +77,8 @@ impl Task {
 /// to `damaged`.
 ///
 /// # Errors
-/// The store cannot serve, or `record` is no task. The task is as it was, or one step further when the outcome of the commit is
-/// unknown.
+/// The store is not available, or `record` is no task. The task is unchanged, or one step further when the outcome of the
+/// commit is unknown.
 pub async fn step(
     store: &dyn Store,
     record: &Record,
@@ -104,11 +104,11 @@ pub async fn step(
     })
 }
 
-/// Begins a task for each webhook endpoint that is gone and left due rows behind. Programs that kept no tasks could leave
-/// such rows when they were killed. Gives how many tasks were begun.
+/// Begins a task for each deleted webhook endpoint that still has due rows. Programs without tasks could leave such rows
+/// after a crash. Returns the number of new tasks.
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn begin_left_over_deletions(store: &dyn Store, now: Timestamp) -> Result<usize, Error> {
     let mut begun = 0;
     for endpoint in deletion::endpoints_that_are_gone(store).await? {

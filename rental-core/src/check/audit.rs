@@ -36,13 +36,13 @@ pub struct Audit<'g> {
     pub(super) report: Report,
     /// Whether rows are missing or damaged, so that counts cannot be compared.
     pub(super) gaps: bool,
-    /// Number of API keys, and of rows that lead to one.
+    /// Number of API keys, and of the rows that find them.
     api_keys: (u64, u64),
     /// Invoices of the organization that the walk is in.
     invoices: Option<(OrganizationId, u64)>,
     /// The last organization that was found to exist.
     organization: Option<OrganizationId>,
-    /// The endpoint whose due rows were last found to be in order.
+    /// The last endpoint that was found to exist.
     endpoint: Option<EndpointId>,
 }
 
@@ -177,7 +177,7 @@ impl<'g> Audit<'g> {
         expected.iter().try_for_each(|key| self.must_exist(key))
     }
 
-    /// Invoices have every number up to their organization's counter, once each.
+    /// Counts records. The invoices of an organization must have every number up to its counter exactly once.
     fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> Verdict {
         if spec.tag == api_key::SPEC.tag {
             self.api_keys.0 += 1;
@@ -270,7 +270,7 @@ impl<'g> Audit<'g> {
         self.must_exist(&event::key(waiting.organization, waiting.event))
     }
 
-    /// Leads to a delivery. Its endpoint may be deleted while a task removes what is left of it.
+    /// Checks that a due row refers to a delivery. Its endpoint may be deleted while a task removes its remaining rows.
     fn due(&mut self, endpoint: EndpointId, delivery: DeliveryId, row: &Record) -> Verdict {
         let organization = OrganizationId::from_slice(&row.value).ok_or("it names no organization")?;
         let place = Delivery::key(organization, delivery);
@@ -280,7 +280,7 @@ impl<'g> Audit<'g> {
             return Err("its delivery goes to another endpoint".into());
         }
         if self.endpoint != Some(endpoint) {
-            // A corrupted endpoint is a problem of its own.
+            // A corrupted endpoint is reported as a separate problem.
             let gone = matches!(self.find(&WebhookEndpoint::key(SYSTEM, endpoint)), Ok(None));
             if gone && self.find(&key::task(deletion::task(endpoint)))?.is_none() {
                 return Err(
@@ -297,14 +297,14 @@ impl<'g> Audit<'g> {
         self.must_exist(&WebhookEndpoint::key(SYSTEM, endpoint))
     }
 
-    /// Leads to an object of the resource in its key.
+    /// Checks that the claim of an identity refers to an object of the resource in its key.
     fn identity(&self, organization: OrganizationId, resource: u8, row: &Record) -> Verdict {
         let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
         let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         self.must_exist(&key::record(organization, spec, id))
     }
 
-    /// Leads to an invoice that bills what the key names.
+    /// Checks that the claim of a toll or violation refers to an invoice that bills it.
     fn billed(&self, organization: OrganizationId, source: Uuid, row: &Record) -> Verdict {
         let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         let place = Invoice::key(organization, Id::from_uuid(id));

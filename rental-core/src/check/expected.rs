@@ -38,8 +38,8 @@ pub fn expected_keys(
     Ok(keys)
 }
 
-/// The effects of a record on other rows. Parsing it also checks that it is an object of its resource. Its identity was
-/// claimed at its creation and may differ now, because amounts are corrected later.
+/// The rows derived from a record. Parsing it also checks that it is an object of its resource. Its present identity may
+/// differ from the claimed one, because amounts can be corrected later.
 pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
     let resource = registry::of_tag(spec.tag);
     let resource = resource.ok_or_else(|| Error::Internal(format!("no registry has a {}", spec.object)))?;

@@ -4,32 +4,32 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Most problems in the list of a report. Further problems are only counted.
-pub const MOST_LISTED: usize = 1000;
+pub(crate) const MOST_LISTED: usize = 1000;
 
 /// One inconsistency.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Problem {
     /// Resource, id, organization and key in hex, as far as they are known.
     pub place: String,
-    /// What is wrong there.
+    /// The problem, as a sentence.
     pub what: String,
 }
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Report {
-    /// Rows that were read.
+    /// Number of rows that were read.
     pub rows: u64,
     /// Number of records by resource.
     pub records: BTreeMap<&'static str, u64>,
     /// Number of problems.
     pub problems: u64,
-    /// The first [`MOST_LISTED`] problems.
+    /// The first 1,000 problems.
     pub listed: Vec<Problem>,
 }
 
 impl Report {
-    /// Adds a problem.
+    /// Counts a problem, and lists it while there is room.
     pub fn add(&mut self, place: String, what: String) {
         self.problems += 1;
         if self.listed.len() < MOST_LISTED {

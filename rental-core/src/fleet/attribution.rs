@@ -1,7 +1,7 @@
-//! Who had the car: from a tag or plate to the vehicle, from the vehicle and a time to the rental that answers for it.
+//! Attribution: finds the vehicle of a transponder or plate, and the rental that had the vehicle at a time.
 //!
-//! Only what follows from what is recorded is clear; everything else is shown with its reason and left to a person. A
-//! recorded fact that speaks against a rental rules it out, whatever speaks for it.
+//! A result is clear only when it follows from recorded facts. Everything else is shown with a reason, and a person decides.
+//! A recorded fact against a rental rules it out, even if other facts support it.
 
 mod attributable;
 
@@ -23,24 +23,25 @@ use crate::{
     },
 };
 
-/// Which vehicle a tag or a plate names.
+/// The vehicle of a transponder or plate.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Whose {
-    /// This one.
+    /// Exactly one vehicle, with this id.
     One(VehicleId),
-    /// None of the fleet.
+    /// No vehicle of the fleet.
     None,
-    /// More than one, or the tag names another than the plate; the sentence says which.
+    /// Several vehicles, or one by the transponder and another by the plate. The sentence says which.
     Unclear(String),
 }
 
-/// Most vehicles with one plate number or tag that are looked at.
+/// Most vehicles with one plate number or transponder serial that are read.
 const MOST_VEHICLES: usize = 50;
 
-/// The vehicle of a toll or violation: by its transponder, else by its plate and state. Nothing to go by is nobody's.
+/// Finds the vehicle of a toll or violation: by its transponder, else by its plate and state. Without either the result is
+/// [`Whose::None`].
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn vehicle_of(
     store: &dyn Store,
     organization: OrganizationId,
@@ -72,7 +73,7 @@ async fn vehicles(store: &dyn Store, span: &Span) -> Result<Vec<Vehicle>, Error>
     found.iter().map(|record| parse(&record.key, &record.value)).collect()
 }
 
-/// Those whose plate is of this state; if there is none, those whose state or the reported one is not known.
+/// The vehicles whose plate has this state. If there is none: those whose state is unknown, or all if `state` is unknown.
 fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<VehicleId> {
     let own = |vehicle: &Vehicle| Plate::parse(vehicle.plate.as_deref()?, vehicle.plate_state.as_deref())?.state;
     let exact = found.iter().filter(|vehicle| state.is_some() && own(vehicle).as_deref() == state);
@@ -100,38 +101,38 @@ fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> Whose {
     }
 }
 
-/// When something happened, as a toll or violation records it.
+/// The time of a toll or violation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct When {
-    /// The instant, if it is known.
+    /// The instant, if the statement contains a time of day.
     pub at: Option<Timestamp>,
-    /// The day, if it is known.
+    /// The local day, if the statement contains a valid date.
     pub on: Option<Date>,
 }
 
 impl When {
-    /// The day of it in `zone`; `None` when nothing is known.
+    /// The day in `zone`; `None` when neither is known.
     #[must_use]
     pub fn day(self, zone: Zone) -> Option<Date> {
         self.at.map(|at| zone.local(at).date()).or(self.on)
     }
 }
 
-/// When something happened, as seen from the time zone of a rental.
+/// The time of a toll or violation in the time zone of a rental.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Moment {
-    /// The day where it happened.
+    /// The local day.
     day: Date,
-    /// The instants that it may have been: two when clocks went back; none when only the day is known.
+    /// The possible instants: two when the clocks were set back, none when only the day is known.
     instants: [Option<Timestamp>; 2],
 }
 
 impl Moment {
-    /// From what is recorded; `zone` is where the days of a rental begin. `None` when nothing is known.
+    /// Converts the time into the time zone of a rental; `None` when it is not known.
     fn new(when: When, zone: Zone) -> Option<Self> {
         let Some(at) = when.at else { return when.on.map(|day| Self { day, instants: [None, None] }) };
         let local: LocalTime = zone.local(at);
-        // A statement says the local time, so of an hour that came twice it cannot be known which one it was.
+        // The statement contained a local time. If it occurred twice, both instants are possible.
         let instants = match zone.instants(local) {
             Instants::Two(first, second) => [Some(first), Some(second)],
             Instants::One(_) | Instants::Gap(_) => [Some(at), None],
@@ -140,57 +141,57 @@ impl Moment {
     }
 }
 
-/// What kind of thing it was: who parks a car pays for it until he has given it back, and a day longer may be asked.
+/// The kind of charge. For a violation the day after the return also counts, because a parked vehicle can be ticketed later.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Occasion {
-    /// A passage.
+    /// A toll for a passage.
     Toll,
     /// A parking or camera violation.
     Violation,
 }
 
-/// How a rental stands to a moment.
+/// How well a rental matches a time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Standing {
-    /// Handed over before and given back after it, both recorded, on days that were planned.
+    /// The recorded pickup is before it and the recorded return after it, on planned days.
     Certain,
-    /// On days that were planned, and nothing speaks against it.
+    /// It is on a planned day, and no recorded fact contradicts.
     Likely,
-    /// It may have been: a person should look.
+    /// It is possible. A person should decide.
     Possible,
-    /// A recorded fact speaks against it.
+    /// A recorded fact contradicts.
     RuledOut,
 }
 
-/// A rental that may have had the vehicle, and why.
+/// A rental that may have had the vehicle, with the reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Candidate {
-    /// The rental.
+    /// The id of the rental.
     pub rental: RentalId,
-    /// Its customer.
+    /// The id of the rental's customer.
     pub customer: CustomerId,
-    /// What speaks for and against it.
+    /// The facts for and against the rental, as a sentence.
     pub reason: String,
     standing: Standing,
-    /// Whether it is recorded that it was handed over before.
+    /// Whether a pickup before this time is recorded.
     handed_over: bool,
 }
 
-/// What follows for one moment of one vehicle.
+/// The result of [`decide`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Verdict {
-    /// One rental answers for it.
+    /// Exactly this rental had the vehicle.
     Clear(Candidate),
-    /// Somebody has to decide; the sentence says why.
+    /// Several rentals are possible, or none is certain enough. The sentence says why; a person decides.
     Unclear(String, Vec<Candidate>),
-    /// No rental comes into question; the sentence says why.
+    /// No rental is possible. The sentence says why.
     Nobody(String, Vec<Candidate>),
 }
 
-/// The rentals of a vehicle that may have had it on a day.
+/// Reads the rentals that may have had a vehicle on a day.
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn rentals_around(
     store: &dyn Store,
     organization: OrganizationId,
@@ -200,7 +201,7 @@ pub async fn rentals_around(
     const STEP: usize = 32;
     let mut rentals = Vec::new();
     for mut span in spans_around(organization, vehicle, day.day_number()) {
-        // An open booking policy allows any number of them: those past a hundred change nothing, it is unclear by then.
+        // An open booking policy allows any number of rentals. With a hundred the result is unclear anyway.
         while rentals.len() < 100 {
             let found = all_sound(store.scan(&span, STEP).await?)?;
             for record in &found {
@@ -213,17 +214,17 @@ pub async fn rentals_around(
     Ok(rentals)
 }
 
-/// Where to go on behind a rental that was read through its look-up.
+/// The look-up entry of a rental, after which the next scan continues.
 fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> crate::store::Key {
     use crate::resources::Resource;
     let entries = rental.effects().entries;
     let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id.uuid());
-    // A rental that was changed since has its entry elsewhere: then this class ends here.
+    // If a concurrent write moved the entry of the rental, this class ends here.
     entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }
 
-/// Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin that close before a day can reach it. A day more
-/// on both sides, for who was early or late.
+/// The spans of stays that can contain a day. Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin at most
+/// so many days before can reach it. One day is added on both sides for early pickups and late returns.
 fn spans_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Vec<Span> {
     let of_class = |class: u8| {
         let earliest = if class == OPEN { 0 } else { day.saturating_sub(2 << class) };
@@ -234,7 +235,7 @@ fn spans_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> V
     (0..22).chain([OPEN]).map(of_class).collect()
 }
 
-/// Which of the rentals of a vehicle answers for what happened then. The days of each rental are those of its own zone.
+/// Decides which of a vehicle's rentals had it at a time. The days of each rental are in its own time zone.
 #[must_use]
 pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
     let mut candidates: Vec<Candidate> = rentals.iter().filter_map(|rental| weigh(rental, when, occasion)).collect();
@@ -245,7 +246,7 @@ pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
     let taken = candidates.iter().filter(|one| one.standing != Standing::RuledOut && one.handed_over).count();
     match (open, certain, of(Standing::Likely).count()) {
         (1, 1, _) | (1, _, 1) => Verdict::Clear(candidates.swap_remove(0)),
-        // Others were planned for that day, but the vehicle was recorded to be out with this one alone.
+        // Other rentals were planned for that day, but only this one has a recorded pickup.
         (_, 1, _) if taken == 1 => Verdict::Clear(candidates.swap_remove(0)),
         (0, ..) if candidates.is_empty() => {
             Verdict::Nobody("No rental had the vehicle on that day.".into(), candidates)
@@ -328,12 +329,12 @@ fn standing(
 }
 
 impl Moment {
-    /// Whether it was at or after `at`; `None` when that cannot be told.
+    /// Whether it was at or after `at`; `None` when this is not known.
     fn after(self, at: Timestamp, zone: Zone) -> Option<bool> {
         self.compare(at, zone, |instant| instant >= at)
     }
 
-    /// Whether it was before `at`.
+    /// Whether it was before `at`; `None` when this is not known.
     fn before(self, at: Timestamp, zone: Zone) -> Option<bool> {
         self.compare(at, zone, |instant| instant < at)
     }
@@ -344,7 +345,7 @@ impl Moment {
             Some(first) => answers.all(|other| other == first).then_some(first),
             None => {
                 let day = zone.local(at).date();
-                // Any time of its day will do to compare it with another day.
+                // To compare with another day, any time of the day is right.
                 (day != self.day).then(|| holds(if self.day < day { Timestamp::default() } else { Timestamp::LAST }))
             }
         }

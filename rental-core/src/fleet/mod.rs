@@ -1,3 +1,3 @@
-//! Rules over the rentals of a fleet: who had a vehicle at a time.
+//! Rules about the rentals of a fleet: which customer had a vehicle at a time.
 
 pub mod attribution;

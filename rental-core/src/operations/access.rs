@@ -1,7 +1,7 @@
-//! Who calls: API keys, scopes, plans, and the principal that they add up to.
+//! Authentication: API keys, scopes and plans.
 //!
-//! The organization of a request comes from its key and from nowhere else. Only the SHA-256 of a key is kept: it has
-//! 256 random bits, so a slow hash would protect nothing (OWASP ASVS 5.0, 6.5.2).
+//! The organization of a request comes from its key only. The store contains only the SHA-256 of a key. A key has 256 random
+//! bits, so a slow hash would add no protection (OWASP ASVS 5.0, 6.5.2).
 
 use crate::{
     error::{Error, KeyProblem},
@@ -16,13 +16,13 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// What every key begins with, so that people and scanners know what it is.
+/// The prefix of every key. People and secret scanners recognize a key by it.
 pub const KEY_PREFIX: &str = "rk_live_";
 const RANDOM_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The text of a key: `rk_live_`, 32 random bytes and a CRC-32 of all before it, both in base 62.
+/// The text of a key: `rk_live_`, 32 random bytes in base 62, and the CRC-32 of both in base 62.
 #[must_use]
 pub fn key_text(random: &[u8; 32]) -> String {
     let mut text = String::from(KEY_PREFIX);
@@ -32,7 +32,7 @@ pub fn key_text(random: &[u8; 32]) -> String {
     text
 }
 
-/// The hash under which a presented key is looked up; `None` for text that is no key, which then costs no look-up.
+/// The SHA-256 of a presented key; `None` for text that is no key, which then needs no look-up.
 #[must_use]
 pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
     let digits = presented.strip_prefix(KEY_PREFIX)?;
@@ -43,20 +43,20 @@ pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
     (checksum_digits(body) == checksum.as_bytes()).then(|| Sha256::digest(presented.as_bytes()).into())
 }
 
-/// What lies at [`crate::rows::key::access`]: the whole hash, then the id of the key's record.
+/// The value of the row [`crate::rows::key::access`]: the whole hash, then the id of the key's record.
 #[must_use]
 pub fn entry(hash: &[u8; 32], id: ApiKeyId) -> Bytes {
     [hash.as_slice(), id.as_bytes()].concat().into()
 }
 
-/// The id of the record that `stored` leads to, if it belongs to `hash`. Compares in constant time.
+/// The id of the key's record in the value of [`entry`], if the value has this hash. Compares in constant time.
 #[must_use]
 pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<ApiKeyId> {
     let (whole, id) = stored.split_at_checked(32)?;
     if bool::from(whole.ct_eq(hash)) { ApiKeyId::from_slice(id) } else { None }
 }
 
-/// The CRC-32 of the beginning of a key, in base 62.
+/// The CRC-32 of a key's text before its checksum, in base 62.
 fn checksum_digits(body: &str) -> [u8; CHECKSUM_DIGITS] {
     let mut rest = crc32fast::hash(body.as_bytes());
     let mut digits = [b'0'; CHECKSUM_DIGITS];
@@ -93,16 +93,16 @@ pub fn bearer(header: &str) -> Option<&str> {
     fine.then_some(token)
 }
 
-/// A key and the organization that it opens.
+/// An authenticated caller: an API key and its organization.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// The key's record.
+    /// The record of the API key.
     pub key: ApiKey,
-    /// The organization's record.
+    /// The organization that owns the key.
     pub organization: Arc<Organization>,
 }
 
-/// What a caller wants to do with an API key.
+/// The kind of access that a request needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Access {
     /// Read objects: both scopes allow it.
@@ -112,10 +112,10 @@ pub enum Access {
 }
 
 impl Principal {
-    /// Whether this key may be used for `access` now; in the order of `docs/decisions.md`, "Errors".
+    /// Checks that this key allows `access` at `now`, in the order of `docs/decisions.md`, "Errors".
     ///
     /// # Errors
-    /// 401 kinds first, then the plan, then the scope.
+    /// [`Error::Unauthenticated`] for a revoked or expired key, else [`Error::PlanRequired`], else [`Error::ScopeRequired`].
     pub fn authorize(&self, access: Access, now: Timestamp) -> Result<(), Error> {
         if self.key.revoked_at.is_some() {
             return Err(Error::Unauthenticated(KeyProblem::Revoked));

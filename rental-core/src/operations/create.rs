@@ -1,4 +1,4 @@
-//! A POST: a new object, with the values that only the server gives.
+//! A POST: creates an object.
 
 use super::{
     completion::finish,
@@ -18,7 +18,7 @@ use crate::{
 };
 use uuid::Uuid;
 
-/// A POST: a new object of `collection`.
+/// A POST: creates an object of `collection`.
 pub struct Create<'a> {
     /// The collection of the new object.
     pub collection: &'a Collection,
@@ -26,7 +26,7 @@ pub struct Create<'a> {
     pub organization: &'a Organization,
     /// The request's body.
     pub body: &'a [u8],
-    /// Values that the caller provides for fields that a request cannot set.
+    /// Values for fields that a request cannot set.
     pub given: &'a [(&'static str, FieldValue)],
 }
 
@@ -65,7 +65,7 @@ impl Intent for Create<'_> {
 /// Adds a new object with a fresh id, and its derived rows, to a batch. It emits no event.
 ///
 /// # Errors
-/// Another object has the same identity, or the store cannot serve.
+/// Another object has the same identity, or the store is not available.
 pub async fn insert<T: Resource>(
     store: &dyn Store,
     edge: &dyn Edge,
@@ -87,7 +87,7 @@ pub async fn insert<T: Resource>(
     finish(store, edge, organization, T::SPEC, place, outcome, batch).await.map(|(batch, _)| batch)
 }
 
-/// An object's `created_at` is the time in its id, so a range of times is a range of ids.
+/// The `created_at` of an object: the time in its id, so that a range of times is a range of ids.
 pub(crate) fn created_at(id: Uuid) -> Timestamp {
     Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or(0))
 }

@@ -1,12 +1,12 @@
-//! What the outside gives to a request: the time, and ids. Nothing in this crate reads a clock or makes up a number.
+//! The source of time and ids. This crate itself reads no clock and creates no random numbers.
 
 use crate::value::Timestamp;
 use uuid::Uuid;
 
-/// The time and the ids of one request, given by the edge.
+/// The source of time and ids for operations.
 pub trait Edge: Send + Sync {
-    /// The time of the request.
+    /// The present time. It must not go back.
     fn now(&self) -> Timestamp;
-    /// A new UUIDv7, later than every one before it.
+    /// A new UUIDv7, greater than every earlier one.
     fn new_id(&self) -> Uuid;
 }

@@ -1,4 +1,4 @@
-//! Changes of one stored object: by a rule of the operator, or as a decision says.
+//! Changes one stored object by a rule.
 
 use super::{completion::finish, edge::Edge, intent::Prepared};
 use crate::{
@@ -33,10 +33,10 @@ pub async fn edit<T: Resource>(
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
 
-/// Turns the decision about a stored object into a batch, which is empty when nothing changed and no event is emitted.
+/// Builds the batch for the result of a rule. The batch is empty when nothing changed and no event is emitted.
 ///
 /// # Errors
-/// A hold of the object conflicts with another one, or the store cannot serve.
+/// A hold of the object conflicts with another one, or the store is not available.
 pub async fn replace(
     store: &dyn Store,
     edge: &dyn Edge,

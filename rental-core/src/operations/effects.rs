@@ -1,5 +1,4 @@
-//! Changes the rows derived from an object: the difference between its effects before and after becomes writes and checks
-//! of the same batch.
+//! Changes the rows derived from an object. Adds the difference between the derived rows before and after to the batch.
 
 use crate::{
     error::Error,
@@ -15,7 +14,7 @@ use crate::{
 use bytes::Bytes;
 use uuid::Uuid;
 
-/// Adds to `batch` what turns `before` into `after`, with the checks that make it safe.
+/// Adds the writes that turn the derived rows `before` into `after`, and the checks that they need.
 ///
 /// # Errors
 /// [`Error::Conflict`] when the object exists already, bills what another invoice bills, or is billed and would change
@@ -65,7 +64,7 @@ pub(crate) async fn change(
     holds::change(store, organization.id, organization.booking_policy, before.hold, (after.hold, prior), batch).await
 }
 
-/// Takes a key that only one object can have.
+/// Adds a claim to the batch, unless another object has it.
 async fn claim(
     store: &dyn Store,
     place: Key,
@@ -80,7 +79,7 @@ async fn claim(
     Ok(())
 }
 
-/// The object that has a key which only one can have.
+/// The object that has a claim, if there is one.
 async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
     let found = store.get(std::slice::from_ref(place)).await?.pop().flatten();
     found.map(|record| read_claim(&record.value).map(|(id, _)| id)).transpose()

@@ -1,9 +1,9 @@
-//! Which nights a rental holds its vehicle, and the proof that no two rentals hold the same one.
+//! Holds: the nights for which a rental reserves its vehicle. No two rentals hold a vehicle on the same night.
 //!
-//! A hold is one key that sorts by length class (a power of two) and start day. Holds of one class that do not overlap
-//! are at least that far apart, so whether a new one fits is answered by reading a few neighbours in each class in use,
-//! however many rentals a vehicle ever had. The vehicle's calendar record names the classes in use; its revision is a
-//! check of every batch that adds a hold, so two that race cannot both commit, on any engine.
+//! The key of a hold contains its length class (a power of two) and its first day. The first days of two holds of one class
+//! that do not overlap are at least that far apart. So a new hold needs only a few neighbours in each used class, however
+//! many rentals a vehicle has. The vehicle's calendar contains the used classes. Every batch that adds a hold checks the
+//! revision of the calendar, so of two concurrent batches only one commits, on any engine.
 
 use crate::{
     error::Error,
@@ -20,14 +20,14 @@ impl Hold {
         key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
     }
 
-    /// What lies at its key: the end day.
+    /// The value of the row: the number of the day after the last night.
     pub(crate) fn value(self) -> Bytes {
         Bytes::copy_from_slice(&self.end.to_be_bytes())
     }
 }
 
-/// Adds to `batch` what turns `before` into `after`, with the checks that make it safe. With `after` comes whether the rental
-/// is new, so that none of its rows can exist.
+/// Adds the writes that turn the hold `before` into `after`, and the checks that they need. The boolean with `after` says
+/// whether the rental is new, so that none of its rows can exist.
 ///
 /// # Errors
 /// [`Error::VehicleUnavailable`] when another rental holds the vehicle on one of the nights and the policy is exclusive.
@@ -68,7 +68,7 @@ fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
     bytes.map(u32::from_be_bytes).map_err(|_| Error::damaged_row(&calendar.key, "it has the wrong size"))
 }
 
-/// How many holds are read at a time.
+/// Holds in one scan.
 const STEP: usize = 16;
 
 async fn first_conflict(
@@ -78,7 +78,7 @@ async fn first_conflict(
     wanted: Hold,
 ) -> Result<Option<Hold>, Error> {
     for class in (0..22).filter(|class| classes & (1 << class) != 0) {
-        // The longest hold of this class that still reaches into the wanted nights starts less than 2^(n+1) before them.
+        // A hold of this class that overlaps the wanted nights starts less than 2^(n+1) days before them.
         let earliest = wanted.start.saturating_sub((2 << class) - 1);
         let from = key::holds_from(organization, wanted.vehicle, class, earliest);
         let mut to = key::holds_from(organization, wanted.vehicle, class, wanted.end);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the obvious rule: a hold fits if it overlaps none of those in force, also none taken while the policy was open.
+        /// Compares with the simple rule: a hold fits if it overlaps no existing one, including those from an open policy.
         #[test]
         fn fits_exactly_when_no_other_hold_overlaps(
             steps in proptest::collection::vec((0u128..12, 0u32..400, prop_oneof![0u32..9, 0u32..300], any::<bool>(), prop::bool::weighted(0.15)), 1..60)

@@ -1,5 +1,5 @@
-//! Idempotency keys: the first answer is kept in the transaction of the change itself, so a crash can neither repeat
-//! nor half-do a request (`docs/decisions.md`, "Keys, plans, idempotency").
+//! Idempotency keys. The first response is stored in the transaction of the change, so a crash can neither repeat a request
+//! nor apply a part of it (`docs/decisions.md`, "Keys, plans, idempotency").
 
 use crate::{
     error::Error,
@@ -12,24 +12,24 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-/// How long an answer is kept, in milliseconds: 24 h.
+/// How long a response is stored, in milliseconds: 24 hours.
 pub const KEPT_MILLIS: i64 = 24 * 3600 * 1000;
-/// Longest key, in characters.
-pub const MAX_KEY: usize = 255;
+/// Most characters of an idempotency key.
+pub(crate) const MAX_KEY: usize = 255;
 
-/// One request's key, and what tells it from another request with the same key.
+/// The idempotency key of a request, and a hash that identifies the request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ticket {
-    /// The key, unquoted.
+    /// The idempotency key, without quotes.
     pub name: String,
     fingerprint: String,
 }
 
 impl Ticket {
-    /// A ticket for one request. `header` is the value of `Idempotency-Key`, bare or as a quoted string.
+    /// The ticket of one request. `header` is the value of `Idempotency-Key`, with or without quotes.
     ///
     /// # Errors
-    /// A sentence for the caller when it is empty, too long, or holds other than visible ASCII characters.
+    /// A sentence for the client: the key is empty, too long, or contains other than visible ASCII characters.
     pub fn new(header: &[u8], method: &str, path: &str, body: &[u8]) -> Result<Self, &'static str> {
         let bare = match header {
             [b'"', inner @ .., b'"'] => inner,
@@ -47,36 +47,36 @@ impl Ticket {
     }
 }
 
-/// The first answer to a request, as it is kept.
+/// A memo: the stored response of an idempotency key.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 pub struct Memo {
     fingerprint: String,
-    /// The edge's number for how it ended.
+    /// HTTP status of the stored response, replayed for a repeated idempotency key.
     pub status: u16,
-    /// The object's revision, for an answer that has one.
+    /// Revision of the object in the response; `None` for an error.
     pub revision: Option<Revision>,
     kept_at: Timestamp,
-    /// The answer's bytes.
+    /// Body of the response.
     pub body: Box<RawValue>,
 }
 
 impl Memo {
-    /// When it stops to count.
+    /// The time from which the response is no longer replayed.
     pub(crate) fn expires_at(&self) -> Timestamp {
         self.kept_at.plus_millis(KEPT_MILLIS)
     }
 }
 
-/// What the store knows about a ticket.
+/// The result of [`look_up`].
 pub enum Known {
-    /// Nothing that still counts; an outdated record may have to be replaced.
+    /// There is no stored response. Contains the expired one, which [`remember`] must replace.
     Fresh(Option<Record>),
-    /// The request was answered before.
+    /// The stored response of an earlier request.
     Answered(Memo),
 }
 
-/// Looks a ticket up.
+/// Looks up the stored response of a ticket.
 ///
 /// # Errors
 /// [`Error::IdempotencyReused`] when the key was used for another request.
@@ -95,9 +95,9 @@ pub async fn look_up(
     if memo.fingerprint == ticket.fingerprint { Ok(Known::Answered(memo)) } else { Err(Error::IdempotencyReused) }
 }
 
-/// Adds to `batch` the record of this answer. The batch fails if another request kept one for the same key meanwhile.
+/// Adds the stored response to `batch`. The batch is stale if another request has stored one for the same key.
 ///
-/// The bytes of the answer are JSON: those of an object that the batch writes, or of an error.
+/// The body of the response must be JSON: an object that the batch writes, or an error.
 pub fn remember(
     batch: &mut Batch,
     organization: OrganizationId,
@@ -116,7 +116,7 @@ pub fn remember(
     batch.mark(key::memo_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &ticket.name), prior);
 }
 
-/// A [`Memo`] as JSON, with the bytes of the answer as they are: they are not parsed again.
+/// The JSON of a [`Memo`]. The body is copied without parsing it.
 fn memo(ticket: &Ticket, (status, revision, body): (u16, Option<Revision>, &Bytes), now: Timestamp) -> Bytes {
     let revision = revision.map_or_else(|| "null".to_owned(), |revision| revision.to_string());
     let head = format!(
@@ -131,22 +131,22 @@ fn memo(ticket: &Ticket, (status, revision, body): (u16, Option<Revision>, &Byte
     value.into()
 }
 
-/// One step of a sweep.
+/// The result of one step of [`sweep`].
 #[derive(Debug)]
 pub struct Sweep {
-    /// Removes what has expired; commit it before the next step.
+    /// The removals of expired responses. Commit it before the next step.
     pub batch: Batch,
-    /// Rows that are damaged. They and the rows that lead to them stay.
+    /// Damaged rows. They and their expiries stay in the store.
     pub damaged: Vec<Box<DamagedRow>>,
-    /// Where the next step begins.
+    /// The key at which the next step begins.
     pub behind: Key,
 }
 
-/// Looks at the expiry entries of `span`, at most `most`, and removes the records that were kept for more than 24 h. `None`
-/// when the span is empty: the sweep is done. Begin with [`key::memo_expiries_until`] and go on from [`Sweep::behind`].
+/// Removes responses that were stored more than 24 hours ago. Reads at most `most` expiries of `span`; `None` when there are
+/// none. Begin with [`key::memo_expiries_until`] and continue from [`Sweep::behind`].
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) -> Result<Option<Sweep>, Error> {
     let found = store.scan(span, most).await?;
     let Some(behind) = found.last().map(|row| after(key_of(row))) else { return Ok(None) };
@@ -172,7 +172,7 @@ pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) 
         });
         match outdated {
             Ok(record) => {
-                // The key may have been used again since: only what is outdated goes, and only as it was read.
+                // The key may have been used again. Only an expired response is removed, and only if it is unchanged.
                 if let Some(record) = record {
                     batch.checks.push(Check::At(record.key.clone(), record.revision));
                     batch.delete(record.key);

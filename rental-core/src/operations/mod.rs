@@ -1,8 +1,8 @@
-//! The use cases: list, get, create and update over any resource, and how a write becomes one transaction.
+//! The operations: list, get, create and update for all resources. Each write is one transaction.
 //!
-//! A write reads, decides and prepares one [`Batch`](crate::store::Batch): the object, its index entries, its events with
-//! their outbox rows, its holds and the idempotency record. The store commits it as a whole; when something that the write
-//! read has changed, the write is prepared again.
+//! A write reads the store and prepares one [`Batch`](crate::store::Batch): the object, its index entries, its events with
+//! their outbox rows, its holds and the stored response. The store commits the batch atomically. If a row that the write
+//! has read changes first, the write is prepared again.
 
 pub mod access;
 mod completion;

@@ -1,4 +1,4 @@
-//! The reads: one object, one page of a list, and the organization that owns an object.
+//! Reads: one object, one page of a list, and the organization that owns an object.
 
 use crate::{
     error::Error,
@@ -17,7 +17,7 @@ use bytes::Bytes;
 /// Reads one object.
 ///
 /// # Errors
-/// [`Error::NotFound`] for an unknown id, a malformed id and an id of another organization alike.
+/// [`Error::NotFound`] for an id that is unknown, malformed or of another organization.
 pub async fn get(
     store: &dyn Store,
     organization: OrganizationId,
@@ -30,10 +30,10 @@ pub async fn get(
     store.get(&keys).await?.pop().flatten().ok_or(missing)
 }
 
-/// Reads one page, as the list envelope.
+/// Reads one page and returns the list response.
 ///
 /// # Errors
-/// The store cannot serve.
+/// The store is not available.
 pub async fn list(
     store: &dyn Store,
     organization: OrganizationId,
@@ -47,14 +47,14 @@ pub async fn list(
     page::envelope(&records, spec, query)
 }
 
-/// Organizations that are read at a time; their objects are looked up together.
+/// Organizations in one scan. One read looks for the object in all of them.
 const CANDIDATES: usize = 10_000;
 
-/// The organization that owns an object, for an operator's request that names the object's id alone. All organizations
-/// are candidates; one batched read finds the one that has the object, or one for each 10,000 organizations.
+/// Finds the organization that owns an object, for an operator's request that contains only the object's id. One read finds
+/// it among 10,000 organizations.
 ///
 /// # Errors
-/// [`Error::NotFound`] when no organization has it.
+/// [`Error::NotFound`] when no organization has the object.
 pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) -> Result<Organization, Error> {
     let missing = Error::NotFound { object: spec.object };
     let Some(id) = page::id(id) else { return Err(missing) };

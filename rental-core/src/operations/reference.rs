@@ -1,4 +1,4 @@
-//! The objects that a request names: read, and checked again by the commit.
+//! The objects that a request refers to. The operation reads them, and the commit checks that they are unchanged.
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
@@ -11,7 +11,7 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// Reads a body. If fields are invalid, the error lists them and the objects that the body names and that do not exist.
+/// Parses a body. If fields are invalid, the error lists them and all references to missing objects.
 pub(super) async fn valid_fields(
     store: &dyn Store,
     organization: &Organization,
@@ -26,7 +26,7 @@ pub(super) async fn valid_fields(
     errors.or(fields)
 }
 
-/// Reads the objects that the body names, by field. The batch gets a check for each; an error lists all missing ones.
+/// Reads the objects that the body refers to, by field. Adds a check for each to the batch. An error lists all missing ones.
 pub(crate) async fn references(
     store: &dyn Store,
     organization: OrganizationId,
@@ -37,8 +37,8 @@ pub(crate) async fn references(
     missing.or(found)
 }
 
-/// Reads the objects that the body names, by field, with an error for each that does not exist. The batch gets a check
-/// for each that does.
+/// Reads the objects that the body refers to, by field, and returns an error for each missing one. Adds a check for each
+/// existing one to the batch.
 pub(super) async fn find_references(
     store: &dyn Store,
     organization: OrganizationId,

@@ -1,4 +1,4 @@
-//! A PATCH: an object changed by the fields that a request sends.
+//! A PATCH: changes an object.
 
 use super::{
     edge::Edge,

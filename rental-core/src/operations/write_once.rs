@@ -12,7 +12,7 @@ use crate::{
 };
 use bytes::Bytes;
 
-/// How a write ended.
+/// The response of a write.
 #[derive(Debug)]
 pub struct Written {
     /// HTTP status of the response; of a replay, that of the stored response.

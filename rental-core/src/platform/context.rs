@@ -35,13 +35,13 @@ impl Context {
         self.0.edge.as_ref()
     }
 
-    /// The organization's record as it is now.
+    /// Reads the present record of the organization.
     pub(super) async fn organization(&self, id: &str) -> Result<Stored<Organization>, Error> {
         let record = operations::get(self.store(), SYSTEM, &organization::SPEC, id).await?;
         Stored::of(record)
     }
 
-    /// The organization that owns what is written under `owner`: the operator's own for [`SYSTEM`].
+    /// The organization with this id; for [`SYSTEM`] that of the operator's own objects.
     pub(super) async fn owner(&self, owner: OrganizationId) -> Result<Organization, Error> {
         if owner == SYSTEM {
             return Ok(Organization::system());
@@ -49,7 +49,7 @@ impl Context {
         self.organization(&owner.to_string()).await.map(Stored::into_object)
     }
 
-    /// Closes the store; `None` when it is used elsewhere and stays open.
+    /// Closes the store; `None` when other clones use it, so that it stays open.
     pub(super) async fn close(self) -> Option<Result<(), StoreError>> {
         match Arc::try_unwrap(self.0) {
             Ok(parts) => Some(parts.engine.close().await),

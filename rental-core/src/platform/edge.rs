@@ -1,14 +1,14 @@
-//! What a platform takes from outside.
+//! The source of time, ids and random bytes for a platform.
 
 use crate::{error::Error, operations::edge::Edge};
 
-/// What a platform takes from outside: the time, ids and random bytes.
+/// The source of time, ids and random bytes for a platform.
 ///
 /// `SystemEdge` (feature `system`) reads those of the operating system. Write your own for tests, or to take them from
 /// elsewhere. `now` must not go back. Each id must be a UUID of version 7, greater than every one before it, and carry the
 /// present time: lists are ordered by id, and the time in an object's id is its `created_at`.
 pub trait PlatformEdge: Edge {
-    /// 32 bytes that nobody can guess; API keys and webhook secrets are made of them.
+    /// 32 cryptographically random bytes, for API keys and webhook secrets.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when there is no randomness.

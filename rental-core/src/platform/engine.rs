@@ -35,7 +35,7 @@ impl Engine {
         }
     }
 
-    /// Finishes what is queued.
+    /// Commits the queued batches and closes the store.
     pub(super) async fn close(self) -> Result<(), StoreError> {
         match self.0 {
             #[cfg(feature = "redb")]

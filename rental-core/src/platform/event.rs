@@ -15,14 +15,14 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Something that happened to an object, recorded in the transaction of the change.
+/// An event: a change of an object, stored in the transaction of the change.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The id, by which receivers recognize an event that is delivered twice.
+    /// The id of the event. Receivers recognize a repeated delivery by it.
     pub id: EventId,
-    /// What happened.
+    /// The type of the event.
     pub event_type: EventType,
-    /// When it happened, in seconds since 1970-01-01T00:00:00Z.
+    /// The time of the change, in seconds since 1970-01-01T00:00:00Z.
     pub created: u64,
     body: Bytes,
 }

@@ -9,12 +9,12 @@ use crate::{
 };
 use std::{fmt, io};
 
-/// Why an export stopped. What was written so far has no last line, so an import refuses it.
+/// Why an export failed. The output has no last line, so an import refuses it.
 #[derive(Debug)]
 pub enum ExportError {
-    /// The organization does not exist, or the store cannot serve.
+    /// The organization does not exist, or the store is not available.
     Store(Error),
-    /// The writer failed.
+    /// An I/O error of the output.
     Write(io::Error),
 }
 
@@ -74,7 +74,7 @@ impl<W: io::Write> Lines<W> {
     }
 }
 
-/// Writes all objects of `organization`, and gives their number.
+/// Writes all objects of `organization`, and returns their number.
 pub(super) async fn export<W: io::Write>(
     context: &Context,
     organization: OrganizationId,
@@ -111,7 +111,7 @@ pub(super) async fn export<W: io::Write>(
     Ok(lines.finish()?)
 }
 
-/// For stores whose snapshots are single calls: one call reads everything that the organization owns.
+/// Exports from a store without snapshots: one call of `scan` reads all objects of the organization.
 async fn from_single_calls<W: io::Write>(
     store: &dyn Store,
     spans: &[Span],

@@ -1,4 +1,4 @@
-//! One organization and what it owns.
+//! One organization and its objects.
 
 use super::{
     context::Context,
@@ -48,7 +48,7 @@ impl Fleet {
     /// The organization's record: name, plan, currency, booking policy and time zone.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the store cannot serve.
+    /// [`Error::Unavailable`] when the store is not available.
     pub async fn organization(&self) -> Result<Stored<Organization>, Error> {
         self.context.organization(&self.id.to_string()).await
     }
@@ -70,7 +70,7 @@ impl Fleet {
     /// When awaited: [`Error::Invalid`] with every wrong field; [`Error::Conflict`] when the object can exist only once;
     /// [`Error::VehicleUnavailable`] for a rental that holds a vehicle on a night when another one does;
     /// [`Error::IdempotencyReused`] when the idempotency key was used for another write; [`Error::Unavailable`] when
-    /// the store cannot serve.
+    /// the store is not available.
     pub fn create<T: Portable + Create>(&self, body: impl Serialize) -> CreateRequest<T> {
         CreateRequest::new(self.context.clone(), self.id, &body)
     }
@@ -79,7 +79,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
-    /// the store cannot serve.
+    /// the store is not available.
     pub async fn get<T: Portable>(&self, id: impl IdOf<T::Kind>) -> Result<Stored<T>, Error> {
         let record = operations::get(self.context.store(), self.id, T::SPEC, &id.to_string()).await?;
         Stored::of(record)
@@ -89,7 +89,7 @@ impl Fleet {
     ///
     /// # Errors
     /// When awaited: [`Error::Invalid`] for a filter or limit that the list does not take; [`Error::Unavailable`] when
-    /// the store cannot serve.
+    /// the store is not available.
     pub fn list<T: Portable>(&self) -> ListRequest<Stored<T>> {
         ListRequest::new(self.context.clone(), self.id)
     }
@@ -149,7 +149,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`Error::NotFound`] for an id that is unknown, malformed or of another organization; [`Error::Unavailable`] when
-    /// the store cannot serve.
+    /// the store is not available.
     pub async fn event(&self, id: impl IdOf<kinds::Event>) -> Result<Event, Error> {
         let record = operations::get(self.context.store(), self.id, &event::SPEC, &id.to_string()).await?;
         Event::read(record)
@@ -160,7 +160,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a name that is too long or a time that is not in the future; [`Error::Unavailable`] when
-    /// the store cannot serve.
+    /// the store is not available.
     ///
     /// # Examples
     ///

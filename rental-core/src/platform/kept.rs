@@ -1,4 +1,4 @@
-//! Errors as the store keeps them under an idempotency key, so that a repetition fails in the same way.
+//! The stored form of errors for idempotency keys, so that a repeated request gets the same error.
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
@@ -16,7 +16,7 @@ const FAILURE: u16 = 400;
 const CODES: [FieldCode; 5] =
     [FieldCode::Invalid, FieldCode::Missing, FieldCode::Unknown, FieldCode::Duplicate, FieldCode::ResourceMissing];
 
-/// Every error for which [`Error::is_final`] holds.
+/// The stored form of every error for which [`Error::is_final`] is true.
 #[derive(Deserialize, Serialize)]
 #[serde(tag = "error", rename_all = "snake_case")]
 enum Kept {
@@ -45,17 +45,17 @@ pub(super) fn write(error: &Error) -> (u16, Bytes) {
         Error::VehicleUnavailable { rental, message } => Kept::VehicleUnavailable { rental, message },
         Error::PreconditionFailed => Kept::PreconditionFailed,
         Error::Conflict(message) => Kept::Conflict { message },
-        // Never kept: `operations::write` asks for final errors alone.
+        // Cannot occur: `operations::write` stores final errors only.
         other => Kept::Conflict { message: other.to_string() },
     };
     // Strings and ids are always JSON.
     (FAILURE, serde_json::to_vec(&kept).unwrap_or_default().into())
 }
 
-/// The error that was stored.
+/// Parses a stored error.
 ///
 /// # Errors
-/// [`Error::Internal`] when the bytes are not what [`write`] made.
+/// [`Error::Internal`] when the bytes are not from [`write`].
 pub(super) fn read(body: &[u8]) -> Result<Error, Error> {
     let damaged = |why: &str| Error::Internal(format!("a stored response is no error: {why}"));
     let kept: Kept = serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
@@ -66,7 +66,7 @@ pub(super) fn read(body: &[u8]) -> Result<Error, Error> {
         Kept::Invalid { fields, unlisted } => {
             let fields: Option<Vec<FieldError>> = fields.into_iter().map(KeptField::read).collect();
             let mut errors = FieldErrors::from(fields.ok_or_else(|| damaged("an unknown code"))?);
-            // As many are listed as can be when others are not, so these are counted and never made.
+            // The list is full when there are unlisted errors, so these are only counted.
             (0..unlisted).for_each(|_| errors.add(|| FieldError::new("body", FieldCode::Invalid, "has more mistakes")));
             Error::Invalid(errors)
         }

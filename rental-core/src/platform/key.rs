@@ -1,4 +1,4 @@
-//! API keys: issued for an organization, and recognized.
+//! Issues and recognizes API keys.
 
 use super::{context::Context, edge::PlatformEdge, kept, stored::Stored};
 use crate::{
@@ -22,12 +22,12 @@ use crate::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// An API key that was just issued.
+/// A new API key.
 #[derive(Clone)]
 pub struct IssuedKey {
-    /// The record, which has everything but the key itself.
+    /// The record of the key, without the key itself.
     pub record: Stored<ApiKey>,
-    /// The key. Only its hash is stored: show it once, nobody can read it again.
+    /// The text of the key. Only its hash is stored, so nobody can read it again.
     pub key: String,
 }
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for IssuedKey {
     }
 }
 
-/// A new API key together with the entry by which it is found.
+/// The write of a new API key and of the row that finds it.
 struct Issue<'a> {
     text: &'a str,
     hash: [u8; 32],
@@ -78,7 +78,7 @@ pub(super) async fn issue(
     Ok(IssuedKey { record, key: text })
 }
 
-/// The key's record and its organization, whether or not the key still works.
+/// Finds the record of a presented key and its organization, even when the key is revoked or expired.
 pub(super) async fn principal(store: &dyn Store, presented: &str) -> Result<Principal, Error> {
     let unknown = || Error::Unauthenticated(KeyProblem::Invalid);
     let hash = access::key_hash(presented).ok_or_else(unknown)?;
@@ -89,7 +89,7 @@ pub(super) async fn principal(store: &dyn Store, presented: &str) -> Result<Prin
     Ok(Principal { key, organization: Arc::new(organization) })
 }
 
-/// One of the operator's objects.
+/// Reads one of the operator's own objects.
 async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<T>, Error> {
     let record = store.get(&[T::key(SYSTEM, id)]).await?.pop().flatten();
     record.map(|record| parse(&record.key, &record.value)).transpose()

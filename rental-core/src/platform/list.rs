@@ -1,4 +1,4 @@
-//! Lists: filters, pages, and a walk over all pages.
+//! Lists: filters, pages, and iteration over all pages.
 
 use super::{context::Context, stored::Stored};
 use crate::{
@@ -17,7 +17,7 @@ use std::{
     pin::Pin,
 };
 
-/// What a list can hold: [`Stored`] objects of any resource, and events.
+/// The items of a list: [`Stored`] objects of any resource, and events.
 pub trait Listed: Sized + Send + 'static {
     /// What the ids of the objects name.
     type Kind: 'static;
@@ -47,7 +47,7 @@ impl<T: Resource> Listed for Stored<T> {
 pub struct Page<T: Listed> {
     /// The objects, at most as many as the limit.
     pub objects: Vec<T>,
-    /// Where the next page begins, for [`ListRequest::starting_after`]; `None` on the last page.
+    /// The cursor of the next page, for [`ListRequest::starting_after`]; `None` on the last page.
     pub next: Option<Id<T::Kind>>,
 }
 
@@ -210,7 +210,7 @@ impl<T: Listed> Walk<T> {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a filter or limit that the list does not take; [`Error::Unavailable`] when the store
-    /// cannot serve; [`Error::Damaged`] in the place of an object that is damaged. The next call goes on behind it.
+    /// is not available; [`Error::Damaged`] in the place of a damaged object. The next call continues after it.
     pub async fn next(&mut self) -> Result<Option<T>, Error> {
         while self.ready.is_empty() && !self.ended {
             let (rows, next) = self.request.read().await?;

@@ -1,4 +1,4 @@
-//! Opening a platform, and what it does beside the objects of its organizations.
+//! Opens a platform, and provides the operations that concern no single organization.
 
 #[cfg(feature = "system")]
 use super::system::SystemEdge;
@@ -149,7 +149,7 @@ impl Platform {
     ///
     /// # Errors
     /// When awaited: [`Error::Invalid`] with every wrong field; [`Error::IdempotencyReused`] when the idempotency key was
-    /// used for another write; [`Error::Unavailable`] when the store cannot serve.
+    /// used for another write; [`Error::Unavailable`] when the store is not available.
     pub fn create_organization(&self, body: impl Serialize) -> CreateOrganization {
         CreateOrganization::new(self.0.clone(), &body)
     }
@@ -157,7 +157,7 @@ impl Platform {
     /// The organization with this id, which is an [`OrganizationId`](crate::value::OrganizationId) or its text.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is none; [`Error::Unavailable`] when the store cannot serve.
+    /// [`Error::NotFound`] when there is none; [`Error::Unavailable`] when the store is not available.
     pub async fn fleet(&self, id: impl IdOf<kinds::Organization>) -> Result<Fleet, Error> {
         let organization = self.0.organization(&id.to_string()).await?;
         Ok(Fleet::new(self.0.clone(), organization.id))
@@ -173,7 +173,7 @@ impl Platform {
     /// # Errors
     /// [`Error::Unauthenticated`] for a key that is unknown, revoked or expired; [`Error::PlanRequired`] when the
     /// organization is not on the Pro plan; [`Error::ScopeRequired`] for a write with a read key;
-    /// [`Error::Unavailable`] when the store cannot serve.
+    /// [`Error::Unavailable`] when the store is not available.
     pub async fn authenticate(&self, presented: &str, access: Access) -> Result<Principal, Error> {
         let principal = key::principal(self.0.store(), presented).await?;
         principal.authorize(access, self.0.edge().now())?;
@@ -236,7 +236,7 @@ impl Platform {
     /// once an hour, when writes have idempotency keys; nothing else removes them.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the store cannot serve; [`Error::Damaged`] with the first damaged row, which stays, when
+    /// [`Error::Unavailable`] when the store is not available; [`Error::Damaged`] with the first damaged row, which stays, when
     /// all others were removed.
     pub async fn remove_expired_responses(&self) -> Result<(), Error> {
         let (store, now) = (self.0.store(), self.0.edge().now());
@@ -263,7 +263,7 @@ impl Platform {
     ///
     /// # Errors
     /// [`Error::Conflict`] when another clone, a [`Fleet`] or a request still uses the store, which then stays open;
-    /// [`Error::Unavailable`] when the last state could not be written. Acknowledged writes are durable all the same.
+    /// [`Error::Unavailable`] when the last state could not be written. Acknowledged writes are still durable.
     pub async fn close(self) -> Result<(), Error> {
         let in_use = "The store is still in use. It stays open until the last clone of its platform is dropped.";
         Ok(self.0.close().await.ok_or_else(|| Error::Conflict(in_use.into()))??)

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::ops::Deref;
 
-/// An object as the store holds it, with its revision. Its fields are read through it: `rental.status`.
+/// A stored object with its revision. It dereferences to the object: `rental.status`.
 ///
 /// It is a copy: later writes do not change it.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl<T> Stored<T> {
         self.replayed
     }
 
-    /// The object alone.
+    /// The object without its revision.
     #[must_use]
     pub fn into_object(self) -> T {
         self.object

@@ -13,7 +13,7 @@ use uuid::{ContextV7, Uuid};
 /// Ids are UUIDs of version 7. They rise within one `SystemEdge`, also when the clock is set back.
 #[derive(Debug)]
 pub struct SystemEdge {
-    /// Counts within a millisecond.
+    /// Keeps ids of one millisecond ascending.
     ids: Mutex<ContextV7>,
 }
 

@@ -18,7 +18,7 @@ use std::{
 /// The future of a request.
 pub(super) type Response<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
 
-/// What both kinds of writes have.
+/// The common part of both kinds of writes.
 struct Request {
     context: Context,
     owner: OrganizationId,

@@ -1,4 +1,4 @@
-//! API keys: issued, rotated and revoked by the operator. The key itself is never stored.
+//! API keys. The operator issues, rotates and revokes them. The key itself is never stored.
 
 use crate::{
     error::{Error, FieldCode},
@@ -8,7 +8,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What an API key is.
+/// The description of an API key.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "api_key",
     plural: "api_keys",
@@ -50,17 +50,17 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 words! {
-    /// What a key may do (spec, Authentication 2).
+    /// The scope of a key: the requests that it allows (spec, Authentication 2).
     pub enum Scope {
-        /// GET.
+        /// Allows GET requests only.
         Read = "read",
-        /// GET, POST and PATCH.
+        /// Allows GET, POST and PATCH requests.
         ReadWrite = "read_write",
     }
 }
 
 fields! {
-    /// An API key's record.
+    /// The record of an API key, without the key itself.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct ApiKey {

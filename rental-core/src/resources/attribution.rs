@@ -1,4 +1,4 @@
-//! How a toll or violation gets its customer, and where those without one are found.
+//! The attribution of tolls and violations: how each was assigned to its customer, and the look-up of unassigned ones.
 
 use super::event::EventType;
 use crate::{
@@ -7,21 +7,21 @@ use crate::{
     value::{CustomerId, RentalId},
 };
 
-/// The event of an object that got a customer, or another customer; none otherwise.
+/// The event of an object whose customer changed to another customer; no event otherwise.
 pub(super) fn attached(event: EventType, before: Option<CustomerId>, after: Option<CustomerId>) -> Vec<EventType> {
     if after.is_some() && after != before { vec![event] } else { Vec::new() }
 }
 
-/// Finds tolls and violations without a customer for which nobody chose that.
+/// The look-up of unattached tolls and violations: those without a customer, unless a request chose that.
 pub(super) const UNATTACHED: LookUpSpec = look_up(128, "unattached");
 
-/// The entries of tolls and violations without a customer for which nobody chose that.
+/// The prefix of the entries of unattached tolls or violations: those without a customer, unless a request chose that.
 #[must_use]
 pub fn unattached_look_up() -> IndexPrefix {
     UNATTACHED.of(&[])
 }
 
-/// The entry of a toll or violation in the look-up of those without a customer, if it belongs there.
+/// The entry of a toll or violation in this look-up, if it is unattached.
 pub(super) fn unattached(customer: Option<CustomerId>, attribution: Option<Attribution>) -> Vec<IndexPrefix> {
     if customer.is_none() && attribution.is_none() { vec![unattached_look_up()] } else { Vec::new() }
 }
@@ -35,10 +35,10 @@ pub(super) fn chosen(
     if before == after { attribution } else { Some(Attribution::Manual) }
 }
 
-/// Checks that customer, attribution and rental of a toll or violation go together.
+/// Checks that customer, attribution and rental of a toll or violation are consistent.
 ///
 /// # Errors
-/// The rules of the product cannot lead to this combination.
+/// [`Error::Invalid`] with the fields that contradict each other.
 pub(super) fn check_attribution(
     customer: Option<CustomerId>,
     attribution: Option<Attribution>,

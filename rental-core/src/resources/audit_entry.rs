@@ -1,4 +1,5 @@
-//! Audit entries: what an operator changed, written in the transaction of the change. They are never changed or removed.
+//! Audit entries: the changes of operators. An entry is written in the transaction of the change and never changed or
+//! removed.
 
 use crate::{
     resources::Resource,
@@ -9,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-/// Longest body that an entry repeats; of a longer one it says only how long it was.
-pub const MOST_DETAILS: usize = 4096;
+/// Most bytes of a request's body that an entry contains. For a longer body it contains only the length.
+pub(crate) const MOST_DETAILS: usize = 4096;
 
-/// What an audit entry is.
+/// The description of an audit entry.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "audit_entry",
     plural: "audit_entries",
@@ -48,7 +49,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// An audit entry.
+/// One change by an operator: who changed what, and when.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
 pub struct AuditEntry {
@@ -84,7 +85,7 @@ impl Resource for AuditEntry {
 }
 
 impl AuditEntry {
-    /// The body of a request as the details of an entry: itself when it is a JSON object and not long.
+    /// The details of an entry for a request with this body: the body, if it is a JSON object of at most 4,096 bytes.
     #[must_use]
     pub fn details(body: &[u8]) -> Box<RawValue> {
         let text = std::str::from_utf8(body).unwrap_or_default().trim();

@@ -12,25 +12,25 @@ use crate::{
 };
 use std::marker::PhantomData;
 
-/// Makes the object of a POST.
+/// Creates the object of a POST.
 type Rule = fn(&Fields, Otherwise<'_>, &Facts<'_>) -> Result<Outcome, Error>;
-/// Makes the changed object of a PATCH.
+/// Applies a PATCH to a stored object.
 type Change = fn(&Record, &Fields, &Facts<'_>) -> Result<Outcome, Error>;
 
 /// A resource with the operations that one table offers; see [`of`].
 #[derive(Clone, Copy)]
 pub struct Collection {
-    /// The description.
+    /// The description of the resource.
     pub spec: &'static ResourceSpec,
-    /// The counter that numbers new objects.
+    /// The counter that numbers new objects, if they are numbered.
     pub counter: Option<&'static str>,
-    /// GET on the collection.
+    /// Whether it offers GET on the collection.
     pub list: bool,
-    /// GET on an object.
+    /// Whether it offers GET on an object.
     pub get: bool,
-    /// POST on the collection.
+    /// The rule of a POST on the collection, if it is offered.
     pub create: Option<Rule>,
-    /// PATCH on an object.
+    /// The rule of a PATCH on an object, if it is offered.
     pub update: Option<Change>,
 }
 
@@ -79,7 +79,7 @@ impl<T: Resource> Row<T> {
         self
     }
 
-    /// The finished row.
+    /// The collection with the operations that were added.
     #[must_use]
     pub const fn done(self) -> Collection {
         self.0

@@ -11,7 +11,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a customer is.
+/// The description of a customer.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "customer",
     plural: "customers",
@@ -37,7 +37,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// A customer.
+    /// A customer of an organization (spec, Customer).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Customer {

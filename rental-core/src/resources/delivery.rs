@@ -11,22 +11,22 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Whether a delivery has arrived.
+    /// The state of a delivery.
     pub enum DeliveryStatus {
-        /// Further attempts follow.
+        /// No attempt has succeeded so far, and another one follows.
         Pending = "pending",
         /// An attempt succeeded.
         Delivered = "delivered",
-        /// Given up.
+        /// All attempts failed. An operator can resend the delivery.
         Failed = "failed",
     }
 }
 
-/// The deliveries of an event to an endpoint.
+/// The index of deliveries by event.
 const OF_EVENT: IndexSpec = index(2, &["event_id"]);
 const OF_ENDPOINT_AND_EVENT: IndexSpec = index(3, &["endpoint_id", "event_id"]);
 
-/// What a delivery is.
+/// The description of a delivery.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "delivery",
     plural: "deliveries",
@@ -65,25 +65,25 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     usual_changes: &[],
 };
 
-/// Most bytes of an answer that the log keeps.
+/// Most bytes of a response's body that the log contains.
 pub const EXCERPT: usize = 1024;
 
-/// One attempt, as the log keeps it.
+/// One attempt in the log of a delivery.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Attempt {
-    /// When it began.
+    /// The time at which the attempt began.
     pub at: Timestamp,
-    /// How long it took.
+    /// The duration of the attempt, in milliseconds.
     pub duration_ms: u64,
-    /// Status of the answer, if there was one.
+    /// HTTP status of the response; `None` when there was no response.
     pub status: Option<u16>,
-    /// Why there was none.
+    /// Why there was no response, such as `timed_out`.
     pub error: Option<String>,
-    /// The first kilobyte of the answer.
+    /// The first 1,024 bytes of the response's body.
     pub response: Option<String>,
 }
 
-/// A delivery.
+/// The delivery of one event to one endpoint.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
 pub struct Delivery {
@@ -102,20 +102,20 @@ pub struct Delivery {
     pub updated_at: Timestamp,
 }
 
-/// Where the deliveries of an event are found.
+/// The prefix of the index entries of an event's deliveries.
 #[must_use]
 pub fn of_event(event: EventId) -> IndexPrefix {
     IndexPrefix::new(OF_EVENT.number).with(event.as_bytes())
 }
 
-/// Where the deliveries of an event to an endpoint are found.
+/// The prefix of the index entries of an event's deliveries to one endpoint.
 #[must_use]
 pub fn of_endpoint_and_event(endpoint: EndpointId, event: EventId) -> IndexPrefix {
     IndexPrefix::new(OF_ENDPOINT_AND_EVENT.number).with(endpoint.as_bytes()).with(event.as_bytes())
 }
 
 impl Delivery {
-    /// A delivery that is due at once.
+    /// A new delivery, whose first attempt is due now.
     #[must_use]
     pub fn new(
         id: DeliveryId,
@@ -140,7 +140,7 @@ impl Delivery {
         }
     }
 
-    /// Ends it without another attempt.
+    /// Gives the delivery up without another attempt. `reason` becomes its `last_error`.
     pub fn give_up(&mut self, reason: &str, now: Timestamp) {
         self.status = DeliveryStatus::Failed;
         (self.next_attempt_at, self.last_error) = (None, Some(reason.into()));

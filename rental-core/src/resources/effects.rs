@@ -1,16 +1,16 @@
-//! The effects of any object, with the entries in the indexes of its filters.
+//! The rows derived from an object of any resource.
 
 use super::resource::Resource;
 use crate::{schema::Effects, store::Key, value::OrganizationId};
 
-/// All effects of an object on other rows: those of its resource, and its entries in the indexes of its filters.
+/// The rows derived from an object: those of its resource's rules, and its entries in the indexes of the filters.
 pub fn of<T: Resource>(object: &T) -> Effects {
     let mut effects = object.effects();
     effects.entries.extend(T::SPEC.index_prefixes(|field| object.index_value(field)));
     effects
 }
 
-/// The keys of the index entries that serve the filters of an object's list.
+/// The keys of an object's entries in the indexes of the filters.
 pub fn index_keys<T: Resource>(organization: OrganizationId, object: &T) -> Vec<Key> {
     T::SPEC.index_keys(organization, object.id().uuid(), |field| object.index_value(field))
 }

@@ -8,36 +8,36 @@ use crate::{
 };
 use bytes::Bytes;
 
-/// What happened (spec, Event types).
+/// The type of an event (spec, Event types).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EventType {
-    /// A rental was created.
+    /// `rental.created`: a rental was created.
     RentalCreated,
-    /// A rental changed.
+    /// `rental.updated`: a field of a rental changed.
     RentalUpdated,
-    /// A PATCH said `COMPLETED`.
+    /// `rental.completed`: a PATCH set the status `COMPLETED`.
     RentalCompleted,
-    /// A PATCH said `CANCELLED`.
+    /// `rental.cancelled`: a PATCH set the status `CANCELLED`.
     RentalCancelled,
-    /// A customer was created.
+    /// `customer.created`: a customer was created.
     CustomerCreated,
-    /// A customer changed.
+    /// `customer.updated`: a field of a customer changed.
     CustomerUpdated,
-    /// An invoice was created.
+    /// `invoice.created`: an invoice was created.
     InvoiceCreated,
-    /// An invoice was paid.
+    /// `invoice.paid`: an invoice was paid.
     InvoicePaid,
-    /// An invoice was voided.
+    /// `invoice.voided`: an invoice was voided.
     InvoiceVoided,
-    /// A vehicle was created.
+    /// `vehicle.created`: a vehicle was created.
     VehicleCreated,
-    /// A vehicle changed.
+    /// `vehicle.updated`: a field of a vehicle changed.
     VehicleUpdated,
-    /// A toll got a customer, or another one.
+    /// `toll.attached`: a toll was attached to a customer, or to another one.
     TollAttached,
-    /// A violation got a customer, or another one.
+    /// `violation.attached`: a violation was attached to a customer, or to another one.
     ViolationAttached,
-    /// A lead came in.
+    /// `lead.received`: a lead was created.
     LeadReceived,
 }
 
@@ -52,7 +52,7 @@ pub const EVENT_NAMES: &[&str] = &{
     names
 };
 
-/// One row for each type: name, resource in `data`, when it is sent.
+/// One row for each type: type, name, resource in `data`, and when the event is emitted.
 pub const EVENT_TYPES: [(EventType, &str, &str, &str); 14] = [
     (EventType::RentalCreated, "rental.created", "rental", "A rental was created."),
     (EventType::RentalUpdated, "rental.updated", "rental", "A rental changed."),
@@ -70,7 +70,7 @@ pub const EVENT_TYPES: [(EventType, &str, &str, &str); 14] = [
     (EventType::LeadReceived, "lead.received", "lead", "A lead came in."),
 ];
 
-/// What an event is, as it is stored, listed and delivered (spec, Delivery 3).
+/// The description of an event, as it is stored, listed and delivered (spec, Delivery 3).
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "event",
     plural: "events",
@@ -92,7 +92,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 impl EventType {
-    /// Its name: `rental.created`.
+    /// The name of the type: `rental.created`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         EVENT_TYPES.iter().find(|row| row.0 == self).map_or("", |row| row.1)
@@ -111,7 +111,7 @@ pub fn index_keys(organization: OrganizationId, id: EventId, kind: &str) -> Vec<
     SPEC.index_keys(organization, id.uuid(), |_| Some(IndexValue::Text(kind)))
 }
 
-/// The body of an event: fixed when the change commits, the same bytes in every attempt (spec, Delivery 3).
+/// The body of an event. It is stored with the change, and every attempt sends the same bytes (spec, Delivery 3).
 ///
 /// `data` is the whole object as a GET returns it.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Invoices (spec, Invoice): read through the API, made by the operator.
+//! Invoices (spec, Invoice). The operator creates them; the API only reads them.
 
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
@@ -20,31 +20,31 @@ use std::borrow::Cow;
 use uuid::Uuid;
 
 words! {
-    /// The states of an invoice: `open` becomes `paid` or `void`, and nothing else.
+    /// The states of an invoice. `open` becomes `paid` or `void`; there are no other changes.
     pub enum InvoiceStatus {
-        /// To be paid.
+        /// The customer has not paid the invoice.
         Open = "open",
-        /// Paid.
+        /// The customer has paid the invoice.
         Paid = "paid",
-        /// Cancelled; it bills nothing any more.
+        /// The invoice is cancelled, and what it billed can be billed again.
         Void = "void",
     }
 }
 
-/// How an open invoice ends.
+/// How an open invoice is closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Settlement {
-    /// The customer paid it.
+    /// The customer paid the invoice.
     Paid,
-    /// It is cancelled.
+    /// The operator cancelled the invoice.
     Void,
 }
 
-/// An example of lines.
+/// The example of the lines in the documentation.
 const INVOICE_LINES: &str =
     "[{\"description\":\"Extra cleaning\",\"amount\":25,\"rental_id\":null,\"toll_id\":null,\"violation_id\":null}]";
 
-/// What an invoice is.
+/// The description of an invoice.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "invoice",
     plural: "invoices",
@@ -97,7 +97,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// One line of an invoice. Both texts are there once it is made.
+    /// One line of an invoice. Description and amount are optional in a request that bills an object, and always stored.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "the names say it")]
     pub struct Line {
@@ -110,7 +110,7 @@ fields! {
 }
 
 fields! {
-    /// An invoice.
+    /// An invoice to a customer (spec, Invoice).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Invoice {
@@ -164,7 +164,7 @@ impl Resource for Invoice {
         self.updated_at = later(self.updated_at, now);
     }
 
-    /// A toll or violation is billed once; a void invoice lets go of what it billed.
+    /// An invoice that is not void claims the tolls and violations that it bills, so that no other one can bill them.
     fn effects(&self) -> Effects {
         let bills = match self.status {
             Some(InvoiceStatus::Void) => Vec::new(),
@@ -175,7 +175,7 @@ impl Resource for Invoice {
 }
 
 impl Create for Invoice {
-    /// Completes each line from what it bills, and adds them up.
+    /// Completes each line from the object that it bills, and computes the total.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
         let mut errors = FieldErrors::default();
         for (at, line) in self.lines.iter_mut().enumerate() {
@@ -193,13 +193,13 @@ impl Create for Invoice {
     }
 }
 
-/// The name of a number.
+/// The invoice number as text.
 fn numbered(number: u64) -> Text {
     Text::fit(&format!("INV-{number:06}"), 255)
 }
 
 impl Portable for Invoice {
-    /// Numbers have no gaps, and what an invoice bills cannot have changed since, unless it is void.
+    /// Checks that the number follows the last one and, unless the invoice is void, that its lines match what they bill.
     fn arrive(&self, facts: &Facts<'_>) -> Result<(), Error> {
         let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(facts.number));
         if next != number {
@@ -240,7 +240,7 @@ impl Line {
         self.toll_id.map(Id::uuid).or_else(|| self.violation_id.map(Id::uuid))
     }
 
-    /// What this line bills, as far as that cannot change while it is billed: who pays, and the amount of a toll.
+    /// The error when this line differs from the object that it bills: in the customer, or in the amount of a toll.
     fn unlike(&self, at: usize, customer: CustomerId, facts: &Facts<'_>) -> Result<Option<FieldError>, Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
         let toll = facts.reference::<Toll>(&place("toll_id"))?;
@@ -258,8 +258,8 @@ impl Line {
         })
     }
 
-    /// Takes text and amount from what the line bills, which must be the billed customer's. A toll or a violation is
-    /// billed as it is: a fee for the work is a line of its own.
+    /// Copies description and amount from the object that the line bills, whose customer must be that of the invoice. A toll
+    /// or violation is billed with its own amount; a fee needs a separate line.
     fn complete(&mut self, at: usize, customer: CustomerId, facts: &Facts<'_>) -> Result<(), Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
         let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
@@ -307,12 +307,12 @@ impl Line {
 }
 
 impl Invoice {
-    /// The sum of the lines; `None` past any amount.
+    /// The sum of the lines; `None` above [`Money::MAX`].
     fn sum(&self) -> Option<Money> {
         self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
     }
 
-    /// Lines that bill what another line bills.
+    /// The errors of lines that bill the same object as an earlier line.
     fn billed_twice(&self) -> Vec<FieldError> {
         let sources: Vec<Option<Uuid>> = self.lines.iter().map(Line::source).collect();
         let twice =
@@ -322,10 +322,10 @@ impl Invoice {
         sources.iter().enumerate().filter(|(_, source)| twice(source)).map(wrong).collect()
     }
 
-    /// Ends an open invoice.
+    /// Marks an open invoice as paid or void, and returns the event.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when it is not open.
+    /// [`Error::Conflict`] when the invoice is not open.
     pub fn settle(&mut self, how: Settlement, now: Timestamp) -> Result<EventType, Error> {
         let status = self.status.unwrap_or(InvoiceStatus::Open);
         if status != InvoiceStatus::Open {

@@ -1,4 +1,4 @@
-//! Leads (spec, Lead): inbound inquiries. Only created; there is no endpoint to read them.
+//! Leads (spec, Lead): inquiries of future customers. The API can only create them.
 
 use crate::{
     error::Error,
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 words! {
-    /// Where a lead stands.
+    /// The state of a lead.
     pub enum LeadStatus {
-        /// Nobody has dealt with it.
+        /// The fleet has not handled the lead.
         New = "NEW",
     }
 }
 
-/// What a lead is.
+/// The description of a lead.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "lead",
     plural: "leads",
@@ -55,7 +55,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// A lead.
+    /// An inquiry of a future customer (spec, Lead).
     #[derive(Clone, Debug, Deserialize, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Lead {

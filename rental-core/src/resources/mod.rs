@@ -29,7 +29,8 @@ pub mod webhook_endpoint;
 
 pub use attribution::unattached_look_up;
 pub use collection::{Collection, Row, of};
-pub use registry::{API, RESOURCES, spec_of, spec_of_tag, specs};
+pub(crate) use registry::spec_of_tag;
+pub use registry::{API, RESOURCES, spec_of, specs};
 pub use resource::{Resource, parse, to_json};
 pub use rules::{Create, Facts, Otherwise, Outcome, Portable, Update};
 

@@ -1,4 +1,4 @@
-//! Organizations: the tenants. Managed by the operator; every other object belongs to one.
+//! Organizations: the tenants. The operator manages them, and every other object belongs to one.
 
 mod rules;
 
@@ -9,10 +9,10 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The owner of the operator's own objects: organizations and API keys lie under the nil id.
+/// The owner of the operator's own objects, such as organizations and API keys: the nil id.
 pub const SYSTEM: OrganizationId = OrganizationId::nil();
 
-/// What an organization is.
+/// The description of an organization.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "organization",
     plural: "organizations",
@@ -51,11 +51,11 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 words! {
-    /// What an organization pays for (spec, Authentication 3).
+    /// The plan of an organization (spec, Authentication 3).
     pub enum Plan {
-        /// No API access.
+        /// The organization has no access to the API.
         Free = "free",
-        /// API access.
+        /// The organization has access to the API.
         Pro = "pro",
     }
 }
@@ -63,15 +63,15 @@ words! {
 words! {
     /// Whether two rentals may hold one vehicle on one night.
     pub enum BookingPolicy {
-        /// The second one is refused.
+        /// No: the second rental is an error.
         Exclusive = "exclusive",
-        /// Both are recorded: for organizations that mirror bookings made elsewhere.
+        /// Yes, for organizations that copy their bookings from another system.
         Open = "open",
     }
 }
 
 fields! {
-    /// An organization.
+    /// An organization, which owns vehicles, customers, rentals and all other objects.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Organization {
@@ -88,7 +88,7 @@ fields! {
 }
 
 impl Organization {
-    /// The operator's own place, which is no tenant: the owner of organizations and keys.
+    /// The organization with the id [`SYSTEM`], which is no tenant: it owns the operator's own objects.
     ///
     /// # Panics
     /// Never: USD is a currency.

@@ -1,5 +1,5 @@
-//! The list of resources. It has one entry for each, with all that the rest of the program needs: its description
-//! and tag, the tables that offer it, how it moves with its organization, and how a stored object is read again.
+//! The registry: the list of resources. Each has one entry with everything that other modules need: its description and
+//! tag, the route tables that offer it, and functions that import and read its objects.
 
 use super::{
     api_key::ApiKey,
@@ -27,42 +27,41 @@ use crate::{
 };
 use serde::Deserialize;
 
-/// One resource.
+/// The registry's entry of one resource.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// The description.
+    /// The description of the resource.
     pub spec: &'static ResourceSpec,
-    /// What holders of API keys can do with it.
+    /// The operations of the public API, for holders of API keys.
     pub public: Option<Collection>,
-    /// What operators can do with it, under `/admin/v1`.
+    /// The operations for operators, under `/admin/v1`.
     pub operator: Option<Collection>,
-    /// How operators record it for an organization.
+    /// The operations with which operators record objects for an organization.
     pub recorded: Option<Collection>,
-    /// How it moves with its organization.
+    /// How objects are imported from an export; `None` for resources that an export does not contain.
     pub porter: Option<Porter>,
-    /// Reads a stored object and says which rows go with it.
+    /// Parses a stored object and returns the rows derived from it.
     pub effects: fn(&Key, &[u8]) -> Result<Effects, Error>,
-    /// Reads an object and prints it as this version does.
+    /// Parses an object and serializes it again.
     pub reprint: fn(&Key, &[u8]) -> Result<Vec<u8>, Error>,
 }
 
-/// How the objects of a resource are taken out of an export.
+/// How the objects of a resource are imported from an export.
 #[derive(Clone, Copy)]
 pub struct Porter {
-    /// The description.
+    /// The description of the resource.
     pub(crate) spec: &'static ResourceSpec,
-    /// The counter that numbers the objects.
+    /// The counter that numbers the objects, if they are numbered.
     pub(crate) counter: Option<&'static str>,
-    /// Its place in an export, from 1: what an object names comes before it.
+    /// The position of the resource in an export, from 1. An object comes after the objects that it refers to.
     place: usize,
-    /// The JSON of an object whose fields are all given, as one of this organization.
+    /// Builds the JSON of an object of this organization from all of its fields.
     pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Vec<u8>, Error>,
-    /// Decides whether the object can be what the rules of its resource have led to. With the fields comes the JSON that
-    /// `shape` made of them.
+    /// Checks that the rules of the resource can have produced the object. Gets the fields and the JSON from `shape`.
     pub(crate) accept: fn(&Fields, Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
 }
 
-/// Every resource, in the order of the documentation. The order carries no meaning in the store: tags do.
+/// All resources, in the order of the documentation. The store does not depend on this order.
 pub const RESOURCES: [Entry; 13] = [
     portable::<Vehicle>(1).public(of::<Vehicle>().list().get().create().update().done()),
     portable::<Customer>(2).public(of::<Customer>().list().get().create().update().done()),
@@ -75,7 +74,7 @@ pub const RESOURCES: [Entry; 13] = [
         .recorded(of::<Violation>().create().done()),
     portable::<Lead>(7).public(of::<Lead>().create().done()),
     entry::<Organization>().operator(of::<Organization>().list().get().create().update().done()),
-    // Keys are changed by actions, so there is no update.
+    // Separate actions change keys, so there is no update.
     entry::<ApiKey>().operator(of::<ApiKey>().list().get().create().done()),
     entry::<WebhookEndpoint>().operator(of::<WebhookEndpoint>().list().get().create().update().done()),
     EVENT,
@@ -83,7 +82,7 @@ pub const RESOURCES: [Entry; 13] = [
     entry::<AuditEntry>().operator(of::<AuditEntry>().list().get().done()),
 ];
 
-/// Events are written with the change that they tell of, byte for byte as they are sent: there is no struct to parse.
+/// Events are stored as the bytes that are sent, so they have no struct.
 const EVENT: Entry = Entry {
     spec: &event::SPEC,
     public: None,
@@ -104,7 +103,7 @@ struct Typed {
     r#type: String,
 }
 
-/// Makes a table of the entries that have this member: its length, and the members.
+/// Builds a table of the collections in one member of all entries, and its length.
 macro_rules! table {
     ($(#[$doc:meta])* $name:ident, $length:ident, $member:ident) => {
         const $length: usize = {
@@ -132,20 +131,20 @@ macro_rules! table {
     };
 }
 
-/// Fills a table before its entries are known.
+/// The placeholder in a table before its entries are set.
 const NOTHING: Collection =
     Collection { spec: &event::SPEC, counter: None, list: false, get: false, create: None, update: None };
 
 table! {
-    /// The public API at a glance (spec, Endpoints).
+    /// The collections of the public API (spec, Endpoints).
     API, PUBLIC, public
 }
 table! {
-    /// The operator's own resources.
+    /// The collections of the operator's own resources.
     OPERATOR, OPERATORS, operator
 }
 table! {
-    /// What operators record for an organization.
+    /// The collections that operators record for an organization.
     RECORDED, RECORDS, recorded
 }
 
@@ -158,8 +157,8 @@ const PORTABLE: usize = {
     count
 };
 
-/// How objects move, in the order of an export. Two resources at one place, or a place without one, do not compile.
-pub static PORTERS: [Porter; PORTABLE] = {
+/// The resources of an export, in its order. Two resources with one position, or a gap, do not compile.
+pub(crate) static PORTERS: [Porter; PORTABLE] = {
     let mut found: [Option<Porter>; PORTABLE] = [None; PORTABLE];
     let mut at = 0;
     while at < RESOURCES.len() {
@@ -182,18 +181,18 @@ pub static PORTERS: [Porter; PORTABLE] = {
 
 static ALL: [Entry; 13] = RESOURCES;
 
-/// Every resource.
+/// The entries of all resources.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
     ALL.iter()
 }
 
-/// The resource with this tag in keys.
+/// The entry of the resource with this tag in keys.
 #[must_use]
 pub fn of_tag(tag: u8) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.spec.tag == tag)
 }
 
-/// The description of the resource whose `object` this is, public or the operator's.
+/// The description of the resource with this `object`, such as `vehicle`.
 #[must_use]
 pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
     specs().find(|spec| spec.object == object)
@@ -201,7 +200,7 @@ pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
 
 /// The description of the resource with this tag in keys.
 #[must_use]
-pub fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+pub(crate) fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
     of_tag(tag).map(|entry| entry.spec)
 }
 
@@ -255,9 +254,9 @@ fn reprint<T: Resource>(key: &Key, json: &[u8]) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))
 }
 
-/// An object of an export, as one of this organization.
+/// Builds an object of this organization from the fields of an export.
 fn ported<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<T, Error> {
-    // Every other value was checked: only the text of an id can be none.
+    // All values were checked, except that the text of an id may be malformed.
     let unlike = |field| Error::Malformed(format!("It is no {}: `{field}` is not an id.", T::SPEC.object));
     let mut object: T = fields.object(&|_| None).map_err(unlike)?;
     object.adopt(organization);

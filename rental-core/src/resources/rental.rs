@@ -17,15 +17,15 @@ use serde::{Deserialize, Serialize};
 words! {
     /// The states of a rental (spec, Rental status).
     pub enum RentalStatus {
-        /// Requested; holds nothing.
+        /// Requested. Does not hold the vehicle.
         New = "NEW",
-        /// Confirmed; holds the vehicle.
+        /// Confirmed. Holds the vehicle.
         Approved = "APPROVED",
-        /// Handed over.
+        /// The customer has the vehicle. Holds the vehicle.
         Active = "ACTIVE",
-        /// Given back.
+        /// The customer has returned the vehicle.
         Completed = "COMPLETED",
-        /// Did not take place.
+        /// The rental does not take place.
         Cancelled = "CANCELLED",
     }
 }
@@ -33,17 +33,17 @@ words! {
 words! {
     /// How the customer gets the vehicle.
     pub enum PickupType {
-        /// At the fleet's place.
+        /// The customer comes to the fleet's location.
         Pickup = "pickup",
-        /// At the address in `delivery_location`.
+        /// The fleet brings the vehicle to the address in `delivery_location`.
         Delivery = "delivery",
     }
 }
 
-/// The stays of a vehicle that may cover a day: by length class and first day, like holds.
+/// The look-up of rentals by the days on which the customer may have had the vehicle: length class and first day.
 const STAY: LookUpSpec = look_up(128, "stay");
 
-/// What a rental is.
+/// The description of a rental.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "rental",
     plural: "rentals",
@@ -138,7 +138,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// A rental.
+    /// A rental of a vehicle to a customer (spec, Rental).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Rental {
@@ -165,7 +165,7 @@ fields! {
 }
 
 impl Rental {
-    /// Puts the dates in relation: `rental_days` follows from them and from nothing else.
+    /// Checks the order of the dates and computes `rental_days` from them.
     fn count_nights(&mut self) -> Result<(), Error> {
         self.rental_days = match (self.start_date, self.end_date) {
             (Some(start), Some(end)) => Some(u32::try_from(start.nights_until(end)).map_err(|_| dates_out_of_order())?),
@@ -174,7 +174,7 @@ impl Rental {
         Ok(())
     }
 
-    /// Notes when the vehicle was handed over and came back, as the status tells, unless the caller knows better.
+    /// Sets the times of pickup and return when the status changes, unless the request contains them.
     fn note_handover(&mut self, before: &Self, sent: &Fields, now: Timestamp) {
         if self.status == before.status {
             return;
@@ -202,14 +202,14 @@ impl Rental {
         }
     }
 
-    /// The days on which the customer may have had the vehicle, first to last; `None` for a last day that is open.
-    /// Nothing for requests, cancelled rentals and such without dates.
+    /// The first and last day on which the customer may have had the vehicle; the last one is `None` while it is unknown.
+    /// `None` for requested and cancelled rentals, and for those without dates.
     fn stay(&self) -> Option<(u32, Option<u32>)> {
         let (start, end) = (self.start_date?.day_number(), self.end_date.map(Date::day_number));
         match self.status {
             RentalStatus::Approved => Some((start, Some(end?))),
             RentalStatus::Active => Some((start, None)),
-            // A day more than in UTC: it may be a day later elsewhere.
+            // One day more than in UTC, because the local day may be the next one.
             RentalStatus::Completed => {
                 let back = self.completed_at.map(|time| time.day_number() + 1);
                 Some((start, Some(end.max(back)?.max(start))))
@@ -219,12 +219,12 @@ impl Rental {
     }
 }
 
-/// The class of stays that have no end yet.
+/// The length class of stays without a last day.
 pub const OPEN: u8 = 31;
 
-/// The place of a stay of `vehicle` that begins on day `start`: class n has stays of 2^n to 2^(n+1)-1 days.
+/// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
-pub fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
+pub(crate) fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
@@ -285,14 +285,14 @@ impl Portable for Rental {
 }
 
 impl Create for Rental {
-    /// Locks the price: nights times the vehicle's rate at this moment, unless the caller gave one.
+    /// Sets the price, unless the request contains one: nights times the present rate of the vehicle.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
         self.count_nights()?;
         self.check_handover()?;
         if self.final_price.is_none()
             && let Some(nights) = self.rental_days
             && let Some(vehicle) = facts.reference::<Vehicle>("vehicle_id")?
-            // A rate in another currency than the rental's cannot become its price.
+            // A rate in another currency cannot be the price.
             && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
         {
             self.final_price = Some(rate.times(nights).ok_or_else(|| too_large("final_price"))?);
@@ -308,7 +308,8 @@ impl Update for Rental {
         self.check_handover()
     }
 
-    /// `rental.updated` if it changed; COMPLETED and CANCELLED are announced each time a PATCH says so (spec, Rentals).
+    /// `rental.updated` if a field changed. Every PATCH with the status COMPLETED or CANCELLED emits its event, even if the
+    /// status stays the same (spec, Rentals).
     fn events(&self, _: &Self, changed: bool, sent: &Fields) -> Vec<EventType> {
         let updated = changed.then_some(EventType::RentalUpdated);
         let ended = match self.status {

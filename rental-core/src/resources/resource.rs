@@ -1,4 +1,4 @@
-//! The trait of every kind of object, and how a stored object is read.
+//! The trait of all resources, and the JSON of their stored objects.
 
 use crate::{
     error::Error,
@@ -10,17 +10,17 @@ use crate::{
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A kind of object: its struct and its description.
+/// A resource: the struct of its objects and its description.
 pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What its ids name: the `K` of its [`Id`].
     type Kind: 'static;
 
-    /// The description, from which checks, indexes and documents are made.
+    /// The description, which checks, indexes and the documentation use.
     const SPEC: &'static ResourceSpec;
-    /// The counter that numbers new objects, if they are numbered.
+    /// The name of the counter that numbers new objects; `None` when they are not numbered.
     const COUNTER: Option<&'static str> = None;
 
-    /// Its id.
+    /// The id of the object.
     fn id(&self) -> Id<Self::Kind>;
 
     /// The key of the object of `organization` with this id.
@@ -29,32 +29,32 @@ pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
         key::record(organization, Self::SPEC, id.uuid())
     }
 
-    /// The value of a field that an index of [`Resource::SPEC`] compares; `None` when it is empty.
+    /// The value of a field that an index of [`Resource::SPEC`] compares; `None` when the field is `null`.
     fn index_value(&self, _field: &str) -> Option<IndexValue<'_>> {
         None
     }
 
-    /// Sets `updated_at`.
+    /// Sets `updated_at` for a change at `now`; always later than before.
     fn touch(&mut self, now: Timestamp);
 
-    /// What the object means for other rows, without its index entries; [`effects::of`](super::effects::of) adds them.
+    /// The rows derived from the object, without its index entries; [`effects::of`](super::effects::of) adds them.
     fn effects(&self) -> Effects {
         Effects::default()
     }
 }
 
-/// Reads a stored object.
+/// Parses a stored object.
 ///
 /// # Errors
-/// The record does not parse: the store is damaged.
+/// [`Error::Damaged`]: the record does not parse.
 pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(value).map_err(|error| Error::damaged(key, &error))
 }
 
-/// Writes an object as the store keeps it; [`parse`] reads it.
+/// Serializes an object for the store. [`parse`] is the inverse.
 ///
 /// # Errors
-/// The object has no JSON: a bug.
+/// [`Error::Internal`]: the object cannot be serialized, which is a bug.
 pub fn to_json(object: &impl Serialize) -> Result<Bytes, Error> {
     serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
 }

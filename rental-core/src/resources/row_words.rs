@@ -1,4 +1,4 @@
-//! What a key means, in words: for the operator who reads that something is wrong with it.
+//! Descriptions of keys and damaged rows, for operators.
 
 use crate::{
     resources,
@@ -6,12 +6,12 @@ use crate::{
     store::{DamagedRow, Key, StoreError},
 };
 
-/// Most bytes of a key that are shown.
+/// Most bytes of a key in a description.
 const SHOWN: usize = 256;
-/// Most characters of a name that are shown.
+/// Most characters of a name in a description.
 const SHOWN_NAME: usize = 64;
 
-/// Resource, id and organization as far as the key tells, and the key itself in hex.
+/// Describes a key: resource, id and organization, as far as the key contains them, and the key in hex.
 #[must_use]
 pub fn in_words(key: &Key) -> String {
     let bytes = key.as_bytes();
@@ -21,13 +21,13 @@ pub fn in_words(key: &Key) -> String {
     format!("{meaning} (key {shown}{cut})")
 }
 
-/// Which row is damaged, and how.
+/// Describes a damaged row: its key and the damage.
 #[must_use]
 pub fn damage_in_words(row: &DamagedRow) -> String {
     format!("{}: {}", in_words(&row.key), row.reason)
 }
 
-/// What an engine says, with a damaged row in words.
+/// Describes an error of an engine, including its damaged row.
 #[must_use]
 pub fn error_in_words(error: &StoreError) -> String {
     match error {

@@ -1,4 +1,4 @@
-//! The rules of a resource as traits: what they get, and what they decide.
+//! The rules of a resource as traits, with their inputs and results.
 
 use super::{
     event::EventType,
@@ -13,78 +13,78 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// A resource that a POST makes.
+/// A resource whose objects a POST creates.
 pub trait Create: Resource + FromFields {
-    /// Completes a new object whose single fields are valid; returns the events, in order.
+    /// Completes a new object, whose fields are valid one by one. Returns its events, in order.
     ///
     /// # Errors
-    /// A rule over several fields is broken.
+    /// The object breaks a rule that concerns several fields or objects.
     fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error>;
 }
 
-/// A resource that a PATCH changes.
+/// A resource whose objects a PATCH changes.
 pub trait Update: Resource + FromFields + Clone + PartialEq {
-    /// Completes a changed object whose single fields are valid.
+    /// Completes a changed object, whose fields are valid one by one.
     ///
     /// # Errors
-    /// A rule over several fields is broken.
+    /// The object breaks a rule that concerns several fields or objects.
     fn apply(&mut self, _before: &Self, _sent: &Fields, _facts: &Facts<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The events, in order. `changed` says whether any field has another value than before.
+    /// The events of the change, in order. `changed` is true when a field has another value than before.
     fn events(&self, before: &Self, changed: bool, sent: &Fields) -> Vec<EventType>;
 }
 
 /// A resource that an export of its organization contains and that an import restores unchanged.
 pub trait Portable: Resource + FromFields {
-    /// Changes the organization that the object names, if it names one.
+    /// Replaces the organization's id in the object, if it contains one.
     fn adopt(&mut self, _organization: OrganizationId) {}
 
-    /// Checks that the rules of the resource can have led to this object, whose single fields are valid.
+    /// Checks that the rules of the resource can have produced this object, whose fields are valid one by one.
     ///
     /// # Errors
-    /// Names the fields that contradict each other.
+    /// [`Error::Invalid`] with the fields that contradict each other.
     fn arrive(&self, _facts: &Facts<'_>) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// The facts that a rule gets beside the object.
+/// The inputs of a rule in addition to the object.
 pub struct Facts<'a> {
     /// The time of the request.
     pub now: Timestamp,
     /// The organization that owns the object.
     pub organization: &'a Organization,
-    /// The objects that the body names, by field.
+    /// The records that the body refers to, by field.
     pub references: &'a HashMap<String, Record>,
-    /// The next number of the resource's counter.
+    /// The next number of the resource's counter; 0 when its objects are not numbered.
     pub number: u64,
 }
 
 impl Facts<'_> {
-    /// The object that the body names in `field`, if it names one.
+    /// The object that the body refers to in `field`, if the field was sent.
     ///
     /// # Errors
-    /// The record does not parse: the store is damaged.
+    /// [`Error::Damaged`]: the record does not parse.
     pub fn reference<T: Resource>(&self, field: &str) -> Result<Option<T>, Error> {
         self.references.get(field).map(|record| parse(&record.key, &record.value)).transpose()
     }
 }
 
-/// The value of a field that a request did not send, if it has one.
+/// Returns the value of a field that a request did not send, if the field has one.
 pub type Otherwise<'a> = &'a dyn Fn(&FieldSpec) -> Option<FieldValue>;
 
-/// The decision of a rule: the object as JSON, whether it changed, its events and effects.
+/// The result of a rule: the object as JSON, whether it changed, its events and derived rows.
 pub struct Outcome {
-    /// The object, as a GET will return it.
+    /// The JSON of the object, as a GET will return it.
     pub object: Vec<u8>,
-    /// Whether any field has another value than before.
+    /// Whether a field has another value than before.
     pub changed: bool,
-    /// The events, in order.
+    /// The events of the change, in order.
     pub events: Vec<EventType>,
-    /// Its effects on other rows before; `None` for a new object.
+    /// The derived rows of the object before the change; `None` for a new object.
     pub effects_before: Option<Effects>,
-    /// Its effects on other rows now.
+    /// The derived rows of the object after the change.
     pub effects: Effects,
 }

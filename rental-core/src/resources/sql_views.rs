@@ -1,8 +1,8 @@
-//! SQL views of the records, for people who query: one for each resource, with a column for each field, from the same
-//! description as the API.
+//! SQL views of the records, for people who query the database: one view for each resource, with a column for each field.
+//! They are built from the same descriptions as the API.
 //!
-//! They are read-only and hold nothing: every view reads the table of rows. The id of the organization comes from the
-//! key, so that a `WHERE organization_id = ...` stands before every other thought.
+//! The views are read-only and read the table of rows. The column `organization_id` comes from the key, so that every query
+//! can filter by it.
 
 use crate::{
     resources,
@@ -10,14 +10,14 @@ use crate::{
     schema::{FieldSpec, Kind, ResourceSpec},
 };
 
-/// One view.
+/// The SQL view of one resource.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct View {
-    /// Its name: the plural of the resource.
+    /// The name of the view: the plural of the resource.
     pub name: &'static str,
-    /// The statement that makes it, or makes it anew.
+    /// The statement that creates or replaces the view.
     pub create: String,
-    /// What it says of itself.
+    /// The comment of the view in the database.
     pub comment: String,
 }
 
@@ -37,8 +37,8 @@ fn view(schema: &str, spec: &'static ResourceSpec) -> View {
     columns.extend(spec.fields.iter().filter(|field| field.name != "object").map(column));
     columns.push("revision".into());
     let text = "convert_from(value, 'UTF8')";
-    // PostgreSQL has no text with U+0000, and refuses a document in which it is escaped, whatever is asked of it. Only
-    // what clients send as they like may have it; there it is shown as U+FFFD.
+    // PostgreSQL has no text with U+0000 and rejects JSON in which it is escaped. Only free JSON of clients can contain it.
+    // The view shows it as U+FFFD.
     let free = spec.fields.iter().any(|field| matches!(field.kind, Kind::Json(_)));
     let text = if free { format!(r"replace({text}, '\u0000', '\ufffd')") } else { text.to_owned() };
     let create = format!(
@@ -53,7 +53,7 @@ fn view(schema: &str, spec: &'static ResourceSpec) -> View {
     View { name: spec.plural, create, comment: spec.doc.replace('\'', "''") }
 }
 
-/// `json` and not `jsonb`: what clients sent may hold escapes that `jsonb` refuses, and one such row must not break a view.
+/// The type is `json`, because `jsonb` rejects some escapes in the JSON of clients and one such row would break the view.
 fn column(field: &FieldSpec) -> String {
     let name = field.name;
     match sql_type(field.kind) {

@@ -1,4 +1,4 @@
-//! Tolls (spec, Toll): imported from toll agencies, attached to the customer who pays.
+//! Tolls (spec, Toll). They are imported from statements of toll agencies and attached to the customer who pays.
 
 use crate::{
     error::Error,
@@ -21,10 +21,10 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Tolls by a hash of passage and amount.
+/// The look-up of tolls by a hash of passage and amount.
 const PASSAGE: LookUpSpec = look_up(129, "passage");
 
-/// What a toll is. Over the API only `customer_id` changes (spec, Tolls); the rest comes with the import.
+/// The description of a toll. The API changes only `customer_id` (spec, Tolls); the import sets all other fields.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "toll",
     plural: "tolls",
@@ -80,7 +80,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// A toll.
+    /// A toll that a vehicle caused (spec, Toll).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Toll {
@@ -138,19 +138,19 @@ impl Resource for Toll {
 }
 
 impl Toll {
-    /// What the agency's statement would repeat: its number for the passage, else everything that it says about it.
+    /// The identity of the toll: the agency's transaction number, else all values of the passage.
     pub(crate) fn identity(&self) -> Option<String> {
         let number = self.transaction_id.as_ref().map(|number| format!("{}\n#{number}", self.agency.to_lowercase()));
         number.or_else(|| self.content())
     }
 
-    /// Where tolls of the same passage and amount are found, for credits that have numbers of their own.
+    /// The look-up prefix of tolls with the same passage and amount, for credits with another transaction number.
     pub(crate) fn passage(&self) -> Option<IndexPrefix> {
         let hash: [u8; 32] = Sha256::digest(self.content()?).into();
         Some(PASSAGE.of(&[&hash[..16]]))
     }
 
-    /// Who passed where and when, for how much.
+    /// The values of the passage as text: vehicle, place, time and amount.
     fn content(&self) -> Option<String> {
         let agency = self.agency.to_lowercase();
         let tag = self.transponder_number.as_deref().map(|tag| tag_digits(tag).unwrap_or_else(|| tag.to_owned()));

@@ -17,23 +17,23 @@ use serde::{Deserialize, Serialize};
 words! {
     /// The states of a vehicle (spec, Vehicle status).
     pub enum VehicleStatus {
-        /// Can be rented out.
+        /// The vehicle can be rented.
         Available = "available",
-        /// With a customer.
+        /// A customer has the vehicle.
         Rented = "rented",
-        /// In the workshop.
+        /// The vehicle is in the workshop.
         Maintenance = "maintenance",
-        /// Out of service for another reason.
+        /// The vehicle is out of service for another reason.
         Unavailable = "unavailable",
     }
 }
 
-/// Vehicles by the serial of their transponder.
+/// The look-up of vehicles by the serial of their transponder.
 const TAG: LookUpSpec = look_up(128, "transponder");
-/// Vehicles by the number of their plate, of any state.
+/// The look-up of vehicles by the number of their plate, in all states.
 const PLATE: LookUpSpec = look_up(129, "plate");
 
-/// What a vehicle is.
+/// The description of a vehicle.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "vehicle",
     plural: "vehicles",
@@ -74,7 +74,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// A vehicle.
+    /// A vehicle of a fleet (spec, Vehicle).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Vehicle {
@@ -99,15 +99,15 @@ fields! {
     }
 }
 
-/// Where vehicles lie whose tag may be the one with these digits: their serial is the same.
+/// The look-up prefix of vehicles whose transponder has the same serial as these digits.
 #[must_use]
-pub fn tag_look_up(digits: &str) -> IndexPrefix {
+pub(crate) fn tag_look_up(digits: &str) -> IndexPrefix {
     TAG.of(&[tag_serial(digits).as_bytes()])
 }
 
-/// Where vehicles lie with a plate of this number, of any state.
+/// The look-up prefix of vehicles with a plate of this number, in all states.
 #[must_use]
-pub fn plate_look_up(plate: &Plate) -> IndexPrefix {
+pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
     PLATE.of(&[plate.number.as_bytes()])
 }
 
@@ -127,7 +127,7 @@ impl Resource for Vehicle {
         }
     }
 
-    /// Found by its transponder and by its plate, whatever their spelling.
+    /// The look-ups by transponder and by plate, both in canonical form.
     fn effects(&self) -> Effects {
         let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));

@@ -1,4 +1,4 @@
-//! Violations (spec, Violation): imported from city systems, attached to the customer who pays.
+//! Violations (spec, Violation). They are imported from lists of cities and attached to the customer who pays.
 
 use crate::{
     error::Error,
@@ -18,7 +18,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a violation is; beside the specified fields, the columns of New York's open data.
+/// The description of a violation: the fields of the specification, and the columns of New York's open data.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "violation",
     plural: "violations",
@@ -85,7 +85,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// A violation.
+    /// A parking or camera violation of a vehicle (spec, Violation).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct Violation {
@@ -149,7 +149,7 @@ impl Resource for Violation {
     }
 }
 
-/// What a list of the same issuer repeats.
+/// The identity of a violation: its issuer and summons number.
 #[must_use]
 pub fn identity(issuer: &str, summons_number: &str) -> String {
     format!("{}\n#{summons_number}", issuer.to_lowercase())

@@ -1,4 +1,4 @@
-//! Webhook endpoints: where an organization's events go. Managed by the operator.
+//! Webhook endpoints: the receivers of an organization's events. The operator manages them.
 
 use crate::{
     error::Error,
@@ -12,19 +12,19 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Whether an endpoint gets events.
+    /// The state of an endpoint.
     pub enum EndpointStatus {
-        /// Events are sent to it.
+        /// The server sends deliveries to the endpoint.
         Enabled = "enabled",
-        /// Its deliveries wait.
+        /// The server keeps the deliveries until the endpoint is enabled.
         Disabled = "disabled",
     }
 }
 
-/// The endpoints of an organization.
+/// The index of endpoints by organization.
 const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
-/// What an endpoint is.
+/// The description of a webhook endpoint.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "webhook_endpoint",
     plural: "webhook_endpoints",
@@ -70,7 +70,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// An endpoint.
+    /// A webhook endpoint of an organization.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
     pub struct WebhookEndpoint {
@@ -89,32 +89,32 @@ fields! {
     }
 }
 
-/// Where the endpoints of an organization are found, under [`SYSTEM`](super::organization::SYSTEM).
+/// The prefix of the index entries of an organization's endpoints, under [`SYSTEM`](super::organization::SYSTEM).
 #[must_use]
 pub fn of_organization(organization: OrganizationId) -> IndexPrefix {
     IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
 }
 
 impl WebhookEndpoint {
-    /// Whether it gets anything.
+    /// Whether the server sends deliveries to the endpoint.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.status == Some(EndpointStatus::Enabled)
     }
 
-    /// Whether it wants events of this type.
+    /// Whether the endpoint subscribes to events of this type.
     #[must_use]
     pub fn wants(&self, kind: &str) -> bool {
         self.events.as_ref().is_none_or(|events| events.iter().any(|wanted| wanted == kind))
     }
 
-    /// Failed attempts since the last success.
+    /// The number of failed attempts since the last success.
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures_in_a_row.unwrap_or(0)
     }
 
-    /// Lets it get events again, with a clean record.
+    /// Enables the endpoint and resets its failures.
     pub fn enable(&mut self, now: Timestamp) {
         if !self.is_enabled() || self.failures() > 0 {
             self.status = Some(EndpointStatus::Enabled);
@@ -123,7 +123,7 @@ impl WebhookEndpoint {
         }
     }
 
-    /// Stops it; the first reason stays.
+    /// Disables the endpoint. The reason of an endpoint that is already disabled stays.
     pub fn disable(&mut self, reason: &str, now: Timestamp) {
         if self.is_enabled() {
             self.status = Some(EndpointStatus::Disabled);

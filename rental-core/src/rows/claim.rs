@@ -1,4 +1,4 @@
-//! Claims: rows that only one object can have, with the id of that object.
+//! Claims: rows that only one object can have. The value contains the id of this object.
 
 use super::key;
 use crate::{
@@ -11,26 +11,26 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// The key under which the one object with this identity is known.
+/// The key of the claim of an identity, which is hashed.
 #[must_use]
-pub fn identity_key(organization: OrganizationId, spec: &ResourceSpec, identity: &str) -> Key {
+pub(crate) fn identity_key(organization: OrganizationId, spec: &ResourceSpec, identity: &str) -> Key {
     let hash: [u8; 32] = Sha256::digest(identity.as_bytes()).into();
     key::identity(organization, spec, &hash)
 }
 
-/// The value of a claim: the id of who has it and, for what has one, the amount that came with it.
+/// The value of a claim: the id of the object that has it, and the stated amount of an imported object.
 #[must_use]
-pub fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
+pub(crate) fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
     let mut value = id.as_bytes().to_vec();
     value.extend(amount.map(|amount| amount.to_string()).unwrap_or_default().into_bytes());
     value.into()
 }
 
-/// The id and the amount in a claim.
+/// Parses the value of a claim: the id and the amount.
 ///
 /// # Errors
-/// The store holds something else there.
-pub fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
+/// [`Error::Internal`]: the value is not one of [`claim_value`].
+pub(crate) fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
     let wrong = || Error::Internal("a claim holds neither an id nor an amount".into());
     let (id, amount) = value.split_at_checked(16).ok_or_else(wrong)?;
     let id = Uuid::from_slice(id).map_err(|_| wrong())?;

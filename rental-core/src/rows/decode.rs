@@ -1,4 +1,4 @@
-//! Reads keys: which row a key belongs to.
+//! Decodes keys.
 
 use super::{
     row::{Marker, Row},
@@ -9,7 +9,7 @@ use crate::value::Id;
 use uuid::Uuid;
 
 impl<'a> Row<'a> {
-    /// The row of a key; `None` for a key that this version does not make.
+    /// Decodes a key; `None` for a key that this version does not write.
     #[must_use]
     pub fn decode(key: &'a Key) -> Option<Self> {
         let (tag, rest) = key.as_bytes().split_first()?;

@@ -1,4 +1,4 @@
-//! The key of a row.
+//! Encodes the key of a row.
 
 use super::{
     key,
@@ -7,7 +7,7 @@ use super::{
 use crate::store::{Key, marks};
 
 impl Row<'_> {
-    /// Its key, which [`Row::decode`] turns into the same row.
+    /// Encodes the key. [`Row::decode`] returns the same row for it.
     #[must_use]
     pub fn encode(&self) -> Key {
         match *self {

@@ -1,4 +1,4 @@
-//! Index entries as keys: where the entries of an index are, and those of one object.
+//! The keys and spans of index entries.
 
 use super::key;
 use crate::{
@@ -9,19 +9,19 @@ use crate::{
 use uuid::Uuid;
 
 impl IndexPrefix {
-    /// The objects of its entries, newest first.
+    /// The span that reads the objects of these entries, newest first.
     #[must_use]
     pub fn span(&self, organization: OrganizationId, spec: &ResourceSpec) -> Span {
         Span::newest_first(&self.prefix(organization, spec)).following(key::records(organization, spec))
     }
 
-    /// The beginning of the keys of its entries.
+    /// The prefix of the keys of these entries.
     #[must_use]
     pub fn prefix(&self, organization: OrganizationId, spec: &ResourceSpec) -> Key {
         key::index(organization, spec, self.as_bytes())
     }
 
-    /// The key of the entry of one object.
+    /// The key of the entry of the object `id`.
     #[must_use]
     pub fn entry(&self, organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {
         key::entry(&self.prefix(organization, spec), id)
@@ -29,7 +29,7 @@ impl IndexPrefix {
 }
 
 impl ResourceSpec {
-    /// The keys of the index entries of an object whose fields have these values.
+    /// The keys of an object's index entries. `value` returns the value of a field.
     pub fn index_keys<'a>(
         &self,
         organization: OrganizationId,

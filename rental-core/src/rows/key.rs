@@ -1,7 +1,7 @@
-//! Makes keys: one function for each kind of row and each range that is read. The layout is that of [`Row`].
+//! Builds keys and spans: one function for each kind of row and each range that is read. [`Row`] defines the layout.
 //!
-//! Ids are UUIDv7, so the end of a record's or an index entry's key is also its place in time: newest first is the
-//! reverse of byte order, and a cursor is an id.
+//! Ids are UUIDv7, so records and index entries are in the order of creation. A list reads them in descending order, and
+//! its cursor is an id.
 
 use super::{
     row::{Class, Row},
@@ -29,36 +29,36 @@ pub fn record(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Ke
     record_of(organization, spec.tag, id)
 }
 
-/// A record of the resource with this tag.
+/// The key of a record of the resource with this tag.
 #[inline]
 pub(super) fn record_of(organization: OrganizationId, resource: u8, id: Uuid) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[resource], id.as_bytes()])
 }
 
-/// All records of `spec` in `organization`.
+/// The prefix of all records of `spec` in `organization`.
 #[must_use]
 pub fn records(organization: OrganizationId, spec: &ResourceSpec) -> Key {
     key(Tag::Record, &[organization.as_bytes(), &[spec.tag]])
 }
 
-/// All index entries that begin with the number of their index and its values ([`IndexPrefix`](crate::schema::IndexPrefix)).
+/// The prefix of all entries of an index with these values ([`IndexPrefix`](crate::schema::IndexPrefix)).
 #[must_use]
 pub(crate) fn index(organization: OrganizationId, spec: &ResourceSpec, number_and_values: &[u8]) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[spec.tag], number_and_values])
 }
 
-/// An index entry whose values have their lengths before them already.
+/// The key of an index entry. `values` already contains the lengths of the values.
 pub(super) fn entry_of(organization: OrganizationId, (resource, index): (u8, u8), values: &[u8], id: Uuid) -> Key {
     key(Tag::IndexEntry, &[organization.as_bytes(), &[resource, index], values, id.as_bytes()])
 }
 
-/// `prefix` continued by an id: one entry of an index.
+/// The key of an index entry: `prefix` followed by an id.
 #[must_use]
 pub fn entry(prefix: &Key, id: Uuid) -> Key {
     prefix.followed_by(id.as_bytes())
 }
 
-/// Where the hash of an API key leads to its record. Only half of the hash is looked up; the whole is compared after.
+/// The key of the row that finds the record of an API key. It contains half of the hash; the value contains all of it.
 #[must_use]
 pub fn access(sha256: &[u8; 32]) -> Key {
     key(Tag::Access, &[&sha256[..16]])
@@ -68,25 +68,25 @@ pub(super) fn access_of(selector: [u8; 16]) -> Key {
     key(Tag::Access, &[&selector])
 }
 
-/// The calendar of a vehicle: its revision changes with every hold.
+/// The key of a vehicle's calendar, whose revision changes with every hold.
 #[must_use]
 pub fn calendar(organization: OrganizationId, vehicle: VehicleId) -> Key {
     key(Tag::Calendar, &[organization.as_bytes(), vehicle.as_bytes()])
 }
 
-/// One hold of a vehicle.
+/// The key of a hold: length class, number of the first day, rental.
 #[must_use]
 pub fn hold(organization: OrganizationId, vehicle: VehicleId, class: u8, start: u32, rental: RentalId) -> Key {
     key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes(), rental.as_bytes()])
 }
 
-/// Where the holds of one length class begin that start on `start` or later.
+/// The least key of the holds of one length class that start on day `start` or later.
 #[must_use]
 pub fn holds_from(organization: OrganizationId, vehicle: VehicleId, class: u8, start: u32) -> Key {
     key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
-/// The start day and the rental in the key of a hold.
+/// The number of the first day and the rental in the key of a hold.
 #[must_use]
 pub fn hold_parts(key: &Key) -> Option<(u32, RentalId)> {
     match Row::decode(key)? {
@@ -95,26 +95,26 @@ pub fn hold_parts(key: &Key) -> Option<(u32, RentalId)> {
     }
 }
 
-/// An idempotency record.
+/// The key of the stored response of an idempotency key.
 #[must_use]
 pub fn memo(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Memo, &[organization.as_bytes(), name.as_bytes()])
 }
 
-/// The entry that says when an idempotency record may go.
+/// The key of the row that says when a stored response expires, in milliseconds since 1970.
 #[must_use]
 pub fn memo_expiry(millis: u64, organization: OrganizationId, name: &str) -> Key {
     key(Tag::MemoExpiry, &[&millis.to_be_bytes(), organization.as_bytes(), name.as_bytes()])
 }
 
-/// All expiries up to `millis`, first to last.
+/// The expiries up to `millis`, earliest first.
 #[must_use]
 pub fn memo_expiries_until(millis: u64) -> Span {
     let at = |millis: &[u8]| key(Tag::MemoExpiry, &[millis]);
     Span { from: at(&[]), to: at(&millis.to_be_bytes()), order: Order::Ascending, follow: None }
 }
 
-/// The idempotency record that an expiry entry speaks of.
+/// The key of the stored response that belongs to an expiry.
 #[must_use]
 pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
     match Row::decode(expiry)? {
@@ -123,7 +123,7 @@ pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
     }
 }
 
-/// The outbox row of an event.
+/// The key of the outbox row of an event.
 #[must_use]
 pub fn outbox(event: EventId) -> Key {
     key(Tag::Outbox, &[event.as_bytes()])
@@ -135,13 +135,14 @@ pub fn outbox_rows() -> Span {
     Span::under(key(Tag::Outbox, &[]))
 }
 
-/// Whether an organization ever had a webhook endpoint: without one, its events need no outbox row.
+/// The key of the row that exists when an organization has or had a webhook endpoint. Without it, events need no outbox
+/// row.
 #[must_use]
 pub fn subscribed(organization: OrganizationId) -> Key {
     key(Tag::Subscribed, &[organization.as_bytes()])
 }
 
-/// When a delivery of an endpoint is due; `class` puts first attempts before retries.
+/// The key of a due row: the time of the next attempt of a delivery. `class` is 0 for a first attempt, 1 for a retry.
 #[must_use]
 pub fn due(endpoint: EndpointId, class: u8, millis: u64, delivery: DeliveryId) -> Key {
     key(Tag::Due, &[endpoint.as_bytes(), &[class], &millis.to_be_bytes(), delivery.as_bytes()])
@@ -159,7 +160,7 @@ pub fn all_due_rows(endpoint: EndpointId) -> Span {
     Span::under(key(Tag::Due, &[endpoint.as_bytes()]))
 }
 
-/// The due rows of all endpoints, endpoint by endpoint.
+/// The due rows of all endpoints, ordered by endpoint.
 #[must_use]
 pub fn due_rows_of_all() -> Span {
     Span::under(key(Tag::Due, &[]))
@@ -183,43 +184,43 @@ pub fn due_millis(key: &Key) -> Option<u64> {
     }
 }
 
-/// The sealed secrets of an endpoint.
+/// The key of the encrypted secrets of an endpoint.
 #[must_use]
 pub fn secrets(endpoint: EndpointId) -> Key {
     key(Tag::Secrets, &[endpoint.as_bytes()])
 }
 
-/// A named counter of an organization.
+/// The key of a counter of an organization.
 #[must_use]
 pub fn counter(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Counter, &[organization.as_bytes(), name.as_bytes()])
 }
 
-/// The beat of a server that shares the store with others.
+/// The key of a server's heartbeat.
 #[must_use]
 pub fn beat(server: ServerId) -> Key {
     key(Tag::Beat, &[server.as_bytes()])
 }
 
-/// The beats of all servers.
+/// The heartbeats of all servers.
 #[must_use]
 pub fn beats() -> Span {
     Span::under(key(Tag::Beat, &[]))
 }
 
-/// Who sends for an endpoint.
+/// The key of the owner of an endpoint: the server that sends its deliveries.
 #[must_use]
 pub fn owner(endpoint: EndpointId) -> Key {
     key(Tag::Owner, &[endpoint.as_bytes()])
 }
 
-/// Who sends for all endpoints.
+/// The owners of all endpoints.
 #[must_use]
 pub fn owners() -> Span {
     Span::under(key(Tag::Owner, &[]))
 }
 
-/// Tells a server that something new is due for an endpoint of its.
+/// The key of a bell: it tells a server that an endpoint that it owns has a new due delivery.
 #[must_use]
 pub fn bell(server: ServerId, endpoint: EndpointId) -> Key {
     key(Tag::Bell, &[server.as_bytes(), endpoint.as_bytes()])
@@ -231,19 +232,19 @@ pub fn bells(server: ServerId) -> Span {
     Span::under(key(Tag::Bell, &[server.as_bytes()]))
 }
 
-/// A long task that goes on after a restart.
+/// The key of a task, which continues after a restart.
 #[must_use]
 pub fn task(id: TaskId) -> Key {
     key(Tag::Task, &[id.as_bytes()])
 }
 
-/// All long tasks.
+/// The rows of all tasks.
 #[must_use]
 pub fn tasks() -> Span {
     Span::under(key(Tag::Task, &[]))
 }
 
-/// The mark of an object that was deleted or erased.
+/// The key of the mark of a deleted or erased object. Reserved.
 #[must_use]
 pub fn erased(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {
     erased_of(organization, spec.tag, id)
@@ -253,13 +254,13 @@ pub(super) fn erased_of(organization: OrganizationId, resource: u8, id: Uuid) ->
     key(Tag::Erased, &[organization.as_bytes(), &[resource], id.as_bytes()])
 }
 
-/// Whether a row belongs to running servers and means nothing in a copy of the store.
+/// Whether a row is only meaningful for running servers, so that a copy of the store leaves it out.
 #[must_use]
 pub fn is_of_servers(key: &Key) -> bool {
     Row::decode(key).is_some_and(|row| row.class() == Class::Server)
 }
 
-/// Where half the hash of what there can be only one of leads to the object that it is.
+/// The key of the claim of an identity. It contains half of the identity's hash.
 #[must_use]
 pub fn identity(organization: OrganizationId, spec: &ResourceSpec, sha256: &[u8; 32]) -> Key {
     key(Tag::Identity, &[organization.as_bytes(), &[spec.tag], &sha256[..16]])
@@ -269,7 +270,7 @@ pub(super) fn identity_of(organization: OrganizationId, resource: u8, hash: [u8;
     key(Tag::Identity, &[organization.as_bytes(), &[resource], &hash])
 }
 
-/// The mark of a toll or violation that an invoice bills.
+/// The key of the claim of a toll or violation that an invoice bills.
 #[must_use]
 pub fn billed(organization: OrganizationId, source: Uuid) -> Key {
     key(Tag::Billed, &[organization.as_bytes(), source.as_bytes()])

@@ -1,8 +1,7 @@
-//! Every kind of row in the store: how its key is made and read, and its class.
+//! The kinds of rows in the store: their keys and classes.
 //!
-//! The store knows bytes; this module alone says what they mean. Code that depends on the kind of every row (the check of a
-//! store, copies, upgrades, the descriptions for operators) matches on [`Row`]. So a new kind does not compile before each of
-//! them handles it.
+//! Only this module defines the meaning of keys. Code that handles all kinds of rows (the check of a store, copies,
+//! upgrades, the descriptions for operators) matches on [`Row`], so it does not compile until it handles a new kind.
 
 pub mod claim;
 mod decode;

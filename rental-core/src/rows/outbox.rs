@@ -1,4 +1,4 @@
-//! Outbox rows: events of which no delivery was made yet.
+//! Outbox rows: events without deliveries so far.
 
 use crate::{
     error::Error,
@@ -7,27 +7,27 @@ use crate::{
 };
 use bytes::Bytes;
 
-/// An event that waits in the outbox.
+/// An event in the outbox.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OutboxEvent {
-    /// Its id.
+    /// The id of the event.
     pub event: EventId,
-    /// Whose it is.
+    /// The organization that owns the event.
     pub organization: OrganizationId,
-    /// Its type.
+    /// The type of the event: `rental.created`.
     pub kind: String,
 }
 
-/// What an outbox row holds beside the event's id in its key: the organization, then the type.
+/// The value of an outbox row: the organization, then the type. The key contains the event's id.
 #[must_use]
 pub fn value(organization: OrganizationId, kind: &str) -> Bytes {
     [organization.as_bytes().as_slice(), kind.as_bytes()].concat().into()
 }
 
-/// Reads an outbox row.
+/// Parses an outbox row.
 ///
 /// # Errors
-/// The row is not one that [`value`] made.
+/// [`Error::Damaged`]: the value is not one of [`value`].
 pub fn read(row: &Record) -> Result<OutboxEvent, Error> {
     let damaged = || Error::damaged_row(&row.key, "it names no organization and type");
     let event = row.key.id().map(EventId::from_uuid).ok_or_else(damaged)?;

@@ -3,16 +3,16 @@
 use crate::value::{DeliveryId, EndpointId, EventId, OrganizationId, RentalId, ServerId, TaskId, VehicleId};
 use uuid::Uuid;
 
-/// How copies, upgrades and repairs of a store treat a row.
+/// The class of a row: how copies, upgrades and repairs of a store treat it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Class {
     /// An object, as a GET returns it.
     Record,
-    /// Can be computed from the records alone.
+    /// A row that can be computed from the records.
     Derived,
-    /// Cannot be computed from other rows, so it must be kept.
+    /// A row that cannot be computed from other rows, so it must be kept.
     State,
-    /// Belongs to running servers and has no meaning in a copy.
+    /// A row of running servers, which a copy leaves out.
     Server,
 }
 
@@ -20,7 +20,7 @@ pub enum Class {
 ///
 /// | Tag | Key: tag, then | Value | Class |
 /// |---|---|---|---|
-/// | `!` | nothing, or `upgrade` | empty: a copy into this store is not complete; JSON: where an upgrade stands | Server; State |
+/// | `!` | nothing, or `upgrade` | empty: a copy into this store is not complete; JSON: the progress of an upgrade | Server; State |
 /// | `a` | first half of the SHA-256 of an API key | the whole hash, the id of its record | State |
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
 /// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
@@ -36,7 +36,7 @@ pub enum Class {
 /// | `q` | organization | empty: it has or had webhook endpoints | Derived |
 /// | `r` | organization, resource, id | the JSON of a GET | Record |
 /// | `s` | endpoint | JSON: its sealed secrets | State |
-/// | `t` | task | JSON: kind and state of a long task that goes on after a restart | State |
+/// | `t` | task | JSON: kind and state of a task, which continues after a restart | State |
 /// | `u` | organization, resource, half a SHA-256 | id of the one object with this identity, its amount | State |
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
@@ -48,67 +48,67 @@ pub enum Class {
 /// the bytes is the order of the parts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Row<'a> {
-    /// About the store as a whole.
+    /// A marker: a row about the store as a whole.
     Marker(Marker),
-    /// Leads from an API key to its record.
+    /// Finds the record of an API key.
     Access {
         /// The first half of the key's SHA-256.
         selector: [u8; 16],
     },
     /// Claims a toll or violation for the one invoice that bills it.
     Billed {
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
-        /// The toll or violation.
+        /// The id of the billed toll or violation.
         source: Uuid,
     },
     /// The length classes of a vehicle's holds.
     Calendar {
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
-        /// The vehicle.
+        /// The id of the vehicle.
         vehicle: VehicleId,
     },
-    /// When a delivery is due.
+    /// The time of the next attempt of a delivery.
     Due {
-        /// Where to.
+        /// The endpoint of the delivery.
         endpoint: EndpointId,
         /// 0 for a first attempt, 1 for a retry.
         class: u8,
-        /// Milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         millis: u64,
-        /// The delivery.
+        /// The id of the delivery.
         delivery: DeliveryId,
     },
     /// Reserved: the mark of an object that was deleted or erased.
     Erased {
-        /// Whose it was.
+        /// The organization that owned the object.
         organization: OrganizationId,
-        /// Tag of its resource.
+        /// The tag of the object's resource.
         resource: u8,
-        /// Its id.
+        /// The id of the object.
         id: Uuid,
     },
     /// The nights for which a rental holds a vehicle.
     Hold {
-        /// Whose they are.
+        /// The organization that owns the rental.
         organization: OrganizationId,
-        /// The vehicle.
+        /// The id of the vehicle.
         vehicle: VehicleId,
-        /// Class n lasts 2^n to 2^(n+1)-1 nights.
+        /// The length class: class n has holds of 2^n to 2^(n+1)-1 nights.
         class: u8,
-        /// Number of the first day.
+        /// The number of the first day, see [`Date::day_number`](crate::value::Date::day_number).
         start: u32,
-        /// The rental.
+        /// The id of the rental.
         rental: RentalId,
     },
-    /// Leads from values to a record that has them.
+    /// Finds a record by values of its fields.
     IndexEntry {
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
-        /// Tag of the resource.
+        /// The tag of the resource.
         resource: u8,
-        /// Number of the index.
+        /// The number of the index.
         index: u8,
         /// The values, each after its length in 2 bytes.
         values: &'a [u8],
@@ -117,33 +117,33 @@ pub enum Row<'a> {
     },
     /// Tells a server that one of its endpoints has a new due delivery.
     Bell {
-        /// The server.
+        /// The id of the server.
         server: ServerId,
-        /// The endpoint.
+        /// The id of the webhook endpoint.
         endpoint: EndpointId,
     },
-    /// A server is alive.
+    /// The heartbeat of a running server.
     Beat {
-        /// The server.
+        /// The id of the server.
         server: ServerId,
     },
-    /// The first response to an idempotency key.
+    /// The stored response of an idempotency key.
     Memo {
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
         /// The idempotency key.
         name: &'a str,
     },
     /// A sequence of numbers without gaps.
     Counter {
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
-        /// What it counts.
+        /// The name of the counter.
         name: &'a str,
     },
-    /// An event of which no delivery was made yet.
+    /// An event without deliveries so far.
     Outbox {
-        /// The event.
+        /// The id of the event.
         event: EventId,
     },
     /// The organization has or had webhook endpoints, so its events go through the outbox.
@@ -151,61 +151,61 @@ pub enum Row<'a> {
         /// The organization.
         organization: OrganizationId,
     },
-    /// An object.
+    /// An object, as a GET returns it.
     Record {
-        /// Whose it is; nil for what the operator has.
+        /// The organization that owns the object; the nil id for the operator's own objects.
         organization: OrganizationId,
-        /// Tag of its resource.
+        /// The tag of the object's resource.
         resource: u8,
-        /// Its id.
+        /// The id of the object.
         id: Uuid,
     },
-    /// The sealed secrets of a webhook endpoint.
+    /// The encrypted secrets of a webhook endpoint.
     Secrets {
-        /// The endpoint.
+        /// The id of the webhook endpoint.
         endpoint: EndpointId,
     },
-    /// A long task that goes on after a restart.
+    /// A task, which continues after a restart.
     Task {
-        /// The task.
+        /// The id of the task.
         id: TaskId,
     },
-    /// Claims an identity for the one object that has it.
+    /// Claims an identity for the only object that has it.
     Identity {
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
-        /// Tag of the resource.
+        /// The tag of the resource.
         resource: u8,
         /// The first half of the identity's SHA-256.
         hash: [u8; 16],
     },
-    /// Which server sends for an endpoint.
+    /// The owner of an endpoint: the server that sends its deliveries.
     Owner {
-        /// The endpoint.
+        /// The id of the webhook endpoint.
         endpoint: EndpointId,
     },
-    /// When the response to an idempotency key is removed.
+    /// The time at which the stored response of an idempotency key expires.
     MemoExpiry {
-        /// Milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         millis: u64,
-        /// Whose it is.
+        /// The organization that owns the row.
         organization: OrganizationId,
         /// The idempotency key.
         name: &'a str,
     },
 }
 
-/// What a marker says about the store.
+/// The kinds of markers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Marker {
-    /// Another store is being copied into this one, and the copy is not complete.
+    /// An incomplete copy: another store is being copied into this one.
     Loading,
-    /// The store is being upgraded to another version.
+    /// The progress of an incomplete upgrade.
     Upgrade,
 }
 
 impl Row<'_> {
-    /// How copies, upgrades and repairs of a store treat it.
+    /// The class of the row.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {

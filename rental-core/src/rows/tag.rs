@@ -11,7 +11,7 @@ macro_rules! tags {
         }
 
         impl Tag {
-            /// All of them, by rising byte.
+            /// All tags, by ascending byte.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
             /// The tag with this byte; `None` for a byte that is no tag.

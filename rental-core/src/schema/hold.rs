@@ -1,4 +1,4 @@
-//! The nights for which a rental holds a vehicle, as a value.
+//! The nights for which a rental holds a vehicle.
 
 use crate::value::{Date, RentalId, VehicleId};
 
@@ -12,14 +12,15 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// From pickup to return; a return on the day of pickup holds that day (`docs/decisions.md`, "Rentals hold vehicles").
+    /// The hold from the day of pickup to the day of return. If both are the same day, it is one night long
+    /// (`docs/decisions.md`, "Rentals hold vehicles").
     #[must_use]
     pub fn new(vehicle: VehicleId, rental: RentalId, start: Date, end: Date) -> Self {
         let first = start.day_number();
         Self { vehicle, rental, start: first, end: end.day_number().max(first + 1) }
     }
 
-    /// Holds of class n last 2^n to 2^(n+1)-1 nights.
+    /// The length class: class n has holds of 2^n to 2^(n+1)-1 nights.
     pub(crate) fn class(self) -> u8 {
         (self.end - self.start).ilog2() as u8
     }

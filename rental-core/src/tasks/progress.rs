@@ -1,25 +1,25 @@
-//! The row that says how far a long operation has come. Upgrades of a store and tasks use it.
+//! The row with the progress of a long operation. Upgrades and tasks use it.
 //!
-//! The row changes in the same batch as the work of a step, at the revision at which it was read. So a process that is killed
-//! goes on where its last batch ended. Of two servers that do the same step, one gets
+//! The batch of a step changes the row and checks the revision that was read. So after a crash the operation continues where
+//! its last batch ended. If two servers do the same step, one of them gets
 //! [`Commit::Stale`](crate::store::Commit::Stale), has changed nothing, and reads the row again.
 
 use crate::store::{Batch, Check, Key, Record, Revision};
 use serde::Serialize;
 
-/// How a step of a long operation ended.
+/// The result of a step of a long operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// There is more to do.
+    /// The step was committed, and more steps follow.
     Went,
     /// Another process committed a step first, and this one changed nothing. The other process may still be at work: wait a
     /// little before the next step.
     Outrun,
-    /// The operation is finished.
+    /// The operation is complete.
     Done,
 }
 
-/// Where the row is, and its revision as of the last batch that was made.
+/// The key of the row, and its revision after the last batch.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Progress {
     key: Key,

@@ -1,6 +1,6 @@
 //! What ids name: a type without values for each kind of object, and the type of its ids.
 //!
-//! The kinds are here and not beside the struct of each object, because keys and rows have typed ids and know no object.
+//! The kinds are here and not in the files of the structs, because keys and rows have typed ids and know no object.
 
 use super::Id;
 

@@ -1,4 +1,4 @@
-//! What follows an attempt: a pure function of what was, how it ended, and when.
+//! Decides what follows an attempt. Pure: the state before, the outcome and the time are arguments.
 
 use crate::{
     resources::{
@@ -9,14 +9,14 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Failures in a row, across all events, that disable an endpoint (spec, Retries 3).
+/// Number of consecutive failures, across all events, that disable an endpoint (spec, Retries 3).
 pub const DISABLE_AFTER: u32 = 20;
-/// The spacing of the first two attempts after a failure; it doubles up to the schedule's first delay.
+/// Milliseconds between the first two probes of a failing endpoint. They double up to the schedule's first delay.
 const FIRST_PROBE_MILLIS: i64 = 1000;
-/// The longest that a `Retry-After` may delay a retry.
+/// Most seconds by which `Retry-After` can delay a retry.
 const MOST_RETRY_AFTER_SECS: u64 = 24 * 3600;
 
-/// When a failed delivery is tried again: milliseconds after each failed attempt (spec, Retries 2).
+/// The retry schedule: the delay after each failed attempt, in milliseconds (spec, Retries 2).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Schedule(Vec<i64>);
 
@@ -28,14 +28,14 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// A schedule of one's own, of 1 to 20 delays in milliseconds, each of at least 1.
+    /// A schedule of 1 to 20 delays in milliseconds, each at least 1; `None` for any other list.
     #[must_use]
     pub fn new(delays: Vec<i64>) -> Option<Self> {
         let fine = (1..=20).contains(&delays.len()) && delays.iter().all(|delay| *delay >= 1);
         fine.then_some(Self(delays))
     }
 
-    /// How long after the `failures`-th failure in a row the endpoint is left alone.
+    /// Milliseconds until the next probe of an endpoint, after so many consecutive failures.
     #[must_use]
     pub fn probe_spacing(&self, failures: u32) -> i64 {
         if failures == 0 {
@@ -46,38 +46,38 @@ impl Schedule {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Ending {
-    /// The endpoint answered, in time and whole.
+    /// The endpoint sent a complete response in time.
     Answered {
-        /// The status.
+        /// HTTP status of the response.
         status: u16,
-        /// `Retry-After` in seconds, if it was sent as a number.
+        /// The header `Retry-After` in seconds, if it is a number.
         retry_after: Option<u64>,
     },
-    /// No answer, or none that could be read.
+    /// There was no valid response.
     Failed(Failure),
 }
 
-/// Why there was no answer.
+/// Why there was no valid response.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// Not within the time for one attempt.
+    /// The attempt timed out.
     TimedOut,
-    /// The name could not be resolved.
+    /// DNS could not resolve the host name.
     NameUnknown,
-    /// The address is not one that deliveries may go to.
+    /// The address is not public, so deliveries to it are forbidden.
     AddressForbidden,
-    /// No connection.
+    /// The connection could not be established.
     CannotConnect,
-    /// The connection broke, or what came was not HTTP.
+    /// The connection was closed early, or the response was no valid HTTP.
     BadAnswer,
 }
 
 impl Failure {
-    /// Its name in the delivery log.
+    /// The name in the delivery log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -91,36 +91,36 @@ impl Failure {
 }
 
 impl Ending {
-    /// Any 2xx, and nothing else: a redirect is a failure and never followed.
+    /// Whether the response has a 2xx status. A redirect is a failure and never followed.
     #[must_use]
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Answered { status: 200..=299, .. })
     }
 }
 
-/// What becomes of the delivery.
+/// What follows an attempt for the delivery.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// Done.
     Delivered,
-    /// Once more, not before this time.
+    /// The next attempt is due at this time.
     RetryAt(Timestamp),
-    /// All attempts are used up; it can still be resent.
+    /// All attempts failed. An operator can resend the delivery.
     GivenUp,
 }
 
-/// What follows an attempt, for the delivery and for its endpoint.
+/// What follows an attempt for the delivery and its endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Verdict {
-    /// What becomes of the delivery.
+    /// What follows for the delivery.
     pub next: Next,
-    /// The endpoint's failures in a row from now on.
+    /// The endpoint's number of consecutive failures after this attempt.
     pub failures: u32,
     /// Whether this failure disables the endpoint.
     pub disables: bool,
 }
 
-/// Decides what follows an attempt. `attempts` and `failures` are those before it.
+/// Decides what follows an attempt. `attempts` and `failures` are the numbers before this attempt.
 #[must_use]
 pub fn after_attempt(attempts: u32, failures: u32, ending: &Ending, now: Timestamp, schedule: &Schedule) -> Verdict {
     if ending.is_success() {
@@ -136,7 +136,7 @@ pub fn after_attempt(attempts: u32, failures: u32, ending: &Ending, now: Timesta
 const LOG: usize = 10;
 
 impl Delivery {
-    /// Notes an attempt and what follows it.
+    /// Adds an attempt to the log and sets what follows.
     pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         (self.last_response_status, self.last_error) = match ending {
@@ -158,7 +158,7 @@ impl Delivery {
     }
 }
 
-/// `Retry-After` of 429 and 503 may delay a retry, never hasten it.
+/// The delay that `Retry-After` of a 429 or 503 asks for, in milliseconds. It can only make the scheduled delay longer.
 fn asked_delay(ending: &Ending) -> i64 {
     match ending {
         Ending::Answered { status: 429 | 503, retry_after: Some(seconds) } => {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     proptest! {
-        /// Thousands of random histories of one delivery on one endpoint, in virtual time.
+        /// Random histories of one delivery to one endpoint, in virtual time.
         #[test]
         fn a_history_ends_delivered_or_after_six_attempts(endings in proptest::collection::vec((0u16..600, prop::option::of(0u64..10_000)), 1..40)) {
             let schedule = Schedule::default();

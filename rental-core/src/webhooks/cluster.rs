@@ -1,35 +1,35 @@
-//! Which server sends for which endpoint when several share a store. Every endpoint has one sender at a time, so that
-//! its order, its concurrency and its probes are those of a single server.
+//! Decides which server sends the deliveries of which endpoint when several servers share a store. Every endpoint has one
+//! owner at a time, so order, concurrency and probes are the same as with a single server.
 //!
-//! A server that lives writes its *beat* every [`BEAT_MILLIS`]; who sees one stand still for [`DEAD_AFTER_MILLIS`] takes
-//! it for dead. No clock of one server is compared with that of another: only how long a beat has not changed counts, on
-//! the observer's own clock. Who owns an endpoint is a row of its own; taking it over is a checked write, so of two that
-//! want it one gets it. All servers agree who should have it, by a hash, so endpoints spread evenly and come back.
+//! A running server writes its heartbeat every [`BEAT_MILLIS`]. If a heartbeat does not change for `DEAD_AFTER_MILLIS` on
+//! the observer's clock, the observer considers its server dead. Clocks of different servers are never compared. The owner
+//! of an endpoint is a row, which a server takes over with a checked write, so only one of several servers gets it. All
+//! servers compute the preferred owner with the same hash, which distributes the endpoints evenly.
 //!
-//! An owner that cannot write its beat stops sending before anybody takes it for dead ([`TRUSTED_MILLIS`]).
-//! Absent on purpose: clocks and the store. `now` is a number of milliseconds that only rises.
+//! An owner that cannot write its heartbeat stops sending before other servers consider it dead ([`TRUSTED_MILLIS`]).
+//! Absent on purpose: clocks and the store. `now` is a monotonic number of milliseconds.
 
 use crate::store::Revision;
 use crate::value::{EndpointId, ServerId};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 
-/// How often a server writes its beat.
+/// Milliseconds between two heartbeats of a server.
 pub const BEAT_MILLIS: u64 = 2_000;
-/// How long a server may send after its last beat was written: shorter than others wait.
+/// Milliseconds for which a server may send after its last heartbeat was written; less than `DEAD_AFTER_MILLIS`.
 pub const TRUSTED_MILLIS: u64 = 7_000;
-/// How long a beat must have stood still before its server counts as dead.
-pub const DEAD_AFTER_MILLIS: u64 = 10_000;
+/// Milliseconds without a new heartbeat after which a server is considered dead.
+pub(crate) const DEAD_AFTER_MILLIS: u64 = 10_000;
 
-/// What one server has seen of all.
+/// The heartbeats that one server has seen.
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// The last beat of each, and since when it stands.
+    /// The last heartbeat of each server, and when it was first seen.
     seen: HashMap<ServerId, (Revision, u64)>,
 }
 
 impl Watch {
-    /// Takes in the beats as they are now; gives the servers that live, and those that are dead.
+    /// Records the present heartbeats. Returns the servers that are alive and those that are dead.
     pub fn look(&mut self, beats: &[(ServerId, Revision)], now: u64) -> (BTreeSet<ServerId>, BTreeSet<ServerId>) {
         let still = |(server, beat): &(ServerId, Revision)| {
             let since = self.seen.get(server).filter(|(known, _)| known == beat).map_or(now, |(_, since)| *since);
@@ -42,20 +42,20 @@ impl Watch {
     }
 }
 
-/// What a server does about one endpoint.
+/// What a server does with one endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Duty {
-    /// It sends.
+    /// It is the owner and sends.
     Keep,
-    /// It takes the endpoint over.
+    /// It takes the endpoint over and becomes the owner.
     Claim,
-    /// It finishes what is in flight and lets go: another one should have it.
+    /// It finishes the attempts in flight and gives the endpoint up, because another server is preferred.
     Release,
-    /// Somebody else's.
+    /// Nothing: another server owns the endpoint.
     Leave,
 }
 
-/// What `me` does about an endpoint with this owner, if it has one.
+/// Decides what the server `me` does with an endpoint that has this owner, or none.
 #[must_use]
 pub fn duty(me: ServerId, endpoint: EndpointId, owner: Option<ServerId>, alive: &BTreeSet<ServerId>) -> Duty {
     let should = preferred(endpoint, alive) == Some(me);
@@ -73,8 +73,8 @@ pub fn duty(me: ServerId, endpoint: EndpointId, owner: Option<ServerId>, alive: 
     }
 }
 
-/// The server that should send for an endpoint: each endpoint ranks the servers by a hash, so that a server that comes
-/// or goes moves only its own share.
+/// The preferred owner of an endpoint. A hash ranks the servers for each endpoint, so when a server starts or stops, only
+/// its own endpoints move.
 fn preferred(endpoint: EndpointId, alive: &BTreeSet<ServerId>) -> Option<ServerId> {
     let rank = |server: &&ServerId| -> [u8; 32] {
         Sha256::new().chain_update(server.as_bytes()).chain_update(endpoint.as_bytes()).finalize().into()
@@ -118,7 +118,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever owns it, exactly one server acts towards having it, and in the end one keeps it.
+        /// For any owner exactly one server acts to become the owner, and in the end one keeps the endpoint.
         #[test]
         fn an_endpoint_comes_to_rest_at_one_server(
             servers in proptest::collection::btree_set(1u128..20, 1..6),

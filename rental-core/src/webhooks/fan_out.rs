@@ -1,4 +1,4 @@
-//! From the outbox to deliveries: which endpoint gets which event.
+//! Creates deliveries from outbox rows.
 
 use crate::{
     error::Error,
@@ -12,18 +12,18 @@ use crate::{
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
 
-/// A due row of a delivery's first attempt, and of one that was tried before: fresh ones go first.
+/// The class of due rows for first attempts. They come before retries.
 pub const FRESH: u8 = 0;
-/// See [`FRESH`].
+/// The class of due rows for retries.
 pub const RETRY: u8 = 1;
 
-/// Turns outbox rows into deliveries, in one batch; gives the endpoints that have something new.
+/// Creates the deliveries of outbox rows in one batch. Returns the endpoints with new deliveries.
 ///
-/// A disabled endpoint gets its deliveries too: they wait until it is enabled. The batch is stale when one of the endpoints
-/// was deleted.
+/// A disabled endpoint gets deliveries too, which wait until it is enabled. The batch is stale when one of the endpoints was
+/// deleted.
 ///
 /// # Errors
-/// Never for objects that this program made.
+/// [`Error::Internal`]: an object cannot be serialized, which is a bug.
 pub fn plan(
     rows: &[OutboxEvent],
     endpoints: &HashMap<OrganizationId, Vec<WebhookEndpoint>>,
@@ -45,10 +45,10 @@ pub fn plan(
     Ok((batch, woken))
 }
 
-/// Adds one delivery that is due at once. The batch is stale when the endpoint was deleted.
+/// Adds one delivery, which is due now. The batch is stale when the endpoint was deleted.
 ///
 /// # Errors
-/// Never for objects that this program made.
+/// [`Error::Internal`]: an object cannot be serialized, which is a bug.
 pub fn add(
     batch: &mut Batch,
     organization: OrganizationId,
@@ -76,7 +76,7 @@ fn insert(
     Ok(made)
 }
 
-/// The row that says when a delivery is due.
+/// Writes the due row of a delivery: `millis` is the time of its next attempt.
 #[must_use]
 pub fn due(
     (organization, endpoint, delivery): (OrganizationId, EndpointId, DeliveryId),

@@ -1,7 +1,7 @@
-//! Webhooks without sockets: signing, the retry schedule, what follows an attempt, which targets are allowed.
+//! Webhooks without sockets: signatures, the retry schedule, the decision after an attempt, and the allowed targets.
 //!
-//! A *delivery* is one event for one endpoint; it makes up to 6 *attempts* (1 and the retries of the schedule). An
-//! attempt succeeds on any 2xx in time. Delivery is at-least-once: receivers deduplicate by event id.
+//! A *delivery* is one event for one endpoint. It makes up to 6 *attempts*: 1 and the retries of the schedule. An attempt
+//! succeeds on any 2xx response in time. Delivery is at-least-once: receivers deduplicate by event id.
 //! Absent on purpose: clocks, sockets, randomness. Every function takes `now`.
 
 pub mod attempt;

@@ -1,4 +1,4 @@
-//! Secrets of endpoints at rest: XChaCha20-Poly1305 under the master key, bound to their owner.
+//! Encrypts the secrets of endpoints at rest: XChaCha20-Poly1305 with the master key, bound to the endpoint.
 
 use crate::value::{EndpointId, Timestamp};
 use chacha20poly1305::{
@@ -7,26 +7,26 @@ use chacha20poly1305::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What every secret begins with.
+/// The prefix of every secret.
 pub const PREFIX: &str = "whsec_";
-/// Most secrets that an endpoint has at once: the new one and old ones in their overlap.
-pub const MOST_SECRETS: usize = 5;
+/// Most secrets of an endpoint at the same time: the new one and old ones that still sign.
+pub(crate) const MOST_SECRETS: usize = 5;
 
-/// The key that encrypts secrets. Kept outside of the store.
+/// The key that encrypts secrets. It is not in the store.
 #[derive(Clone)]
 pub struct MasterKey(XChaCha20Poly1305);
 
 impl MasterKey {
-    /// A key of 32 bytes.
+    /// The master key with these 32 bytes, which must be random.
     #[must_use]
     pub fn new(bytes: &[u8; 32]) -> Self {
         Self(XChaCha20Poly1305::new(bytes.into()))
     }
 
-    /// Encrypts the secret of `endpoint`. `nonce` must never be used twice: 24 random bytes.
+    /// Encrypts the secret of `endpoint`. `nonce` must be 24 random bytes and never be used twice.
     ///
     /// # Errors
-    /// Never for a secret of sensible length.
+    /// The secret is too long for the cipher.
     pub fn seal(&self, endpoint: EndpointId, nonce: [u8; 24], secret: &str) -> Result<String, String> {
         let payload = Payload { msg: secret.as_bytes(), aad: endpoint.as_bytes() };
         let sealed =
@@ -34,10 +34,10 @@ impl MasterKey {
         Ok(hex::encode([nonce.as_slice(), &sealed].concat()))
     }
 
-    /// Decrypts what [`MasterKey::seal`] made for the same endpoint.
+    /// Decrypts a secret from [`MasterKey::seal`] for the same endpoint.
     ///
     /// # Errors
-    /// It was made under another key, for another endpoint, or is damaged.
+    /// The secret was encrypted with another key or for another endpoint, or it is damaged.
     pub fn open(&self, endpoint: EndpointId, sealed: &str) -> Result<String, String> {
         let wrong = || "a webhook secret cannot be decrypted: is this the master key of this store?".to_owned();
         let bytes = hex::decode(sealed).map_err(|_| wrong())?;
@@ -48,21 +48,21 @@ impl MasterKey {
     }
 }
 
-/// The secrets of an endpoint as they are stored: newest first.
+/// The encrypted secrets of an endpoint, newest first.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sealed(pub Vec<SealedSecret>);
 
-/// One of them.
+/// One encrypted secret.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SealedSecret {
     /// Nonce and ciphertext, in hex.
     pub sealed: String,
-    /// When it stops signing; the newest has no end.
+    /// The time from which the secret no longer signs; `None` for the newest one.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Sealed {
-    /// Puts a new secret first; those before it sign until `overlap_ends`.
+    /// Adds a new secret. The older ones sign until `overlap_ends`.
     pub fn rotate(&mut self, sealed: String, overlap_ends: Timestamp, now: Timestamp) {
         self.0.retain(|old| old.expires_at.is_none_or(|end| end > now));
         for old in &mut self.0 {
@@ -73,7 +73,7 @@ impl Sealed {
         self.0.truncate(MOST_SECRETS);
     }
 
-    /// Those that sign at `now`.
+    /// The secrets that sign at `now`.
     pub fn in_force(&self, now: Timestamp) -> impl Iterator<Item = &SealedSecret> {
         self.0.iter().filter(move |secret| secret.expires_at.is_none_or(|end| end > now))
     }

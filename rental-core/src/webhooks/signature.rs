@@ -4,14 +4,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt::Write;
 
-/// `t=<seconds>,v1=<hex>` over `<seconds>.<body>`, with one `v1` for each secret.
+/// The header `t=<seconds>,v1=<hex>` with the HMAC-SHA256 of `<seconds>.<body>`, and one `v1` for each secret.
 ///
-/// While a secret is being rotated the old and the new one both sign; otherwise there is exactly one `v1`.
+/// During the rotation of a secret both the old and the new one sign; otherwise there is exactly one `v1`.
 #[must_use]
 pub fn header<'s>(secrets: impl IntoIterator<Item = &'s [u8]>, seconds: u64, body: &[u8]) -> String {
     let mut text = format!("t={seconds}");
     for secret in secrets {
-        // HMAC takes keys of any length.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else { continue };
         mac.update(seconds.to_string().as_bytes());
         mac.update(b".");

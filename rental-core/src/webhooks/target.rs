@@ -1,15 +1,15 @@
-//! Which URLs and addresses deliveries may go to: a guard against server-side request forgery.
+//! Checks the URLs and addresses of deliveries, against server-side request forgery.
 //!
-//! A URL is checked when an endpoint is saved, and the resolved address again at each connection. Refused are private,
-//! loopback, link-local, reserved and translated addresses in every spelling, unless the operator allows them.
+//! A URL is checked when an endpoint is saved, and the resolved address at each connection. Private, loopback, link-local,
+//! reserved and translated addresses are forbidden in every spelling, unless the operator allows them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
-/// Whether the host of a parsed URL may be delivered to, as far as its spelling tells; names are resolved later.
+/// Checks that the host of a URL is no forbidden address or name. Names are resolved later.
 ///
 /// # Errors
-/// A sentence for the caller.
+/// A sentence for the client that says why the host is forbidden.
 pub fn check_host(url: &Url) -> Result<(), String> {
     let allowed = match url.host() {
         Some(Host::Ipv4(address)) => is_public(IpAddr::V4(address)),
@@ -24,7 +24,7 @@ pub fn check_host(url: &Url) -> Result<(), String> {
     if allowed { Ok(()) } else { Err("must not point at a private, loopback or reserved address".into()) }
 }
 
-/// Whether an address is on the public Internet, whatever it is wrapped in.
+/// Whether an address is on the public Internet. Also checks the IPv4 address in an IPv6 address.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -33,7 +33,7 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The IANA IPv4 special-purpose registry, all of it.
+/// Whether an address is in no range of IANA's registry of special-purpose IPv4 addresses.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = match (a, b, c) {
@@ -54,7 +54,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Only 2000::/3 is global unicast; within it, whatever embeds an IPv4 address or is set aside is refused.
+/// Whether an address is in 2000::/3 (global unicast), but in no reserved range and in none that contains IPv4 addresses.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let global = segments[0] & 0xe000 == 0x2000;
@@ -66,7 +66,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         (0x2620, 0x004f) => segments[2] == 0x8000, // AS112
         _ => false,
     };
-    // ISATAP hides an IPv4 address behind 0:5efe or 200:5efe.
+    // An ISATAP address contains an IPv4 address after 0:5efe or 200:5efe.
     let isatap = segments[5] == 0x5efe && segments[4] & !0x0200 == 0;
     global && !special && !isatap
 }

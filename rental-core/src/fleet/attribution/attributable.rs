@@ -1,4 +1,4 @@
-//! What tolls and violations have in common: a vehicle caused them at some time, and one customer has to pay.
+//! The trait of tolls and violations: a vehicle caused each of them at a time, and one customer pays.
 
 use super::Occasion;
 use crate::{
@@ -9,16 +9,16 @@ use crate::{
 
 /// A resource whose objects are attached to the customer who had the vehicle.
 pub trait Attributable: Resource + Clone + PartialEq {
-    /// What happened to the vehicle.
+    /// The kind of charge.
     const OCCASION: Occasion;
-    /// The event of an object that was attached.
+    /// The event type of an attached object.
     const ATTACHED: EventType;
 
-    /// The vehicle, if it is known.
+    /// The id of the vehicle, if it is known.
     fn vehicle(&mut self) -> &mut Option<VehicleId>;
-    /// Transponder number, plate and state of the plate, as reported.
+    /// The transponder's number, the plate, and the state of the plate, as reported.
     fn identifiers(&self) -> [Option<&str>; 3];
-    /// The instant and the local date, as far as they are known.
+    /// The instant and the local date, if they are known.
     fn when(&self) -> (Option<Timestamp>, Option<Date>);
     /// Attaches the object to a customer and the rental of that customer.
     fn attach(&mut self, customer: CustomerId, rental: RentalId);

@@ -219,7 +219,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         }
     }
 
-    /// Whether a real run would have written a key by now.
+    /// Whether a real run would already have written a key.
     pub(super) fn would_have_written(&self, key: &Key) -> bool {
         self.options.dry_run && self.written.contains(&end_of(key))
     }
