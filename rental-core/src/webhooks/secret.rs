@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The prefix of every secret.
 pub const PREFIX: &str = "whsec_";
 /// Most secrets of an endpoint at the same time: the new one and old ones that still sign.
-pub(crate) const MOST_SECRETS: usize = 5;
+pub const MOST_SECRETS: usize = 5;
 
 /// The key that encrypts secrets. It is not in the store.
 #[derive(Clone)]
