@@ -10,7 +10,8 @@ use super::{
 };
 use crate::store::{DamagedRow, Key, Record, StoreError, after};
 use redb::{
-    BackendError, Builder, Database, ReadableDatabase, ReadableTableMetadata, StorageBackend, backends::FileBackend,
+    BackendError, Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTableMetadata,
+    StorageBackend, backends::FileBackend,
 };
 use std::{
     collections::BTreeMap,
@@ -188,6 +189,27 @@ pub(super) fn open_unchanged(
     let unbounded = Arc::new(AtomicU64::new(u64::MAX));
     let open = AssertUnwindSafe(|| unchanged(path, cache_bytes, versions, Pages::Unchecked, unbounded));
     catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(path)))
+}
+
+/// Refuses a file of a version that is not asked for before it is opened for writing, because redb writes to each file that
+/// it opens so. A file that was not closed is repaired in memory for this, unless older versions are accepted anyway: the
+/// repair of a large file takes time. A file that redb cannot read is left to the opening that follows.
+pub(super) fn refuse_other_version(
+    path: &Path,
+    cache_bytes: usize,
+    versions: file::Versions,
+) -> Result<(), StoreError> {
+    let look = AssertUnwindSafe(|| match ReadOnlyDatabase::open(path) {
+        Ok(db) => file::recognize(&db, path, versions),
+        Err(DatabaseError::RepairAborted) if versions == file::Versions::Present => {
+            match open_unchanged(path, cache_bytes, versions) {
+                Err(error @ StoreError::Unavailable(_)) => Err(error),
+                _ => Ok(()),
+            }
+        }
+        Err(_) => Ok(()),
+    });
+    catch_unwind(look).unwrap_or(Ok(()))
 }
 
 fn cannot_be_opened(path: &Path) -> StoreError {

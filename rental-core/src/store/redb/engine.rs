@@ -42,6 +42,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        closed::refuse_other_version(path, cache_bytes, Versions::Present)?;
         file::open(path, cache_bytes, Absent::Create, Versions::Present).and_then(Self::start)
     }
 
@@ -50,6 +51,7 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        closed::refuse_other_version(path, cache_bytes, Versions::Upgradable)?;
         file::open(path, cache_bytes, Absent::Create, Versions::Upgradable).and_then(Self::start)
     }
 

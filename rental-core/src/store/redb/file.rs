@@ -192,7 +192,7 @@ pub(super) fn prepare_version(db: &Database, version: u64) -> Result<Option<u64>
 }
 
 /// Checks, without a change, that this program wrote the file and that its version is accepted.
-pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Result<(), StoreError> {
+pub(super) fn recognize(db: &impl ReadableDatabase, path: &Path, versions: Versions) -> Result<(), StoreError> {
     let meta = match db.begin_read().map_err(unavailable)?.open_table(META) {
         Err(redb::TableError::TableDoesNotExist(_)) => None,
         meta => Some(meta.map_err(unavailable)?),
@@ -205,7 +205,7 @@ pub(super) fn recognize(db: &Database, path: &Path, versions: Versions) -> Resul
 }
 
 /// Checks that the version is accepted.
-fn check_version(db: &Database, version: u64, versions: Versions) -> Result<(), StoreError> {
+fn check_version(db: &impl ReadableDatabase, version: u64, versions: Versions) -> Result<(), StoreError> {
     versioned::known(version).map_err(StoreError::Unavailable)?;
     if versions == Versions::Upgradable {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Maintenance of a file that no program has open: compaction, and restore from a backup.
 
 use super::{
-    closed::{Closed, Found},
+    closed::{self, Closed, Found},
     file,
     tables::unavailable,
 };
@@ -36,6 +36,7 @@ pub struct Compacted {
 /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
+    closed::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, file::Absent::Fail, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
