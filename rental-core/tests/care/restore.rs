@@ -142,7 +142,7 @@ fn a_new_store_follows_no_link_that_waits_for_it_and_only_its_owner_reads_it() {
 fn of_processes_that_begin_a_store_at_once_none_empties_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
-    for _ in 0..20 {
+    for _ in 0..8 {
         std::thread::scope(|scope| {
             let open = || Redb::open(&path, CACHE);
             let opened: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();

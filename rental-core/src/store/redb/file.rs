@@ -12,11 +12,16 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    time::Duration,
 };
 use tempfile::NamedTempFile;
 
 /// A part of the error's text when another process has the file open.
 pub const IN_USE: &str = "is in use by another process";
+
+/// How often, and after which pause, a file that another process has open is tried again.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(40);
 
 /// Which schema versions of a file are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -53,7 +58,17 @@ pub(super) fn open(
             create_file(&builder, path)?;
         }
         refuse_empty(path)?;
-        let db = if make { builder.create(path) } else { builder.open(path) }.map_err(|error| refusal(path, error))?;
+        // Another process may look at the version of the file, which takes the lock for a moment.
+        let mut looks = LOOKS;
+        let db = loop {
+            match if make { builder.create(path) } else { builder.open(path) } {
+                Err(DatabaseError::DatabaseAlreadyOpen) if looks > 0 => {
+                    looks -= 1;
+                    std::thread::sleep(LOOK);
+                }
+                opened => break opened.map_err(|error| refusal(path, error))?,
+            }
+        };
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
