@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     operations::edge::Edge,
-    resources::{Resource, delivery::Delivery, effects, webhook_endpoint::WebhookEndpoint},
+    resources::{Resource, delivery::Delivery, effects, to_json, webhook_endpoint::WebhookEndpoint},
     rows::{key, outbox::OutboxEvent},
     store::{Batch, Check, Prior, Write},
     value::{DeliveryId, EndpointId, EventId, Id, OrganizationId},
@@ -69,8 +69,7 @@ fn insert(
     edge: &dyn Edge,
 ) -> Result<Delivery, Error> {
     let made = Delivery::new(Id::from_uuid(edge.new_id()), endpoint, event, edge.now());
-    let value = serde_json::to_vec(&made).map_err(|error| Error::Internal(error.to_string()))?;
-    batch.insert(Delivery::key(organization, made.id), value.into());
+    batch.insert(Delivery::key(organization, made.id), to_json(&made)?);
     effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
     Ok(made)

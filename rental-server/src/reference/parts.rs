@@ -162,7 +162,7 @@ fn example(row: &(u16, &str, &str, &str)) -> Value {
 /// The parameter `pace`: whether a long response leaves the processor to other requests.
 pub(crate) fn pace() -> Value {
     let schema = json!({"type": "string", "enum": ["gentle", "full"], "default": "gentle"});
-    query("pace", "`full` is done sooner, at the cost of requests meanwhile.", schema)
+    query("pace", "`full` ends sooner, but slows down the requests that the server answers at the same time.", schema)
 }
 
 /// An operation that needs no key: its name, its summary, and the media type and schema of its reply.

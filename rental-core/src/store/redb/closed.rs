@@ -179,8 +179,7 @@ impl Closed {
     }
 }
 
-/// Opens the file for reading alone; redb's writes stay in memory. All rows can be read and written without a change to
-/// the file.
+/// Opens the file without ever changing it: what redb writes stays in memory.
 pub(super) fn open_unchanged(
     path: &Path,
     cache_bytes: usize,
@@ -191,9 +190,9 @@ pub(super) fn open_unchanged(
     catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(path)))
 }
 
-/// Refuses a file of a version that is not asked for before it is opened for writing, because redb writes to each file that
-/// it opens so. A file that was not closed is repaired in memory for this, unless older versions are accepted anyway: the
-/// repair of a large file takes time. A file that redb cannot read is left to the opening that follows.
+/// Refuses a file whose version is not accepted before it is opened for writing, because redb then changes the file. A file
+/// that was not closed is repaired in memory first, unless older versions are accepted: a repair takes time. Errors of redb
+/// are not reported here: the opening that follows reports them.
 pub(super) fn refuse_other_version(
     path: &Path,
     cache_bytes: usize,

@@ -19,9 +19,10 @@ use tempfile::NamedTempFile;
 /// A part of the error's text when another process has the file open.
 pub const IN_USE: &str = "is in use by another process";
 
-/// How often, and after which pause, a file that another process has open is tried again.
-const LOOKS: u32 = 5;
-const LOOK: Duration = Duration::from_millis(40);
+/// How often the opening of a file that another process has open is retried.
+const RETRIES: u32 = 5;
+/// Pause before each retry.
+const RETRY_PAUSE: Duration = Duration::from_millis(40);
 
 /// Which schema versions of a file are accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,22 +59,25 @@ pub(super) fn open(
             create_file(&builder, path)?;
         }
         refuse_empty(path)?;
-        // Another process may look at the version of the file, which takes the lock for a moment.
-        let mut looks = LOOKS;
-        let db = loop {
-            match if make { builder.create(path) } else { builder.open(path) } {
-                Err(DatabaseError::DatabaseAlreadyOpen) if looks > 0 => {
-                    looks -= 1;
-                    std::thread::sleep(LOOK);
-                }
-                opened => break opened.map_err(|error| refusal(path, error))?,
-            }
-        };
+        let db = wait_for_lock(|| if make { builder.create(path) } else { builder.open(path) });
+        let db = db.map_err(|error| refusal(path, error))?;
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
     let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+}
+
+/// Opens a file; tries again while another process has it open, because a process that only reads the version of the file
+/// holds the lock for a moment.
+fn wait_for_lock(open: impl Fn() -> Result<Database, DatabaseError>) -> Result<Database, DatabaseError> {
+    for _ in 0..RETRIES {
+        match open() {
+            Err(DatabaseError::DatabaseAlreadyOpen) => std::thread::sleep(RETRY_PAUSE),
+            opened => return opened,
+        }
+    }
+    open()
 }
 
 fn refuse_directory(path: &Path) -> Result<(), StoreError> {
@@ -114,7 +118,7 @@ fn create_file(builder: &Builder, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A new file with a temporary name that no other process uses, `PATH.XXXXXX.new`, readable by its owner only. It is removed
+/// A new file with a temporary name that no other process uses, `PATH.RANDOM.new`, readable by its owner only. It is removed
 /// on drop unless published; a crash leaves it, and it can be removed by hand.
 pub(super) struct Unfinished {
     path: PathBuf,
