@@ -97,10 +97,10 @@ pub async fn step(
     }
     Ok(match store.commit(batch).await? {
         Commit::Applied if done => Step::Done,
-        Commit::Applied => Step::Went,
-        Commit::Stale(key) if key == record.key => Step::Outrun,
+        Commit::Applied => Step::Continue,
+        Commit::Stale(key) if key == record.key => Step::Overtaken,
         // Another change of what the step read: the next step reads it again.
-        Commit::Stale(_) => Step::Went,
+        Commit::Stale(_) => Step::Continue,
     })
 }
 

@@ -124,7 +124,7 @@ async fn a_deletion_goes_on_from_its_row_and_leaves_nothing_behind() {
         assert_eq!(state.deliveries, (all - left) as u64);
         steps.push(next_step(&store, &record).await);
     }
-    assert_eq!(steps, [Step::Went, Step::Went, Step::Done]);
+    assert_eq!(steps, [Step::Continue, Step::Continue, Step::Done]);
     assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
     assert_eq!(statuses(&store, ENDPOINT).await, [("failed", all)].into());
     assert_eq!(statuses(&store, OTHER).await, [("pending", all)].into(), "another endpoint's stay");
@@ -136,14 +136,14 @@ async fn of_two_servers_at_one_step_one_does_it_and_the_other_changes_nothing() 
     let store = store(&[ENDPOINT], 2 * deletion::BATCH).await;
     delete(&store, ENDPOINT).await;
     let seen = task(&store).await.unwrap();
-    assert_eq!(next_step(&store, &seen).await, Step::Went);
+    assert_eq!(next_step(&store, &seen).await, Step::Continue);
     let left = rows(&store, &Span::everything()).await;
-    assert_eq!(next_step(&store, &seen).await, Step::Outrun);
+    assert_eq!(next_step(&store, &seen).await, Step::Overtaken);
     assert_eq!(rows(&store, &Span::everything()).await, left);
     while let Some(record) = task(&store).await {
         next_step(&store, &record).await;
     }
-    assert_eq!(next_step(&store, &seen).await, Step::Outrun, "the task is finished");
+    assert_eq!(next_step(&store, &seen).await, Step::Overtaken, "the task is finished");
     assert_eq!(statuses(&store, ENDPOINT).await, [("failed", 2 * deletion::BATCH)].into());
 }
 
@@ -185,7 +185,7 @@ async fn a_delivery_that_arrives_during_the_step_stays_delivered() {
     outcome.replace(row.key, row.revision, serde_json::to_vec(&delivered).unwrap().into());
     let contended = Meanwhile(&store, std::sync::Mutex::new(Some(outcome)));
     let seen = task(&store).await.unwrap();
-    assert_eq!(next_step(&contended, &seen).await, Step::Went, "stale, and to be repeated");
+    assert_eq!(next_step(&contended, &seen).await, Step::Continue, "stale, and to be repeated");
     assert_eq!(next_step(&contended, &task(&store).await.unwrap()).await, Step::Done);
     let expected = [("delivered", 1), ("failed", 1)].into();
     assert_eq!(statuses(&store, ENDPOINT).await, expected);
