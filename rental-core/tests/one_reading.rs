@@ -4,7 +4,7 @@ use rental_core::{
     error::Error,
     operations::{self, Create, Intent, Update, Written, edge::Edge, idempotency::Ticket},
     resources::{
-        self, Collection, Facts, Resource,
+        self, Collection, Resource, RuleContext,
         event::{self, EventType},
         of,
         organization::Organization,
@@ -76,8 +76,8 @@ impl Resource for Counted {
 }
 
 impl resources::Create for Counted {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.0.create(facts)
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        self.0.create(context)
     }
 }
 
