@@ -73,7 +73,7 @@ pub(crate) async fn with_key(
         Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), rate_limit: None };
     let presented = presented(call)?;
     loop {
-        let opened = app.authenticator.authenticate(app.store(), presented, call.moment.now()).await;
+        let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now()).await;
         let (pass, cached) = opened.map_err(|error| match error {
             Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => Problem::AdminTokenAsApiKey,
             other => other.into(),
@@ -110,7 +110,7 @@ impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
         let access = if self.action.writes() { Access::Write } else { Access::Read };
-        pass.principal.authorize(access, call.moment.now())?;
+        pass.principal.authorize(access, call.clock.now())?;
         if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, nanos)));

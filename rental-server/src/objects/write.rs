@@ -47,7 +47,7 @@ pub(crate) async fn write_to(
     let audited = Audited { intent, organization: organization.id, call, body };
     let intent: &dyn Intent = if call.operation.get().is_some() { &audited } else { intent };
     let outcome =
-        operations::write(store, &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+        operations::write(store, &call.clock, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
     drop(running);
     let Written { status, body, revision, replayed, committed } = outcome?;
     if committed {

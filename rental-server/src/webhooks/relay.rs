@@ -1,7 +1,7 @@
 //! The relay: makes deliveries of the events in the outbox, in the order of the events.
 
 use super::hooks::Hooks;
-use crate::edge::Moment;
+use crate::edge::FixedClock;
 use rental_core::{
     error::Error,
     operations::Edge,
@@ -53,8 +53,8 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
             place.insert(endpoints_of(hooks, row.organization).await?);
         }
     }
-    let moment = Moment::new();
-    let edge: &dyn Edge = &moment;
+    let clock = FixedClock::new();
+    let edge: &dyn Edge = &clock;
     let (mut batch, woken) = fan_out::plan(&waiting, &endpoints, edge)?;
     woken.iter().for_each(|endpoint| hooks.ring(*endpoint, &mut batch));
     let made = batch.writes.len();
