@@ -3,7 +3,7 @@
 use super::{expected::expected_keys, report::Report};
 use crate::{
     error::Error,
-    operations::{access, idempotency::Memo},
+    operations::{access, idempotency::IdempotencyRecord},
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
@@ -90,8 +90,8 @@ impl<'g> Audit<'g> {
             Row::Access { .. } => self.access(row),
             Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
             Row::Hold { organization, vehicle, rental, .. } => self.hold(organization, vehicle, rental, row),
-            Row::Memo { organization, name } => self.memo(organization, name, row),
-            Row::MemoExpiry { organization, name, .. } => self.memo_expiry(organization, name, row),
+            Row::IdempotencyRecord { organization, name } => self.idempotency_record(organization, name, row),
+            Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),
             Row::Outbox { .. } => self.outbox(row),
             Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
             Row::Subscribed { organization } => self.organization_exists(organization),
@@ -253,16 +253,17 @@ impl<'g> Audit<'g> {
         if same { Ok(()) } else { Err("its rental holds other nights".into()) }
     }
 
-    fn memo(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
-        let memo: Memo = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
+    fn idempotency_record(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
+        let stored: IdempotencyRecord =
+            serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
         self.organization_exists(organization)?;
-        self.must_exist(&key::memo_expiry(memo.expires_at().millis(), organization, name))
+        self.must_exist(&key::idempotency_expiry(stored.expires_at().millis(), organization, name))
     }
 
-    fn memo_expiry(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
+    fn idempotency_expiry(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
         marker(row)?;
         self.organization_exists(organization)?;
-        self.must_exist(&key::memo(organization, name))
+        self.must_exist(&key::idempotency_record(organization, name))
     }
 
     fn outbox(&self, row: &Record) -> RowCheck {

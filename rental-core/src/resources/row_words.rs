@@ -55,8 +55,8 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Hold { organization, vehicle, rental, .. } => {
             format!("a hold of vehicle {vehicle} by rental {rental} of organization {organization}")
         }
-        Row::Memo { organization, .. } => format!("an idempotency record of organization {organization}"),
-        Row::MemoExpiry { organization, .. } => {
+        Row::IdempotencyRecord { organization, .. } => format!("an idempotency record of organization {organization}"),
+        Row::IdempotencyExpiry { organization, .. } => {
             format!("when an idempotency record of organization {organization} expires")
         }
         Row::Outbox { event } => format!("the outbox row of event {event}"),

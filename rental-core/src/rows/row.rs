@@ -128,7 +128,7 @@ pub enum Row<'a> {
         server: ServerId,
     },
     /// The stored response of an idempotency key.
-    Memo {
+    IdempotencyRecord {
         /// The organization that owns the row.
         organization: OrganizationId,
         /// The idempotency key.
@@ -185,7 +185,7 @@ pub enum Row<'a> {
         endpoint: EndpointId,
     },
     /// The time at which the stored response of an idempotency key expires.
-    MemoExpiry {
+    IdempotencyExpiry {
         /// The time, in milliseconds since 1970.
         millis: u64,
         /// The organization that owns the row.
@@ -217,13 +217,13 @@ impl Row<'_> {
             | Self::Billed { .. }
             | Self::Due { .. }
             | Self::Erased { .. }
-            | Self::Memo { .. }
+            | Self::IdempotencyRecord { .. }
             | Self::Counter { .. }
             | Self::Outbox { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
             | Self::Identity { .. }
-            | Self::MemoExpiry { .. }
+            | Self::IdempotencyExpiry { .. }
             // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
             Self::Bell { .. } | Self::Beat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,

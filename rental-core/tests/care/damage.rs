@@ -4,7 +4,7 @@ use crate::fleet::{CACHE, dump, dump_file, fleet, get, wait};
 use redb::{Database, ReadableTable, TableDefinition};
 use rental_core::{
     check::{self, Report},
-    operations::idempotency::{self, Ticket},
+    operations::idempotency::{self, IdempotencyKey},
     resources::{
         rental,
         row_words::{damage_in_words, in_words},
@@ -131,22 +131,22 @@ fn a_sweep_goes_on_behind_damaged_idempotency_records() {
     let store = Redb::open(&path, CACHE).unwrap();
     let names: Vec<String> = (0..40).map(|n| format!("key-{n:02}")).collect();
     for name in &names {
-        let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
+        let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
         let mut batch = Batch::default();
-        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then);
+        idempotency::remember(&mut batch, organization, &idempotency_key, None, (200, None, &"{}".into()), then);
         assert_eq!(wait(store.commit(batch)), Ok(Commit::Applied));
     }
     store.close().unwrap();
     let expires = then.plus_millis(idempotency::KEPT_MILLIS);
     // A rotten record, one that is no longer JSON, and a rotten expiry entry: the first, so that each step begins with it.
-    let memo = |n: usize| key::memo(organization, &names[n]);
-    tamper(&path, &memo(5), |stored| stored[30] ^= 1);
-    commit(&path, vec![Write::Put(memo(6), 1, "{".into(), Prior::Any)]);
-    let expiry = key::memo_expiry(expires.millis(), organization, &names[0]);
+    let stored = |n: usize| key::idempotency_record(organization, &names[n]);
+    tamper(&path, &stored(5), |stored| stored[30] ^= 1);
+    commit(&path, vec![Write::Put(stored(6), 1, "{".into(), Prior::Any)]);
+    let expiry = key::idempotency_expiry(expires.millis(), organization, &names[0]);
     tamper(&path, &expiry, |stored| stored.push(9));
     let store = Redb::open(&path, CACHE).unwrap();
     let now = expires.plus_millis(1);
-    let mut span = key::memo_expiries_until(now.millis());
+    let mut span = key::idempotency_expiries_until(now.millis());
     let (mut steps, mut damaged) = (0, Vec::new());
     while let Some(step) = wait(idempotency::sweep(&store, &span, now, 3)).unwrap() {
         steps += 1;
@@ -155,8 +155,8 @@ fn a_sweep_goes_on_behind_damaged_idempotency_records() {
         assert_eq!(wait(store.commit(step.batch)), Ok(Commit::Applied));
         span.from = step.behind;
     }
-    assert_eq!(damaged, [expiry, memo(5), memo(6)]);
-    let keys: Vec<Key> = (0..names.len()).map(memo).collect();
+    assert_eq!(damaged, [expiry, stored(5), stored(6)]);
+    let keys: Vec<Key> = (0..names.len()).map(stored).collect();
     let left: Vec<usize> = wait(get_each(&store, &keys))
         .unwrap()
         .iter()
