@@ -100,7 +100,7 @@ impl<'g> Audit<'g> {
             Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),
             Row::Billed { organization, source } => self.billed(organization, source, row),
             // Rows of running servers.
-            Row::Beat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
+            Row::Heartbeat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }

@@ -41,7 +41,7 @@ impl<'a> Row<'a> {
                 id: parts.uuid()?,
             },
             Tag::Bell => Self::Bell { server: parts.id()?, endpoint: parts.id()? },
-            Tag::Beat => Self::Beat { server: parts.id()? },
+            Tag::Heartbeat => Self::Heartbeat { server: parts.id()? },
             Tag::IdempotencyRecord => Self::IdempotencyRecord { organization: parts.id()?, name: parts.text()? },
             Tag::Counter => Self::Counter { organization: parts.id()?, name: parts.text()? },
             Tag::Outbox => Self::Outbox { event: parts.id()? },

@@ -198,14 +198,14 @@ pub fn counter(organization: OrganizationId, name: &str) -> Key {
 
 /// The key of a server's heartbeat.
 #[must_use]
-pub fn beat(server: ServerId) -> Key {
-    key(Tag::Beat, &[server.as_bytes()])
+pub fn heartbeat(server: ServerId) -> Key {
+    key(Tag::Heartbeat, &[server.as_bytes()])
 }
 
 /// The heartbeats of all servers.
 #[must_use]
-pub fn beats() -> Span {
-    Span::under(key(Tag::Beat, &[]))
+pub fn heartbeats() -> Span {
+    Span::under(key(Tag::Heartbeat, &[]))
 }
 
 /// The key of the owner of an endpoint: the server that sends its deliveries.

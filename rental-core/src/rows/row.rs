@@ -123,7 +123,7 @@ pub enum Row<'a> {
         endpoint: EndpointId,
     },
     /// The heartbeat of a running server.
-    Beat {
+    Heartbeat {
         /// The id of the server.
         server: ServerId,
     },
@@ -226,7 +226,7 @@ impl Row<'_> {
             | Self::IdempotencyExpiry { .. }
             // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
-            Self::Bell { .. } | Self::Beat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
+            Self::Bell { .. } | Self::Heartbeat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
         }
     }
 }

@@ -45,8 +45,8 @@ tags! {
     IndexEntry = b'i',
     /// See [`Row::Bell`](super::Row::Bell).
     Bell = b'j',
-    /// See [`Row::Beat`](super::Row::Beat).
-    Beat = b'l',
+    /// See [`Row::Heartbeat`](super::Row::Heartbeat).
+    Heartbeat = b'l',
     /// See [`Row::IdempotencyRecord`](super::Row::IdempotencyRecord).
     IdempotencyRecord = b'm',
     /// See [`Row::Counter`](super::Row::Counter).

@@ -55,7 +55,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
             })
             .boxed(),
         Tag::Bell => (id(), id()).prop_map(|(server, endpoint)| Row::Bell { server, endpoint }).boxed(),
-        Tag::Beat => id().prop_map(|server| Row::Beat { server }).boxed(),
+        Tag::Heartbeat => id().prop_map(|server| Row::Heartbeat { server }).boxed(),
         Tag::IdempotencyRecord => {
             (id(), name()).prop_map(|(organization, name)| Row::IdempotencyRecord { organization, name }).boxed()
         }
@@ -107,7 +107,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
             (Tag::IndexEntry, vec![number(organization), resource.into(), index.into()], values)
         }
         Row::Bell { server, endpoint } => (Tag::Bell, vec![number(server), number(endpoint)], b""),
-        Row::Beat { server } => (Tag::Beat, vec![number(server)], b""),
+        Row::Heartbeat { server } => (Tag::Heartbeat, vec![number(server)], b""),
         Row::IdempotencyRecord { organization, name } => {
             (Tag::IdempotencyRecord, vec![number(organization)], name.as_bytes())
         }

@@ -247,7 +247,7 @@ fn the_check_knows_every_kind_of_row() {
         vec![
             Write::Put(key::task(Id::from_uuid(id)), 1, task.into(), Prior::Any),
             state(key::erased(organization, &rental::SPEC, id), ""),
-            state(key::beat(Id::from_uuid(id)), ""),
+            state(key::heartbeat(Id::from_uuid(id)), ""),
             state(key::owner(Id::from_uuid(id)), "?"),
             state(key::bell(Id::from_uuid(id), Id::from_uuid(id)), ""),
         ],
