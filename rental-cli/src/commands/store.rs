@@ -29,7 +29,7 @@ use rental_core::{
     store::{
         StoreError,
         archive::Reader,
-        redb::{self, Closed},
+        redb::{self, ClosedFile},
     },
 };
 use serde_json::json;
@@ -113,7 +113,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 }
 
 fn check(path: &Path, out: &Output) -> Result<(), Failure> {
-    let report = match Closed::open(path, CACHE_BYTES) {
+    let report = match ClosedFile::open(path, CACHE_BYTES) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
             check::of_file(&closed, &mut |rows| progress.at(rows))

@@ -13,7 +13,7 @@ use rental_core::{
     rows::{Row, key},
     store::{
         Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
-        redb::{Closed, Found, Redb},
+        redb::{ClosedFile, Finding, Redb},
     },
     tasks::Task,
     value::{Id, OrganizationId, TaskId, Timestamp},
@@ -23,7 +23,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 
 fn report(path: &Path) -> Result<Report, StoreError> {
-    Closed::open(path, CACHE).map(|closed| check::of_file(&closed, &mut |_| {}))
+    ClosedFile::open(path, CACHE).map(|closed| check::of_file(&closed, &mut |_| {}))
 }
 
 /// Changes a row behind the engine's back.
@@ -178,7 +178,7 @@ fn a_sound_store_has_no_problems_and_looking_does_not_change_it() {
     assert_eq!((report.records["rental"], report.records["invoice"]), (60, 12));
     assert!(fs::read(&path).unwrap() == before, "the check wrote to the file");
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
-    assert!(Closed::open(&path, CACHE).is_ok(), "a file that can be read alone can be checked");
+    assert!(ClosedFile::open(&path, CACHE).is_ok(), "a file that can be read alone can be checked");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_store_in_use_is_not_checked() {
     let refused = report(&path).expect_err("it is open").to_string();
     assert!(refused.contains("in use by another process"), "{refused}");
     drop(open);
-    let looking = Closed::open(&path, CACHE).unwrap();
+    let looking = ClosedFile::open(&path, CACHE).unwrap();
     assert!(Redb::open(&path, CACHE).is_err(), "nobody writes while it is looked at");
     drop(looking);
     assert!(Redb::open(&path, CACHE).is_ok());
@@ -440,14 +440,14 @@ fn flipped_bits_in_the_file_are_found_or_change_nothing() {
         let (at, bit) = (used[roll(used.len())] * 512 + roll(512), roll(8));
         bytes[at] ^= 1 << bit;
         fs::write(&copy, &bytes).unwrap();
-        let Ok(closed) = Closed::open(&copy, CACHE) else {
+        let Ok(closed) = ClosedFile::open(&copy, CACHE) else {
             closed_off += 1;
             continue;
         };
         let report = check::of_file(&closed, &mut |_| {});
         let mut left = Vec::new();
         closed.walk(&mut |step| {
-            if let Found::Row(record) = step {
+            if let Finding::Row(record) = step {
                 left.push(record);
             }
             true

@@ -8,7 +8,7 @@ use rental_core::{
     rows::{Row, key},
     store::{
         Batch, Commit, Key, Prior, Span, Store, Write, key_of,
-        redb::{Closed, Redb},
+        redb::{ClosedFile, Redb},
     },
     tasks::{self, Step, Task},
     value::{EndpointId, EventId, TaskId},
@@ -19,7 +19,7 @@ use std::path::Path;
 const ENDPOINT: EndpointId = EndpointId::from_u128(77);
 
 fn report(path: &Path) -> Report {
-    check::of_file(&Closed::open(path, CACHE).unwrap(), &mut |_| {})
+    check::of_file(&ClosedFile::open(path, CACHE).unwrap(), &mut |_| {})
 }
 
 fn on_file<T>(path: &Path, act: impl FnOnce(&Redb) -> T) -> T {

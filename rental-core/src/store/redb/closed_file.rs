@@ -32,7 +32,7 @@ const MOST_READS: u64 = 4096;
 const MOST_GAPS: usize = 10_000;
 
 /// A file that no program has open, read-only.
-pub struct Closed {
+pub struct ClosedFile {
     path: PathBuf,
     cache_bytes: usize,
     versions: file::Versions,
@@ -41,9 +41,9 @@ pub struct Closed {
     reads_left: Arc<AtomicU64>,
 }
 
-/// One finding of [`Closed::walk`].
+/// One finding of [`ClosedFile::walk`].
 #[derive(Debug)]
-pub enum Found {
+pub enum Finding {
     /// A row with a correct checksum.
     Row(Record),
     /// A row that is damaged, with its key and the reason.
@@ -52,9 +52,9 @@ pub enum Found {
     Gap(Option<Key>, String),
 }
 
-impl Closed {
+impl ClosedFile {
     /// Opens the file read-only and checks the checksum of every page in use. Wrong checksums are no error here; see
-    /// [`Closed::pages`].
+    /// [`ClosedFile::pages`].
     ///
     /// # Errors
     /// The file does not exist, is open in another process, has another version, or is damaged so that it cannot be opened.
@@ -105,7 +105,7 @@ impl Closed {
     }
 
     /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
-    pub fn walk(&self, each: &mut dyn FnMut(Found) -> bool) {
+    pub fn walk(&self, each: &mut dyn FnMut(Finding) -> bool) {
         let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
         let mut cut = 0;
         for _ in 0..MOST_GAPS {
@@ -130,14 +130,14 @@ impl Closed {
                         break StoreError::Corrupt("the keys are out of order".into());
                     }
                     (last, cut) = (Some(key.as_bytes().to_vec()), 0);
-                    let found = record.map_or_else(Found::Damaged, Found::Row);
+                    let found = record.map_or_else(Finding::Damaged, Finding::Row);
                     if !each(found) {
                         return;
                     }
                 },
                 Err(error) => error,
             };
-            if cut == 0 && !each(Found::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
+            if cut == 0 && !each(Finding::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
                 return;
             }
             cut += 1;
