@@ -73,7 +73,7 @@ impl Task {
     }
 }
 
-/// Does the next step of the task that `record` was read from, and commits it. Corrupted rows that the step skips are added
+/// Does the next step of the task that `record` was read from, and commits it. Damaged rows that the step skips are added
 /// to `damaged`.
 ///
 /// # Errors

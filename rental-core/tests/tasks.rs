@@ -240,14 +240,14 @@ async fn due_rows_without_an_endpoint_get_a_task_once() {
 async fn a_corrupted_due_row_is_removed_and_told() {
     let store = store(&[ENDPOINT], 1).await;
     delete(&store, ENDPOINT).await;
-    let corrupted = key::due(ENDPOINT, 0, 5, DeliveryId::from_u128(77));
+    let short = key::due(ENDPOINT, 0, 5, DeliveryId::from_u128(77));
     let mut batch = Batch::default();
-    batch.put(corrupted.clone(), "short".into(), Prior::New);
+    batch.put(short.clone(), "short".into(), Prior::New);
     commit(&store, batch).await;
     let mut damaged = Vec::new();
     let outcome = step(&store, &task(&store).await.unwrap(), later(), &mut damaged).await.unwrap();
     assert_eq!((outcome, damaged.len()), (Step::Done, 1));
-    assert_eq!(damaged[0].key, corrupted);
+    assert_eq!(damaged[0].key, short);
     assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
 }
 

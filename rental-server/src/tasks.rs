@@ -87,7 +87,7 @@ async fn one_step(app: &App, record: &Record) -> Round {
             tracing::info!(%task, "a long task is finished");
             Round::Idle
         }
-        // Corrupted, or of a kind that this program does not know.
+        // Damaged, or of a kind that this program does not know.
         Ok(None) => Round::Idle,
         // The other tasks go on.
         Err(error) => {

@@ -281,7 +281,7 @@ impl<'g> Audit<'g> {
             return Err("its delivery goes to another endpoint".into());
         }
         if self.endpoint != Some(endpoint) {
-            // A corrupted endpoint is reported as a separate problem.
+            // A damaged endpoint is reported as a separate problem.
             let gone = matches!(self.find(&WebhookEndpoint::key(SYSTEM, endpoint)), Ok(None));
             if gone && self.find(&key::task(deletion::task(endpoint)))?.is_none() {
                 return Err(

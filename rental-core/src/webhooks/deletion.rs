@@ -44,7 +44,7 @@ pub fn task(endpoint: EndpointId) -> TaskId {
     TaskId::from_uuid(endpoint.uuid())
 }
 
-/// Adds the next step to `batch`; true if it is the last one. A corrupted delivery stays as it is, without its due row.
+/// Adds the next step to `batch`; true if it is the last one. A damaged delivery stays as it is, without its due row.
 pub(crate) async fn step(
     store: &dyn Store,
     state: &mut EndpointDeletion,
@@ -92,7 +92,7 @@ fn delivery_of(row: &Record) -> Result<Key, Box<DamagedRow>> {
     read().ok_or_else(|| DamagedRow::new(row.key.clone(), "it names no delivery of an organization"))
 }
 
-/// Endpoints that have due rows and no record. A corrupted record counts as one.
+/// Endpoints that have due rows and no record. A damaged record counts as one.
 pub(crate) async fn endpoints_that_are_gone(store: &dyn Store) -> Result<Vec<EndpointId>, Error> {
     let (mut gone, mut span) = (Vec::new(), key::due_rows_of_all());
     while let Some(row) = store.scan(&span, 1).await?.pop() {

@@ -54,16 +54,16 @@ pub(super) struct Report {
     pub(super) disabled: bool,
     /// Whether the endpoint had no failures when the attempt began.
     pub(super) began_healthy: bool,
-    /// What is corrupted, if the attempt could not be made or its outcome not be saved and no retry can help.
+    /// What is damaged, if the attempt could not be made or its outcome not be saved and no retry can help.
     pub(super) damage: Option<Damage>,
 }
 
 /// What keeps a delivery from being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Damage {
-    /// The delivery or its event is corrupted, or its attempt panicked.
+    /// The delivery or its event is damaged, or its attempt panicked.
     Delivery,
-    /// The endpoint is corrupted, which all its deliveries need.
+    /// The endpoint is damaged, which all its deliveries need.
     Endpoint,
 }
 

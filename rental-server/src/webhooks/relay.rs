@@ -65,7 +65,7 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     Ok(waiting.len())
 }
 
-/// The oldest events in the outbox, up to a batch. Corrupted rows stay there and do not count, however many come first.
+/// The oldest events in the outbox, up to a batch. Damaged rows stay there and do not count, however many come first.
 async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     let mut span = key::outbox_rows();
     loop {
@@ -83,7 +83,7 @@ async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     }
 }
 
-/// All endpoints of an organization, disabled ones included, without corrupted ones. A corrupted endpoint misses the
+/// All endpoints of an organization, disabled ones included, without damaged ones. A damaged endpoint misses the
 /// events that are fanned out before it is repaired; the operator can recover them.
 pub(crate) async fn endpoints_of(
     hooks: &Hooks,

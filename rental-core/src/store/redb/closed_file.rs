@@ -68,9 +68,9 @@ impl ClosedFile {
             Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), reads_left };
         match closed.database(Pages::Checked) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
-            Err(StoreError::Corrupt(detail)) => {
+            Err(StoreError::DamagedStore(detail)) => {
                 closed.reads_left.store(MOST_READS, Ordering::Relaxed);
-                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::Corrupt(detail.clone()))?;
+                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::DamagedStore(detail.clone()))?;
                 closed.open = Mutex::new(Some(open));
                 closed.pages = Err(detail);
             }
@@ -127,7 +127,7 @@ impl ClosedFile {
                         Err(error) => break error,
                     };
                     if last.as_deref().is_some_and(|last| key.as_bytes() <= last) {
-                        break StoreError::Corrupt("the keys are out of order".into());
+                        break StoreError::DamagedStore("the keys are out of order".into());
                     }
                     (last, cut) = (Some(key.as_bytes().to_vec()), 0);
                     let found = record.map_or_else(Finding::Damaged, Finding::Row);
@@ -164,7 +164,7 @@ impl ClosedFile {
                 *open = Some((db, rows));
                 outcome
             }
-            Err(_) => Err(StoreError::Corrupt("pages on the way to it are damaged".into())),
+            Err(_) => Err(StoreError::DamagedStore("pages on the way to it are damaged".into())),
         }
     }
 
@@ -212,7 +212,7 @@ pub(super) fn refuse_other_version(
 }
 
 fn cannot_be_opened(path: &Path) -> StoreError {
-    StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()))
+    StoreError::DamagedStore(format!("{} is damaged so that it cannot be opened", path.display()))
 }
 
 fn unchanged(
@@ -226,7 +226,7 @@ fn unchanged(
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     if len == 0 {
-        return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
+        return Err(StoreError::DamagedStore(format!("{} is empty, so it is no store", path.display())));
     }
     let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
     let backend = ReadOnlyBackend {

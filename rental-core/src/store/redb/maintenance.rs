@@ -44,7 +44,7 @@ pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError>
         while db.compact().map_err(unavailable)? {}
         db.close().map_err(unavailable)
     });
-    let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
+    let damaged = || StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(compacting).unwrap_or_else(|_| Err(damaged()))?;
     Ok(Compacted { before, after: size()? })
 }
@@ -166,5 +166,7 @@ fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result
         return Ok(());
     }
     let detail = problem.unwrap_or_else(|| format!("{found} of {rows} rows were read back"));
-    Err(StoreError::Corrupt(format!("what was written could not be read back as it was ({detail}); check the disk")))
+    Err(StoreError::DamagedStore(format!(
+        "what was written could not be read back as it was ({detail}); check the disk"
+    )))
 }
