@@ -3,7 +3,7 @@
 use super::{expected::expected_keys, report::Report};
 use crate::{
     error::Error,
-    operations::{access, idempotency::IdempotencyRecord},
+    operations::{api_keys, idempotency::IdempotencyRecord},
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
@@ -231,7 +231,7 @@ impl<'g> Audit<'g> {
     fn access(&mut self, row: &Record) -> RowCheck {
         self.api_keys.1 += 1;
         let hash: [u8; 32] = row.value.get(..32).and_then(|hash| hash.try_into().ok()).ok_or("it has no hash")?;
-        let id = access::open_entry(&row.value, &hash).ok_or("it names no API key")?;
+        let id = api_keys::open_entry(&row.value, &hash).ok_or("it names no API key")?;
         if key::access(&hash) != row.key {
             return Err("it belongs to another hash".into());
         }

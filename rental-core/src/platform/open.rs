@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::{Error, FieldCode},
     operations::{
-        access::{Access, Principal},
+        api_keys::{Access, Principal},
         idempotency,
     },
     resources::organization::{Organization, SYSTEM},

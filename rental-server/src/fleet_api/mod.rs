@@ -18,7 +18,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::{Edge, access::Access},
+    operations::{Edge, api_keys::Access},
     resources::{Collection, registry},
     store::Store,
 };
