@@ -25,7 +25,7 @@ use crate::{
 
 /// The vehicle of a transponder or plate.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Whose {
+pub enum VehicleMatch {
     /// Exactly one vehicle, with this id.
     One(VehicleId),
     /// No vehicle of the fleet.
@@ -38,7 +38,7 @@ pub enum Whose {
 const MOST_VEHICLES: usize = 50;
 
 /// Finds the vehicle of a toll or violation: by its transponder, else by its plate and state. Without either the result is
-/// [`Whose::None`].
+/// [`VehicleMatch::None`].
 ///
 /// # Errors
 /// The store is not available.
@@ -47,7 +47,7 @@ pub async fn vehicle_of(
     organization: OrganizationId,
     tag: Option<&str>,
     (plate, state): (Option<&str>, Option<&str>),
-) -> Result<Whose, Error> {
+) -> Result<VehicleMatch, Error> {
     let by_tag = match tag.and_then(tag_digits) {
         Some(digits) => {
             let found = vehicles(store, &vehicle::tag_look_up(&digits).span(organization, &vehicle::SPEC)).await?;
@@ -85,18 +85,18 @@ fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<VehicleId> {
     possible.map(|vehicle| vehicle.id).collect()
 }
 
-fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> Whose {
+fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> VehicleMatch {
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
     match (by_tag, by_plate, both.as_slice()) {
-        ([], [], _) => Whose::None,
-        (_, _, [one]) => Whose::One(*one),
+        ([], [], _) => VehicleMatch::None,
+        (_, _, [one]) => VehicleMatch::One(*one),
         ([tag], [plate, ..], []) => {
-            Whose::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
+            VehicleMatch::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
         }
-        ([one], ..) | ([], [one], _) => Whose::One(*one),
-        ([_, _, ..], ..) => Whose::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
+        ([one], ..) | ([], [one], _) => VehicleMatch::One(*one),
+        ([_, _, ..], ..) => VehicleMatch::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
         ([], _, _) => {
-            Whose::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
+            VehicleMatch::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
         }
     }
 }
