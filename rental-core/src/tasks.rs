@@ -14,6 +14,7 @@ pub use progress::{Progress, Step};
 
 use crate::{
     error::Error,
+    resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Record, Store},
     value::{EndpointId, TaskId, Timestamp},
@@ -49,7 +50,7 @@ impl Task {
     #[must_use]
     pub fn endpoint_deletion(endpoint: EndpointId, now: Timestamp) -> Self {
         let work = Work::WebhookEndpointDeletion(EndpointDeletion { endpoint_id: endpoint, deliveries: 0 });
-        Self { id: deletion::task(endpoint), work, created_at: now }
+        Self { id: deletion::task_id(endpoint), work, created_at: now }
     }
 
     /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.
@@ -111,9 +112,9 @@ pub async fn step(
 /// The store is not available.
 pub async fn begin_left_over_deletions(store: &dyn Store, now: Timestamp) -> Result<usize, Error> {
     let mut begun = 0;
-    for endpoint in deletion::endpoints_that_are_gone(store).await? {
+    for endpoint in deletion::deleted_with_due_rows(store).await? {
         let mut batch = Batch::default();
-        batch.checks.push(Check::Absent(deletion::place(endpoint)));
+        batch.checks.push(Check::Absent(WebhookEndpoint::key(SYSTEM, endpoint)));
         Task::endpoint_deletion(endpoint, now).begin(&mut batch)?;
         // Stale: another server, or the deletion itself, has begun the task.
         begun += usize::from(store.commit(batch).await? == Commit::Applied);

@@ -6,7 +6,9 @@ use rental_core::{
     error::Error,
     operations::edge::Edge,
     resources::{
+        Resource,
         delivery::{self, Delivery, DeliveryStatus},
+        organization::SYSTEM,
         parse,
         webhook_endpoint::WebhookEndpoint,
     },
@@ -57,7 +59,7 @@ async fn store(endpoints: &[EndpointId], deliveries: usize) -> Memory {
     let (store, edge) = (Memory::default(), Fixed::default());
     for endpoint in endpoints {
         let mut batch = Batch::default();
-        batch.insert(deletion::place(*endpoint), "{}".into());
+        batch.insert(WebhookEndpoint::key(SYSTEM, *endpoint), "{}".into());
         assert_eq!(commit(&store, batch).await, Commit::Applied);
         for _ in 0..deliveries {
             let mut batch = Batch::default();
@@ -78,7 +80,7 @@ async fn store(endpoints: &[EndpointId], deliveries: usize) -> Memory {
 /// Deletes an endpoint and begins the task.
 async fn delete(store: &Memory, endpoint: EndpointId) {
     let mut batch = Batch::default();
-    batch.delete(deletion::place(endpoint));
+    batch.delete(WebhookEndpoint::key(SYSTEM, endpoint));
     Task::endpoint_deletion(endpoint, later()).begin(&mut batch).unwrap();
     assert_eq!(commit(store, batch).await, Commit::Applied);
 }
@@ -218,7 +220,7 @@ async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read(
         .unwrap();
     delete(&store, ENDPOINT).await;
     for batch in [fanned_out, resent] {
-        assert_eq!(commit(&store, batch).await, Commit::Stale(deletion::place(ENDPOINT)));
+        assert_eq!(commit(&store, batch).await, Commit::Stale(WebhookEndpoint::key(SYSTEM, ENDPOINT)));
     }
 }
 
@@ -227,7 +229,7 @@ async fn due_rows_without_an_endpoint_get_a_task_once() {
     let store = store(&[ENDPOINT, OTHER], 3).await;
     assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 0);
     let mut batch = Batch::default();
-    batch.delete(deletion::place(ENDPOINT));
+    batch.delete(WebhookEndpoint::key(SYSTEM, ENDPOINT));
     commit(&store, batch).await;
     assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 1);
     assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 0);
@@ -274,7 +276,8 @@ fn a_task_of_an_unknown_kind_or_another_id_is_refused() {
     let unknown = json!({"id": ENDPOINT, "kind": "unknown", "state": {}, "created_at": later()});
     let another = serde_json::to_value(Task::endpoint_deletion(OTHER, later())).unwrap();
     for value in [unknown, another] {
-        let record = Record { key: key::task(deletion::task(ENDPOINT)), revision: 1, value: value.to_string().into() };
+        let record =
+            Record { key: key::task(deletion::task_id(ENDPOINT)), revision: 1, value: value.to_string().into() };
         assert!(matches!(Task::read(&record), Err(Error::Damaged(_))), "{value}");
     }
 }

@@ -283,7 +283,7 @@ impl<'g> Audit<'g> {
         if self.endpoint != Some(endpoint) {
             // A damaged endpoint is reported as a separate problem.
             let gone = matches!(self.find(&WebhookEndpoint::key(SYSTEM, endpoint)), Ok(None));
-            if gone && self.find(&key::task(deletion::task(endpoint)))?.is_none() {
+            if gone && self.find(&key::task(deletion::task_id(endpoint)))?.is_none() {
                 return Err(
                     "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
                 );

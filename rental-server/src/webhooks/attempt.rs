@@ -226,7 +226,7 @@ async fn settle(
                     object.give_up(deletion::REASON, now);
                 } else {
                     // A due row for an endpoint that was deleted since would stay for ever.
-                    batch.checks.push(Check::Present(deletion::place(id)));
+                    batch.checks.push(Check::Present(WebhookEndpoint::key(SYSTEM, id)));
                     batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
                 }
             }
