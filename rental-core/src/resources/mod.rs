@@ -31,7 +31,7 @@ pub use attribution::unattached_look_up;
 pub use collection::{Collection, Row, of};
 pub(crate) use registry::spec_of_tag;
 pub use registry::{API, RESOURCES, spec_of, specs};
-pub use resource::{Resource, parse, to_json};
+pub use resource::{AnyObject, Resource, parse, to_json};
 pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
 
 #[cfg(test)]

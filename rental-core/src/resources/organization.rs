@@ -118,6 +118,10 @@ impl Resource for Organization {
         self.id
     }
 
+    fn organization(&self) -> Option<OrganizationId> {
+        Some(self.id)
+    }
+
     fn touch(&mut self, now: Timestamp) {
         self.updated_at = self.updated_at.max(now);
     }

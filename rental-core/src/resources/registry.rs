@@ -4,7 +4,7 @@
 use super::{
     api_key::ApiKey,
     audit_entry::AuditEntry,
-    collection::{Collection, of, unwritable},
+    collection::{Collection, of},
     customer::Customer,
     delivery::Delivery,
     effects, event,
@@ -12,7 +12,7 @@ use super::{
     lead::Lead,
     organization::Organization,
     rental::Rental,
-    resource::{Resource, parse},
+    resource::{Resource, parse, to_json},
     rules::{Outcome, Portable, RuleContext},
     toll::Toll,
     vehicle::Vehicle,
@@ -25,6 +25,7 @@ use crate::{
     store::Key,
     value::OrganizationId,
 };
+use bytes::Bytes;
 use serde::Deserialize;
 
 /// The registry's entry of one resource.
@@ -56,9 +57,9 @@ pub struct Porter {
     /// The position of the resource in an export, from 1. An object comes after the objects that it refers to.
     place: usize,
     /// Builds the JSON of an object of this organization from all of its fields.
-    pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Vec<u8>, Error>,
+    pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Bytes, Error>,
     /// Checks that the rules of the resource can have produced the object. Gets the fields and the JSON from `shape`.
-    pub(crate) accept: fn(&Fields, Vec<u8>, &RuleContext<'_>) -> Result<Outcome, Error>,
+    pub(crate) accept: fn(&Fields, Bytes, &RuleContext<'_>) -> Result<Outcome, Error>,
 }
 
 /// All resources, in the order of the documentation. The store does not depend on this order.
@@ -263,13 +264,13 @@ fn ported<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<
     Ok(object)
 }
 
-fn shape<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(&ported::<T>(fields, organization)?).map_err(unwritable)
+fn shape<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<Bytes, Error> {
+    to_json(&ported::<T>(fields, organization)?)
 }
 
-fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
+fn accept<T: Portable>(fields: &Fields, json: Bytes, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let object: T = ported(fields, context.organization.id)?;
     object.arrive(context)?;
     let effects = effects::of(&object);
-    Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
+    Ok(Outcome { json, object: None, changed: true, events: Vec::new(), effects_before: None, effects })
 }
