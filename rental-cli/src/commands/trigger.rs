@@ -25,7 +25,7 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
-    operations::access::KEY_PREFIX,
+    operations::api_keys::KEY_PREFIX,
     resources::event::{EVENT_NAMES, EVENT_TYPES, EventType},
 };
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The resources: the struct, description and rules of each, and the list of all.
 //!
 //! POST and PATCH of a resource are traits ([`Create`], [`Update`]), so no route table can offer them for a resource that
-//! does not have them. Rules are pure functions: they get facts and return events and effects.
+//! does not have them. Rules are pure functions: they get a context and return events and effects.
 
 mod amount_limit;
 pub mod api_key;
@@ -32,7 +32,7 @@ pub use collection::{Collection, Row, of};
 pub(crate) use registry::spec_of_tag;
 pub use registry::{API, RESOURCES, spec_of, specs};
 pub use resource::{Resource, parse, to_json};
-pub use rules::{Create, Facts, Otherwise, Outcome, Portable, Update};
+pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     resources::{
-        Create, Facts, Portable, Resource, Update,
+        Create, Portable, Resource, RuleContext, Update,
         attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
         event::EventType,
         update_time::later,
@@ -165,23 +165,23 @@ impl Toll {
 }
 
 impl Portable for Toll {
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         check_attribution(self.customer_id, self.attribution, self.rental_id)
     }
 }
 
 impl Create for Toll {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.attribution = chosen(None, None, self.customer_id);
         if self.occurred_on.is_none() {
-            self.occurred_on = self.occurred_at.map(|time| facts.organization.time_zone.local(time).date());
+            self.occurred_on = self.occurred_at.map(|time| context.organization.time_zone.local(time).date());
         }
         Ok(attached(EventType::TollAttached, None, self.customer_id))
     }
 }
 
 impl Update for Toll {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
         self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
         self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, update_time::later},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, update_time::later},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, id, look_up, object, ordered_index,
@@ -147,8 +147,8 @@ impl Portable for Vehicle {
 }
 
 impl Create for Vehicle {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.organization_id = facts.organization.id;
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        self.organization_id = context.organization.id;
         Ok(vec![EventType::VehicleCreated])
     }
 }

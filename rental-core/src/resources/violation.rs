@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     resources::{
-        Create, Facts, Portable, Resource, Update,
+        Create, Portable, Resource, RuleContext, Update,
         attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
         event::EventType,
         update_time::later,
@@ -156,23 +156,23 @@ pub fn identity(issuer: &str, summons_number: &str) -> String {
 }
 
 impl Portable for Violation {
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         check_attribution(self.customer_id, self.attribution, self.rental_id)
     }
 }
 
 impl Create for Violation {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.attribution = chosen(None, None, self.customer_id);
         if self.issued_on.is_none() {
-            self.issued_on = self.issued_at.map(|time| facts.organization.time_zone.local(time).date());
+            self.issued_on = self.issued_at.map(|time| context.organization.time_zone.local(time).date());
         }
         Ok(attached(EventType::ViolationAttached, None, self.customer_id))
     }
 }
 
 impl Update for Violation {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
         self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
         self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
         Ok(())

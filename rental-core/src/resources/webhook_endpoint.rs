@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Resource, Update, event::EventType},
+    resources::{Create, Resource, RuleContext, Update, event::EventType},
     schema::{
         CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
         index, object,
@@ -155,7 +155,7 @@ impl Resource for WebhookEndpoint {
 }
 
 impl Create for WebhookEndpoint {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.status = Some(EndpointStatus::Enabled);
         self.failures_in_a_row = Some(0);
         Ok(Vec::new())

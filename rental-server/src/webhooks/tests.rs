@@ -2,7 +2,7 @@
 
 use super::{Hooks, Settings, hooks::Bell, lane, lanes, relay};
 use crate::{
-    edge::{Clock, Moment},
+    edge::{Clock, FixedClock},
     engine::Engine,
     supervisor::tests::{hasty, restarts},
 };
@@ -95,10 +95,10 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
 
 /// Commits one event as a change does.
 async fn add_event(hooks: &Hooks, organization: OrganizationId) {
-    let (moment, kind) = (Moment::new(), event::EVENT_TYPES[0]);
-    let id = EventId::from_uuid(moment.new_id());
+    let (clock, kind) = (FixedClock::new(), event::EVENT_TYPES[0]);
+    let id = EventId::from_uuid(clock.new_id());
     let mut batch = Batch::default();
-    batch.insert(event::key(organization, id), event::body(id, kind.0, moment.now(), b"{}"));
+    batch.insert(event::key(organization, id), event::body(id, kind.0, clock.now(), b"{}"));
     batch.put(key::outbox(id), outbox::value(organization, kind.1), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
     hooks.committed();
