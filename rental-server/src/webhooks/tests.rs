@@ -98,8 +98,8 @@ async fn add_event(hooks: &Hooks, organization: OrganizationId) {
     let (moment, kind) = (Moment::new(), event::EVENT_TYPES[0]);
     let id = EventId::from_uuid(moment.new_id());
     let mut batch = Batch::default();
-    batch.insert(event::key(organization, id), event::body(id, kind.0, moment.now(), b"{}"));
-    batch.put(key::outbox(id), outbox::value(organization, kind.1), Prior::New);
+    batch.insert(event::key(organization, id), event::body(id, kind.event_type, moment.now(), b"{}"));
+    batch.put(key::outbox(id), outbox::value(organization, kind.name), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
     hooks.committed();
 }
