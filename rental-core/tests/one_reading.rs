@@ -4,7 +4,7 @@ use rental_core::{
     error::Error,
     operations::{self, Create, Intent, Update, Written, edge::Edge, idempotency::IdempotencyKey},
     resources::{
-        self, Collection, Resource, RuleContext,
+        self, Collection, Object, Resource, RuleContext,
         event::{self, EventType},
         of,
         organization::Organization,
@@ -58,9 +58,11 @@ impl FromFields for Counted {
 }
 
 impl Resource for Counted {
-    type Kind = kinds::Vehicle;
-
     const SPEC: &'static ResourceSpec = &vehicle::SPEC;
+}
+
+impl Object for Counted {
+    type Kind = kinds::Vehicle;
 
     fn id(&self) -> VehicleId {
         self.0.id

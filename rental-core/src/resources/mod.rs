@@ -22,7 +22,6 @@ pub mod row_words;
 mod rules;
 pub mod sql_views;
 pub mod toll;
-mod update_time;
 pub mod vehicle;
 pub mod violation;
 pub mod webhook_endpoint;
@@ -31,7 +30,8 @@ pub use attribution::unattached_look_up;
 pub use collection::{Collection, Row, of};
 pub(crate) use registry::spec_of_tag;
 pub use registry::{API, RESOURCES, spec_of, specs};
-pub use resource::{Resource, parse, to_json};
+pub(crate) use resource::fields;
+pub use resource::{Object, Resource, parse, to_json};
 pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
 
 #[cfg(test)]

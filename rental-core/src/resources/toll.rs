@@ -6,17 +6,13 @@ use crate::{
         Create, Portable, Resource, RuleContext, Update,
         attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
         event::EventType,
-        update_time::later,
+        fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, IndexValue,
-        Kind, LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object,
-        ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, Kind,
+        LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{
-        Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, fields, kinds,
-        tag_digits,
-    },
+    value::{Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, tag_digits},
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -106,26 +102,7 @@ fields! {
 }
 
 impl Resource for Toll {
-    type Kind = kinds::Toll;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> TollId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "vehicle_id" => self.vehicle_id.map(|id| IndexValue::Id(id.uuid())),
-            "customer_id" => self.customer_id.map(|id| IndexValue::Id(id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     fn effects(&self) -> Effects {
         Effects {

@@ -6,15 +6,13 @@ use crate::{
         Create, Portable, Resource, RuleContext, Update,
         attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
         event::EventType,
-        update_time::later,
+        fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexValue, Kind,
-        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, Kind, RENTAL_ID,
+        ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
-    value::{
-        Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId, fields, kinds,
-    },
+    value::{Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId},
 };
 use serde::{Deserialize, Serialize};
 
@@ -118,26 +116,7 @@ fields! {
 }
 
 impl Resource for Violation {
-    type Kind = kinds::Violation;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> ViolationId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "vehicle_id" => self.vehicle_id.map(|id| IndexValue::Id(id.uuid())),
-            "customer_id" => self.customer_id.map(|id| IndexValue::Id(id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     fn effects(&self) -> Effects {
         Effects {

@@ -14,7 +14,7 @@ use rental_core::{
     error::Error,
     operations::{self, Create, Edge, Intent, Prepared, Preparing, api_keys},
     resources::{
-        Collection, Resource,
+        Collection, Object,
         api_key::{self, ApiKey},
         organization::Organization,
         parse, to_json,
