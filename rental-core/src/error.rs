@@ -196,7 +196,7 @@ pub enum Error {
     /// A row of the store is damaged. A client gets the same response as for [`Error::Internal`]; background tasks skip
     /// the row.
     Damaged(Box<DamagedRow>),
-    /// A bug of this program or corrupted data. The detail is for the log.
+    /// A bug of this program or damaged data. The detail is for the log.
     Internal(String),
 }
 
@@ -253,7 +253,7 @@ impl From<StoreError> for Error {
                 Self::Unavailable(error.to_string())
             }
             StoreError::Damaged(row) => Self::Damaged(row),
-            StoreError::Corrupt(_) => Self::Internal(error.to_string()),
+            StoreError::DamagedStore(_) => Self::Internal(error.to_string()),
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
-    operations::access::KEY_PREFIX,
+    operations::api_keys::KEY_PREFIX,
     resources::{
         Entry, RESOURCES,
         event::{Cause, EVENT_NAMES, EVENT_TYPES, EventSpec},

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, FieldCode},
-    resources::{Create, Facts, Resource, event::EventType, fields},
+    resources::{Create, Resource, RuleContext, event::EventType, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::{ApiKeyId, OrganizationId, Text, Timestamp, words},
 };
@@ -83,8 +83,8 @@ impl Resource for ApiKey {
 }
 
 impl Create for ApiKey {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        if self.expires_at.is_some_and(|expiry| expiry <= facts.now) {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        if self.expires_at.is_some_and(|expiry| expiry <= context.now) {
             return Err(Error::field("expires_at", FieldCode::Invalid, "must be in the future"));
         }
         Ok(Vec::new())

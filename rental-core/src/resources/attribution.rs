@@ -4,7 +4,7 @@
 use super::{
     event::EventType,
     resource::Resource,
-    rules::{Create, Facts, Portable, Update},
+    rules::{Create, Portable, RuleContext, Update},
 };
 use crate::{
     error::{Error, FieldCode},
@@ -60,11 +60,11 @@ pub trait Attributable: Resource + FromFields + Clone + PartialEq {
 }
 
 impl<T: Attributable> Create for T {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         let payer = self.payer();
         self.set_payer(Payer { attribution: payer.customer.map(|_| Attribution::Manual), ..payer });
         if let (Some(time), None) = self.when() {
-            self.set_date(facts.organization.time_zone.local(time).date());
+            self.set_date(context.organization.time_zone.local(time).date());
         }
         Ok(attached::<T>(None, payer.customer))
     }
@@ -72,7 +72,7 @@ impl<T: Attributable> Create for T {
 
 impl<T: Attributable> Update for T {
     /// A customer that a request sets is its choice. The rental of the customer before is removed.
-    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
         let payer = self.payer();
         if payer.customer != before.payer().customer {
             self.set_payer(Payer { attribution: Some(Attribution::Manual), rental: None, ..payer });
@@ -87,7 +87,7 @@ impl<T: Attributable> Update for T {
 
 impl<T: Attributable> Portable for T {
     /// Checks that customer, attribution and rental are consistent.
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         let Payer { customer, attribution, rental } = self.payer();
         match (customer, attribution, rental) {
             (None, None | Some(Attribution::Manual), None)

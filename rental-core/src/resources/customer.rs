@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, fields},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
         BY_UPDATE, CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
@@ -60,7 +60,7 @@ impl Resource for Customer {
 impl Portable for Customer {}
 
 impl Create for Customer {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         Ok(vec![EventType::CustomerCreated])
     }
 }

@@ -5,7 +5,7 @@ use super::{
     collection::{Collection, unwritable},
     effects, event,
     resource::{Resource, parse},
-    rules::{Facts, Outcome, Portable},
+    rules::{Outcome, Portable, RuleContext},
 };
 use crate::{
     error::Error,
@@ -46,7 +46,7 @@ pub struct Porter {
     /// Builds the JSON of an object of this organization from all of its fields.
     pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Vec<u8>, Error>,
     /// Checks that the rules of the resource can have produced the object. Gets the fields and the JSON from `shape`.
-    pub(crate) accept: fn(&Fields, Vec<u8>, &Facts<'_>) -> Result<Outcome, Error>,
+    pub(crate) accept: fn(&Fields, Vec<u8>, &RuleContext<'_>) -> Result<Outcome, Error>,
 }
 
 /// Events are stored as the bytes that are sent, so they have no struct.
@@ -130,9 +130,9 @@ fn shape<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<V
     serde_json::to_vec(&ported::<T>(fields, organization)?).map_err(unwritable)
 }
 
-fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, facts: &Facts<'_>) -> Result<Outcome, Error> {
-    let object: T = ported(fields, facts.organization.id)?;
-    object.arrive(facts)?;
+fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
+    let object: T = ported(fields, context.organization.id)?;
+    object.arrive(context)?;
     let effects = effects::of(&object);
     Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
 }

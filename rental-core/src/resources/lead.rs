@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, event::EventType, fields},
+    resources::{Create, Portable, Resource, RuleContext, event::EventType, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
     value::{CustomerId, LeadId, Text, Timestamp, words},
 };
@@ -77,7 +77,7 @@ impl Resource for Lead {
 impl Portable for Lead {}
 
 impl Create for Lead {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.status = Some(LeadStatus::New);
         Ok(vec![EventType::LeadReceived])
     }

@@ -1,7 +1,7 @@
 //! The resources: the struct, description and rules of each, and the list of all.
 //!
 //! POST and PATCH of a resource are traits ([`Create`], [`Update`]), so no route table can offer them for a resource that
-//! does not have them. Rules are pure functions: they get facts and return events and effects.
+//! does not have them. Rules are pure functions: they get a context and return events and effects.
 
 pub mod api_key;
 mod attribution;
@@ -31,7 +31,7 @@ pub use entry::Entry;
 pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
 pub use resource::{Object, Resource, parse, to_json};
-pub use rules::{Create, Facts, Otherwise, Outcome, Portable, Update};
+pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
 
 use crate::schema::ResourceSpec;
 use api_key::ApiKey;

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, fields, vehicle::Vehicle},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
@@ -250,7 +250,7 @@ impl Resource for Rental {
 }
 
 impl Portable for Rental {
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         let mut counted = self.clone();
         counted.count_nights()?;
         if counted.rental_days != self.rental_days {
@@ -263,12 +263,12 @@ impl Portable for Rental {
 
 impl Create for Rental {
     /// Sets the price, unless the request contains one: nights times the present rate of the vehicle.
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.count_nights()?;
         self.check_handover()?;
         if self.final_price.is_none()
             && let Some(nights) = self.rental_days
-            && let Some(vehicle) = facts.reference::<Vehicle>("vehicle_id")?
+            && let Some(vehicle) = context.reference::<Vehicle>("vehicle_id")?
             // A rate in another currency cannot be the price.
             && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
         {
@@ -279,9 +279,9 @@ impl Create for Rental {
 }
 
 impl Update for Rental {
-    fn apply(&mut self, before: &Self, sent: &Fields, facts: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, sent: &Fields, context: &RuleContext<'_>) -> Result<(), Error> {
         self.count_nights()?;
-        self.note_handover(before, sent, facts.now);
+        self.note_handover(before, sent, context.now);
         self.check_handover()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, fields},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT,
         field, id, look_up, object, ordered_index,
@@ -127,8 +127,8 @@ impl Portable for Vehicle {
 }
 
 impl Create for Vehicle {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.organization_id = facts.organization.id;
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        self.organization_id = context.organization.id;
         Ok(vec![EventType::VehicleCreated])
     }
 }

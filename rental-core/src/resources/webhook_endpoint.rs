@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Object, Resource, Update, event::EventType, fields},
+    resources::{Create, Object, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
         CREATED_AT, Fields, IndexPrefix, IndexSpec, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
     },
@@ -137,7 +137,7 @@ impl Resource for WebhookEndpoint {
 }
 
 impl Create for WebhookEndpoint {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.status = Some(EndpointStatus::Enabled);
         self.failures_in_a_row = Some(0);
         Ok(Vec::new())

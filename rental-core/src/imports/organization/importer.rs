@@ -10,7 +10,7 @@ use crate::{
     imports::{Counts, RowOutcome},
     operations::{self, edge::Edge},
     resources::{
-        Facts, invoice,
+        RuleContext, invoice,
         organization::{self, Organization, SYSTEM},
         porters,
     },
@@ -213,9 +213,9 @@ impl<'a> Importer<'a> {
                 Some(name) => operations::next_number(draft, self.organization.id, name, &mut added).await?,
                 None => 0,
             };
-            let facts =
-                Facts { now: self.edge.now(), organization: self.organization, references: &references, number };
-            let outcome = (resource.accept)(fields, object.clone(), &facts)?;
+            let context =
+                RuleContext { now: self.edge.now(), organization: self.organization, references: &references, number };
+            let outcome = (resource.accept)(fields, object.clone(), &context)?;
             let place = key::record(self.organization.id, resource.spec, *id);
             added.insert(place.clone(), object.clone().into());
             operations::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
