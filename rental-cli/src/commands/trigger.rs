@@ -26,8 +26,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
     operations::api_keys::KEY_PREFIX,
     resources::{
+        Entry, RESOURCES,
         event::{Cause, EVENT_NAMES, EVENT_TYPES, EventSpec},
-        registry::{self, Entry},
     },
     schema::{Kind, Presence, ResourceSpec},
 };
@@ -167,7 +167,7 @@ fn revoke(session: &Session, id: &str) {
 
 /// The resource of this name.
 fn entry(object: &str) -> Result<&'static Entry, Failure> {
-    registry::all().find(|entry| entry.spec.object == object).ok_or_else(|| unknown(object))
+    RESOURCES.iter().find(|entry| entry.spec.object == object).ok_or_else(|| unknown(object))
 }
 
 fn unknown(object: &str) -> Failure {

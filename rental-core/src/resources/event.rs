@@ -143,14 +143,14 @@ mod tests {
     use super::*;
     use crate::{
         request::body::Verb,
-        resources::registry,
+        resources::RESOURCES,
         schema::{Fields, Presence},
     };
 
     #[test]
     fn every_type_has_a_cause_that_the_api_offers() {
         for event in EVENT_TYPES {
-            let entry = registry::all().find(|entry| entry.spec.object == event.object());
+            let entry = RESOURCES.iter().find(|entry| entry.spec.object == event.object());
             let entry = entry.unwrap_or_else(|| panic!("{} carries no resource", event.name));
             let created = [entry.public, entry.recorded].into_iter().flatten().any(|offer| offer.create.is_some());
             assert!(created, "{}: nothing creates its object", event.name);

@@ -3,8 +3,8 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Create, Object, Portable, Resource, RuleContext, amount_limit::too_large, event::EventType, fields,
-        rental::Rental, toll::Toll, violation::Violation,
+        Create, Object, Portable, Resource, RuleContext, event::EventType, fields, rental::Rental, toll::Toll,
+        violation::Violation,
     },
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
@@ -167,7 +167,7 @@ impl Create for Invoice {
         }
         errors.extend(self.billed_twice());
         errors.or(())?;
-        self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
+        self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
         self.invoice_number = Some(numbered(context.number));
         self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])

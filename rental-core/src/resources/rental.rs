@@ -2,10 +2,7 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    resources::{
-        Create, Portable, Resource, RuleContext, Update, amount_limit::too_large, event::EventType, fields,
-        vehicle::Vehicle,
-    },
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
         UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
@@ -275,7 +272,7 @@ impl Create for Rental {
             // A rate in another currency cannot be the price.
             && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
         {
-            self.final_price = Some(rate.times(nights).ok_or_else(|| too_large("final_price"))?);
+            self.final_price = Some(rate.times(nights).ok_or_else(|| Error::too_large("final_price"))?);
         }
         Ok(vec![EventType::RentalCreated])
     }

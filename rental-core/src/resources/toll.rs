@@ -1,16 +1,15 @@
 //! Tolls (spec, Toll). They are imported from statements of toll agencies and attached to the customer who pays.
 
 use crate::{
-    error::Error,
     resources::{
-        Create, Portable, Resource, RuleContext, Update,
-        attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
+        Resource,
+        attribution::{Attributable, Occasion, Payer, UNATTACHED},
         event::EventType,
         fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, Kind,
-        LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, IndexPrefix, Kind, LookUpSpec,
+        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     value::{Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, tag_digits},
 };
@@ -106,7 +105,7 @@ impl Resource for Toll {
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: unattached(self.customer_id, self.attribution).into_iter().chain(self.passage()).collect(),
+            entries: self.payer().unattached().into_iter().chain(self.passage()).collect(),
             identity: self.identity(),
             charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
             ..Effects::default()
@@ -141,30 +140,31 @@ impl Toll {
     }
 }
 
-impl Portable for Toll {
-    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
-        check_attribution(self.customer_id, self.attribution, self.rental_id)
-    }
-}
+impl Attributable for Toll {
+    const OCCASION: Occasion = Occasion::Toll;
+    const ATTACHED: EventType = EventType::TollAttached;
 
-impl Create for Toll {
-    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
-        self.attribution = chosen(None, None, self.customer_id);
-        if self.occurred_on.is_none() {
-            self.occurred_on = self.occurred_at.map(|time| context.organization.time_zone.local(time).date());
-        }
-        Ok(attached(EventType::TollAttached, None, self.customer_id))
-    }
-}
-
-impl Update for Toll {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
-        self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
-        self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
-        Ok(())
+    fn vehicle(&mut self) -> &mut Option<VehicleId> {
+        &mut self.vehicle_id
     }
 
-    fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        attached(EventType::TollAttached, before.customer_id, self.customer_id)
+    fn identifiers(&self) -> [Option<&str>; 3] {
+        [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
+    }
+
+    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
+        (self.occurred_at, self.occurred_on)
+    }
+
+    fn set_date(&mut self, date: Date) {
+        self.occurred_on = Some(date);
+    }
+
+    fn payer(&self) -> Payer {
+        Payer { customer: self.customer_id, attribution: self.attribution, rental: self.rental_id }
+    }
+
+    fn set_payer(&mut self, payer: Payer) {
+        (self.customer_id, self.attribution, self.rental_id) = (payer.customer, payer.attribution, payer.rental);
     }
 }
