@@ -13,7 +13,7 @@ use rental_core::{
     error::Error,
     operations::{self, Create, Intent, Update, edge::Edge, idempotency::IdempotencyKey},
     request::page::ListQuery,
-    resources::{API, Collection, organization::Organization},
+    resources::{self, Collection, organization::Organization},
     store::{Store, memory::Memory, redb::Redb},
     value::{OrganizationId, Timestamp},
 };
@@ -268,7 +268,7 @@ fn told(error: Error) -> String {
 }
 
 fn collection(object: &str) -> &'static Collection {
-    let found = API.iter().find(|collection| collection.spec.object == object);
+    let found = resources::api().find(|collection| collection.spec.object == object);
     found.unwrap_or_else(|| panic!("no resource is called {object}"))
 }
 

@@ -207,6 +207,11 @@ impl Error {
         Self::Invalid(vec![FieldError::new(param, code, rule)].into())
     }
 
+    /// [`Error::Invalid`] for a sum or product that is larger than the largest amount.
+    pub(crate) fn too_large(param: &str) -> Self {
+        Self::field(param, FieldCode::Invalid, "would be larger than any amount")
+    }
+
     /// [`Error::Damaged`] for a record that does not parse.
     #[must_use]
     pub fn damaged(key: &Key, error: &serde_json::Error) -> Self {

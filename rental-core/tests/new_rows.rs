@@ -3,7 +3,7 @@
 use rental_core::{
     error::Error,
     operations::{self, Create, Update, edge::Edge, idempotency::IdempotencyKey},
-    resources::{API, Collection, organization::Organization},
+    resources::{self, Collection, organization::Organization},
     rows::key,
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, memory::Memory},
     value::{OrganizationId, Timestamp},
@@ -63,7 +63,7 @@ impl Store for Recording {
 }
 
 fn collection(object: &str) -> &'static Collection {
-    API.iter().find(|one| one.spec.object == object).expect("it works")
+    resources::api().find(|one| one.spec.object == object).expect("it works")
 }
 
 const RENDER: operations::Render<'_> = &|error: &Error| panic!("{error:?}");

@@ -6,7 +6,7 @@ use rental_core::{
     operations::{self, Create, Intent, Preparing, Update, Written, edge::Edge, idempotency::IdempotencyKey},
     platform::PlatformEdge,
     resources::{
-        self, Collection, Resource, RuleContext,
+        self, Collection, Object, Resource, RuleContext,
         event::{self, EventType},
         of,
         organization::Organization,
@@ -61,9 +61,11 @@ impl FromFields for Counted {
 }
 
 impl Resource for Counted {
-    type Kind = kinds::Vehicle;
-
     const SPEC: &'static ResourceSpec = &vehicle::SPEC;
+}
+
+impl Object for Counted {
+    type Kind = kinds::Vehicle;
 
     fn id(&self) -> VehicleId {
         self.0.id

@@ -3,14 +3,10 @@
 //! A result is clear only when it follows from recorded facts. Everything else is shown with a reason, and a person decides.
 //! A recorded fact against a rental rules it out, even if other facts support it.
 
-mod attributable;
-
-pub use attributable::Attributable;
-
 use crate::{
     error::Error,
     resources::{
-        parse,
+        Occasion, parse,
         rental::{self, OPEN, Rental, RentalStatus},
         vehicle::{self, Vehicle},
     },
@@ -139,15 +135,6 @@ impl OccurrenceTime {
         };
         Some(Self { day: local.date(), instants })
     }
-}
-
-/// The kind of charge. For a violation the day after the return also counts, because a parked vehicle can be ticketed later.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Occasion {
-    /// A toll for a passage.
-    Toll,
-    /// A parking or camera violation.
-    Violation,
 }
 
 /// How well a rental matches a time.

@@ -3,16 +3,16 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Create, Portable, Resource, RuleContext, amount_limit::too_large, event::EventType, rental::Rental, toll::Toll,
-        update_time::later, violation::Violation,
+        Create, Object, Portable, Resource, RuleContext, event::EventType, fields, rental::Rental, toll::Toll,
+        violation::Violation,
     },
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
-        object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
     },
     value::{
         Currency, CustomerId, FieldValue, FromField, FromFields, Id, InvoiceId, Money, Name, RentalId, Text, Timestamp,
-        TollId, ViolationId, fields, kinds, words,
+        TollId, ViolationId, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -142,27 +142,8 @@ impl FromField for Vec<Line> {
 }
 
 impl Resource for Invoice {
-    type Kind = kinds::Invoice;
-
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
-
-    fn id(&self) -> InvoiceId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "status" => self.status.map(|status| IndexValue::Text(status.as_str())),
-            "customer_id" => Some(IndexValue::Id(self.customer_id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     /// An invoice that is not void claims the tolls and violations that it bills, so that no other one can bill them.
     fn effects(&self) -> Effects {
@@ -186,7 +167,7 @@ impl Create for Invoice {
         }
         errors.extend(self.billed_twice());
         errors.or(())?;
-        self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
+        self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
         self.invoice_number = Some(numbered(context.number));
         self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])

@@ -2,15 +2,12 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    resources::{
-        Create, Portable, Resource, RuleContext, Update, amount_limit::too_large, event::EventType, update_time::later,
-        vehicle::Vehicle,
-    },
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
-        ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
+        UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, fields, kinds, words},
+    value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -238,27 +235,7 @@ fn dates_out_of_order() -> Error {
 }
 
 impl Resource for Rental {
-    type Kind = kinds::Rental;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> RentalId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "status" => Some(IndexValue::Text(self.status.as_str())),
-            "customer_id" => Some(IndexValue::Id(self.customer_id.uuid())),
-            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     fn effects(&self) -> Effects {
         let holding = matches!(self.status, RentalStatus::Approved | RentalStatus::Active);
@@ -295,7 +272,7 @@ impl Create for Rental {
             // A rate in another currency cannot be the price.
             && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
         {
-            self.final_price = Some(rate.times(nights).ok_or_else(|| too_large("final_price"))?);
+            self.final_price = Some(rate.times(nights).ok_or_else(|| Error::too_large("final_price"))?);
         }
         Ok(vec![EventType::RentalCreated])
     }

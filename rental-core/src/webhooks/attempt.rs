@@ -2,7 +2,7 @@
 
 use crate::{
     resources::{
-        Resource,
+        Object,
         delivery::{Attempt, Delivery, DeliveryStatus},
     },
     value::Timestamp,

@@ -3,7 +3,7 @@
 use rental_core::{
     error::Error,
     operations::{self, Create, Edge, Intent, Update, idempotency::IdempotencyKey},
-    resources::{API, Collection, invoice::Invoice, of, organization::Organization},
+    resources::{self, Collection, invoice::Invoice, of, organization::Organization},
     store::{Key, Record, Store, redb::Redb},
     value::{OrganizationId, Timestamp},
 };
@@ -69,8 +69,7 @@ pub(crate) fn create(store: &Redb, edge: &Still, organization: &Organization, ro
 }
 
 pub(crate) fn row(object: &str) -> &'static Collection {
-    static ROWS: [Collection; 7] = API;
-    ROWS.iter().find(|row| row.spec.object == object).expect("a public resource")
+    resources::api().find(|row| row.spec.object == object).expect("a public resource")
 }
 
 /// A store with this many rentals, of which every second holds its vehicle, and an invoice for every fifth.

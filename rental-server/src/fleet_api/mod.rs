@@ -19,21 +19,18 @@ use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
     operations::{Edge, api_keys::Access},
-    resources::{Collection, registry},
+    resources::{self, Collection},
     store::Store,
 };
 
-/// The public table (spec, Endpoints).
-static COLLECTIONS: [Collection; registry::API.len()] = registry::API;
-
 /// The collection of a public resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
-    COLLECTIONS.iter().find(|row| row.spec.object == object)
+    resources::api().find(|row| row.spec.object == object)
 }
 
 /// Every operation of the public API.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    COLLECTIONS.iter().flat_map(of).collect()
+    resources::api().flat_map(of).collect()
 }
 
 fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {

@@ -14,7 +14,7 @@ use rental_core::{
     error::Error,
     operations::{self, Edge, Intent, IssueApiKey, NewApiKey, Preparing},
     resources::{
-        Resource,
+        Object,
         api_key::{self, ApiKey},
         organization::Organization,
         parse, to_json,

@@ -12,11 +12,11 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    fleet::attribution::{self, Attributable, Candidate, VehicleMatch, Verdict, When},
+    fleet::attribution::{self, Candidate, VehicleMatch, Verdict, When},
     imports::statements::KINDS,
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page::{self, ListQuery},
-    resources::{organization::Organization, parse, unattached_look_up},
+    resources::{Attributable, organization::Organization, parse, unattached_look_up},
     schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
     value::VehicleId,

@@ -12,7 +12,7 @@ use crate::{
     resources::{
         RuleContext, invoice,
         organization::{self, Organization, SYSTEM},
-        registry::PORTERS,
+        porters,
     },
     rows::key,
     store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
@@ -192,8 +192,8 @@ impl<'a> Importer<'a> {
         batch: &mut Batch,
     ) -> Result<RowOutcome, Error> {
         let ParsedLine { resource, id, fields, object, .. } = line;
-        let places: Vec<Key> = PORTERS.iter().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
-        for (spec, known) in PORTERS.iter().map(|known| known.spec).zip(draft.get(&places).await?) {
+        let places: Vec<Key> = porters().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
+        for (spec, known) in porters().map(|known| known.spec).zip(draft.get(&places).await?) {
             match known {
                 None => {}
                 Some(known) if spec.tag == resource.spec.tag && known.value == *object => {
