@@ -1,5 +1,6 @@
 //! Operators create, change, enable, disable, test, recover and delete webhook endpoints, and rotate their secrets.
 
+mod enabling;
 mod intents;
 mod recovery;
 mod test;
@@ -68,6 +69,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .operator(|request| Box::pin(rotate(request))),
         test::endpoint(),
         recovery::endpoint(),
+        enabling::endpoint(),
     ]
 }
 
