@@ -16,7 +16,7 @@ use rental_core::{
     store::{Batch, Check, Commit, Prior, Record, Revision},
     value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
-        attempt::{Ending, Next, Streak, Verdict, after_attempt},
+        attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
         deletion,
         fan_out::{RETRY, due},
         secret::Sealed,
@@ -71,16 +71,16 @@ pub(super) enum Outcome {
     NotSent,
     /// There was nothing to send, or the outcome was not committed. The lane reads the due rows again.
     Nothing,
-    /// A row is corrupted, or the attempt panicked: no retry can help.
+    /// A row is damaged, or the attempt panicked: no retry can help.
     Damaged(Damage),
 }
 
 /// What keeps a delivery from being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Damage {
-    /// The delivery or its event is corrupted, or its attempt panicked.
+    /// The delivery or its event is damaged, or its attempt panicked.
     Delivery,
-    /// The endpoint is corrupted, which all its deliveries need.
+    /// The endpoint is damaged, which all its deliveries need.
     Endpoint,
 }
 
@@ -228,42 +228,44 @@ async fn settle(
             None => at_begin,
         };
         let (deleted, streak) = (endpoint.is_none(), Streak { failures, at_begin });
-        let mut verdict = after_attempt(0, streak, ending, now, &hooks.settings.schedule);
+        let mut after = after_attempt(0, streak, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
             let mut object: Delivery = parse(&record.key, &record.value)?;
-            verdict = after_attempt(object.attempts, streak, ending, now, &hooks.settings.schedule);
-            object.record(ending, verdict, log.clone(), now);
-            if let Next::RetryAt(time) = verdict.next {
+            after = after_attempt(object.attempts, streak, ending, now, &hooks.settings.schedule);
+            object.record(ending, after, log.clone(), now);
+            if let RetryDecision::RetryAt(time) = after.next {
                 if deleted {
                     object.give_up(deletion::REASON, now);
                 } else {
                     // A due row for an endpoint that was deleted since would stay for ever.
-                    batch.checks.push(Check::Present(deletion::place(id)));
+                    batch.checks.push(Check::Present(WebhookEndpoint::key(SYSTEM, id)));
                     batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
                 }
             }
             batch.replace(record.key, record.revision, to_json(&object)?);
         }
-        let disables = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, verdict, now))?;
+        let disables = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {
-            return Ok(match verdict.next {
-                Next::Delivered => Outcome::Success(Duration::from_millis(log.duration_ms)),
-                Next::RetryAt(_) | Next::GivenUp => Outcome::Failure { failures: verdict.failures, disables },
+            return Ok(match after.next {
+                RetryDecision::Delivered => Outcome::Success(Duration::from_millis(log.duration_ms)),
+                RetryDecision::RetryAt(_) | RetryDecision::GivenUp => {
+                    Outcome::Failure { failures: after.failures, disables }
+                }
             });
         }
     }
 }
 
 /// Writes the failures in a row to the endpoint's record if they change; true if they disable the endpoint.
-fn note_health(batch: &mut Batch, record: Record, verdict: Verdict, now: Timestamp) -> Result<bool, Error> {
+fn note_health(batch: &mut Batch, record: Record, after: AfterAttempt, now: Timestamp) -> Result<bool, Error> {
     let mut endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
-    if endpoint.failures() == verdict.failures || !endpoint.is_enabled() {
+    if endpoint.failures() == after.failures || !endpoint.is_enabled() {
         return Ok(false);
     }
-    endpoint.failures_in_a_row = Some(verdict.failures);
-    if verdict.disables {
+    endpoint.failures_in_a_row = Some(after.failures);
+    if after.disables {
         endpoint.disable(DISABLED_BY_FAILURES, now);
     }
     batch.replace(record.key, record.revision, to_json(&endpoint)?);
-    Ok(verdict.disables)
+    Ok(after.disables)
 }

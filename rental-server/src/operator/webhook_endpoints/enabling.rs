@@ -40,7 +40,7 @@ pub(super) fn endpoint() -> Endpoint {
 fn body() -> Value {
     let since =
         json!({"type": "string", "format": "date-time", "description": "Endpoints disabled at this time or later."});
-    let dry_run = json!({"type": "boolean", "default": false, "description": "Only list the endpoints."});
+    let dry_run = json!({"type": "boolean", "description": "Only list the endpoints. Default: `false`."});
     let after = json!({"type": "string", "format": "uuid", "description": "`next_cursor` of the answer before."});
     let properties = json!({"disabled_since": since, "dry_run": dry_run, "starting_after": after});
     parts::action_body(
@@ -105,7 +105,7 @@ struct Enable {
 }
 
 impl Enable {
-    /// The endpoint in a row, if it is to be enabled. A corrupted row is none.
+    /// The endpoint in a row, if it is to be enabled. A damaged row is none.
     fn selected(&self, row: &Record) -> Option<WebhookEndpoint> {
         let endpoint: WebhookEndpoint = parse(&row.key, &row.value).ok()?;
         let by_failures =

@@ -2,7 +2,7 @@
 
 mod enabling;
 mod intents;
-mod recovery;
+mod resend_missed;
 mod test;
 
 use crate::{
@@ -68,7 +68,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .example(Example::Object)
             .operator(|request| Box::pin(rotate(request))),
         test::endpoint(),
-        recovery::endpoint(),
+        resend_missed::endpoint(),
         enabling::endpoint(),
     ]
 }

@@ -8,9 +8,9 @@ use crate::support::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// A response that takes its time, as over a long way.
-fn after_100_ms(status: u16) -> Act {
-    Act::After(Duration::from_millis(100), Box::new(Act::Status(status)))
+/// A response that takes its time, but less than a tenth of the time-out.
+fn in_a_while(status: u16) -> Act {
+    Act::After(Duration::from_millis(600), Box::new(Act::Status(status)))
 }
 
 /// The most requests that were in flight at once.
@@ -23,7 +23,7 @@ fn most_at_once(seen: &[Seen]) -> usize {
 #[test]
 fn a_receiver_that_keeps_up_gets_more_and_more_at_once() {
     let server = Server::start(&[PRIVATE]);
-    let (organization, receiver) = (server.organization(), Receiver::that(after_100_ms(200)));
+    let (organization, receiver) = (server.organization(), Receiver::that(in_a_while(200)));
     let hook = hook(&organization, &receiver);
     act(&server, &hook, "disable", &Value::Null).ok();
     many_events(&organization, 600);
@@ -52,8 +52,8 @@ fn attempts_in_flight_at_the_first_failure_are_at_most_10_of_the_20_that_disable
     let organization = server.organization();
     // Goes away under full load: what is in flight then fails a while later, all at once.
     let receiver = Receiver::with(|number, _| match number {
-        0..HEALTHY => after_100_ms(200),
-        _ => Act::After(Duration::from_millis(600), Box::new(Act::Status(503))),
+        0..HEALTHY => in_a_while(200),
+        _ => Act::After(Duration::from_millis(1500), Box::new(Act::Status(503))),
     });
     let hook = hook(&organization, &receiver);
     act(&server, &hook, "disable", &Value::Null).ok();
