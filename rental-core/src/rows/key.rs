@@ -114,6 +114,15 @@ pub fn memo_expiries_until(millis: u64) -> Span {
     Span { from: at(&[]), to: at(&millis.to_be_bytes()), order: Order::Ascending, follow: None }
 }
 
+/// The time of an expiry, in milliseconds since 1970.
+#[must_use]
+pub fn memo_expiry_millis(key: &Key) -> Option<u64> {
+    match Row::decode(key)? {
+        Row::MemoExpiry { millis, .. } => Some(millis),
+        _ => None,
+    }
+}
+
 /// The key of the stored response that belongs to an expiry.
 #[must_use]
 pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
