@@ -22,19 +22,19 @@ static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::
 
 /// Lets ids rise from this time on, although the clock may be behind it: new objects are newer than those of before.
 pub(crate) fn ids_rise_from(newest: Timestamp) {
-    let _ = Moment(newest).new_id();
+    let _ = FixedClock(newest).new_id();
 }
 
-/// The time of one request, the same for all that it does, and its ids, which rise.
-pub(crate) struct Moment(Timestamp);
+/// The time at which a request began, the same for all that it does; and new ids.
+pub(crate) struct FixedClock(Timestamp);
 
-impl Moment {
+impl FixedClock {
     pub(crate) fn new() -> Self {
         Self(now())
     }
 }
 
-impl Edge for Moment {
+impl Edge for FixedClock {
     fn now(&self) -> Timestamp {
         self.0
     }
@@ -57,7 +57,7 @@ impl Edge for Clock {
     }
 
     fn new_id(&self) -> Uuid {
-        Moment::new().new_id()
+        FixedClock::new().new_id()
     }
 }
 

@@ -35,10 +35,11 @@ pub async fn newest_id_time(store: &dyn Store) -> Result<Option<Timestamp>, Erro
             newest = newest.max(newest_of(store, OrganizationId::from_uuid(id), &event::SPEC).await?);
         }
     }
-    let expiries = Span { order: Order::Descending, ..key::memo_expiries_until(u64::MAX) };
+    let expiries = Span { order: Order::Descending, ..key::idempotency_expiries_until(u64::MAX) };
     let expiry = store.scan(&expiries, 1).await?.into_iter().flatten().next();
     let kept = u64::try_from(KEPT_MILLIS).unwrap_or_default();
-    let written = expiry.and_then(|row| key::memo_expiry_millis(&row.key)).map(|millis| millis.saturating_sub(kept));
+    let written =
+        expiry.and_then(|row| key::idempotency_expiry_millis(&row.key)).map(|millis| millis.saturating_sub(kept));
     Ok(newest.max(written).map(|millis| Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))))
 }
 

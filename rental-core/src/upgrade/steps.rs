@@ -2,15 +2,16 @@
 //! number in [`SCHEMA_VERSION`].
 
 mod version_3;
+mod version_4;
 
 use super::{members::Members, version::Version};
 use crate::{schema::ResourceSpec, store::SCHEMA_VERSION};
 use sha2::{Digest, Sha256};
 
 /// All steps, in the order of their versions.
-const VERSIONS: &[Version] = &[version_3::VERSION];
+const VERSIONS: &[Version] = &[version_3::VERSION, version_4::VERSION];
 /// The description of the present version.
-const PRESENT: &str = include_str!("../../schema/v3.json");
+const PRESENT: &str = include_str!("../../schema/v4.json");
 
 const _: () = assert!(VERSIONS[VERSIONS.len() - 1].number == SCHEMA_VERSION, "the last step leads to SCHEMA_VERSION");
 

@@ -1,8 +1,8 @@
 //! What the old program answered about its store, the present one answers about the upgraded one.
 
-use crate::stores::{V2, fixture, memory, rows_of, upgrade, wait};
+use crate::stores::{STORES, fixture, memory, rows_of, upgrade, wait};
 use rental_core::{
-    operations::{self, access},
+    operations::{self, api_keys},
     request::page::ListQuery,
     resources::{self, organization::SYSTEM},
     rows::key,
@@ -19,7 +19,7 @@ fn answers(directory: &str) -> Value {
 }
 
 fn upgraded(directory: &str) -> Memory {
-    let store = memory(&rows_of(directory));
+    let store = memory(directory, &rows_of(directory));
     wait(upgrade(&store));
     store
 }
@@ -65,7 +65,7 @@ fn check_lists(store: &dyn Store, lists: &Value, organization: OrganizationId) -
 
 #[test]
 fn every_list_answers_as_before_through_every_filter() {
-    for directory in V2 {
+    for directory in STORES {
         let (store, answers) = (upgraded(directory), answers(directory));
         let mut lists = check_lists(&store, &answers["lists"], SYSTEM);
         for organization in answers["organizations"].as_array().unwrap() {
@@ -79,7 +79,7 @@ fn every_list_answers_as_before_through_every_filter() {
 /// Members are only added, and the revision tells that.
 #[test]
 fn every_object_answers_as_before() {
-    for directory in V2 {
+    for directory in STORES {
         let (store, answers) = (upgraded(directory), answers(directory));
         let mut objects = Vec::new();
         let mut take = |all: &Value, organization: OrganizationId| {
@@ -119,7 +119,7 @@ fn every_object_answers_as_before() {
 
 #[test]
 fn the_new_filter_finds_every_rental_of_before() {
-    for directory in V2 {
+    for directory in STORES {
         let (store, answers) = (upgraded(directory), answers(directory));
         for organization in answers["organizations"].as_array().unwrap() {
             let id = OrganizationId::parse(organization["id"].as_str().unwrap()).unwrap();
@@ -143,12 +143,12 @@ fn the_new_filter_finds_every_rental_of_before() {
 
 #[test]
 fn keys_and_secrets_open_as_before() {
-    for directory in V2 {
+    for directory in STORES {
         let (store, answers) = (upgraded(directory), answers(directory));
         for organization in answers["organizations"].as_array().unwrap() {
-            let hash = access::key_hash(organization["key"].as_str().unwrap()).unwrap();
+            let hash = api_keys::key_hash(organization["key"].as_str().unwrap()).unwrap();
             let found = wait(store.get(&[key::access(&hash)])).unwrap().pop().flatten().unwrap();
-            assert!(access::open_entry(&found.value, &hash).is_some());
+            assert!(api_keys::open_entry(&found.value, &hash).is_some());
         }
         let text = String::from_utf8(fixture(directory, "master-key")).unwrap();
         let mut bytes = [0; 32];

@@ -24,7 +24,7 @@ fn a_record_that_cannot_be_read_stays_and_is_counted() {
     for (broken, value) in [(&rental, &b"{\"id\":"[..]), (&toll, b"{\"id\":\"x\"}"), (&rental, b"\xff\xfe")] {
         let mut rows = before.clone();
         rows.get_mut(broken).unwrap().1 = bytes::Bytes::copy_from_slice(value);
-        let store = memory(&rows);
+        let store = memory("v2", &rows);
         let counted = wait(upgrade(&store)).unwrap();
         let after = wait(everything(&store));
         assert_eq!(counted.damaged, 1);
@@ -34,7 +34,7 @@ fn a_record_that_cannot_be_read_stays_and_is_counted() {
         for entry in entries_of(&before, broken) {
             assert!(after.contains_key(&entry), "{}", rental_core::resources::row_words::in_words(&entry));
         }
-        let whole = memory(&before);
+        let whole = memory("v2", &before);
         wait(upgrade(&whole));
         let mut whole = wait(everything(&whole));
         whole.retain(|key, _| !key.as_bytes().ends_with(&broken.as_bytes()[18..]));
@@ -49,7 +49,7 @@ fn a_record_that_cannot_be_read_stays_and_is_counted() {
 #[test]
 fn rows_that_no_record_has_are_removed() {
     let before = rows_of("v2");
-    let whole = memory(&before);
+    let whole = memory("v2", &before);
     wait(upgrade(&whole));
     let whole = wait(everything(&whole));
     let mut rows = before.clone();
@@ -69,7 +69,7 @@ fn rows_that_no_record_has_are_removed() {
             }
         }
     }
-    let store = memory(&rows);
+    let store = memory("v2", &rows);
     let counted = wait(upgrade(&store)).unwrap();
     assert_eq!(counted.removed, added);
     same(&wait(everything(&store)), &whole, "whole");
@@ -79,16 +79,16 @@ fn rows_that_no_record_has_are_removed() {
 #[test]
 fn missing_rows_are_written_again() {
     let before = rows_of("v2");
-    let whole = memory(&before);
+    let whole = memory("v2", &before);
     wait(upgrade(&whole));
     let whole = wait(everything(&whole));
     let mut rows = before.clone();
     rows.retain(|key, _| !matches!(key.as_bytes()[0], b'i' | b'h' | b'b'));
-    let store = memory(&rows);
+    let store = memory("v2", &rows);
     wait(upgrade(&store));
     same(&wait(everything(&store)), &whole, "whole");
     let claim = before.keys().find(|key| key.as_bytes()[0] == b'u').unwrap();
-    let store = memory(&before);
+    let store = memory("v2", &before);
     let mut batch = Batch::default();
     batch.writes.push(Write::Put(claim.clone(), 7, vec![9; 20].into(), Prior::Any));
     wait(store.commit(batch)).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{
     cluster::Cluster,
-    stores::{everything, fixture, memory, rows_of, same, upgrade, wait},
+    stores::{everything, fixture, memory, rows_of, same, upgrade, version_of, wait},
 };
 use rental_core::{
     store::{
@@ -29,8 +29,8 @@ async fn open(url: &str) -> Postgres {
     Postgres::open_any_version(&Address::parse(url).unwrap(), None, settings()).await.expect("it opens")
 }
 
-/// The dump of the fixture in a new database; its URL.
-fn restored(cluster: &Cluster) -> String {
+/// The dump of a fixture in a new database; its URL.
+fn restored(cluster: &Cluster, directory: &str) -> String {
     let url = cluster.database();
     let name = url.split(['/', '?']).rfind(|part| part.starts_with("test")).unwrap().to_owned();
     let host = cluster.directory.to_string_lossy().into_owned();
@@ -40,7 +40,7 @@ fn restored(cluster: &Cluster) -> String {
         .stdout(Stdio::null())
         .spawn()
         .expect("psql runs");
-    psql.stdin.take().unwrap().write_all(&fixture("v2", "database.sql")).unwrap();
+    psql.stdin.take().unwrap().write_all(&fixture(directory, "database.sql")).unwrap();
     assert!(psql.wait().unwrap().success(), "the dump was not loaded");
     url
 }
@@ -49,17 +49,19 @@ fn restored(cluster: &Cluster) -> String {
 fn postgres_equals_the_model() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let store = open(&restored(cluster)).await;
-        assert!(matches!(state(&store).await, Ok(State::Older(2))));
-        let before = everything(&store).await;
-        assert!(before.keys().any(|key| key.as_bytes()[0] == b'j'), "the fixture has bells");
-        let model = rental_core::store::memory::Memory::of_version(2);
-        crate::stores::fill(&model, &before).await;
-        upgrade(&model).await;
-        upgrade(&store).await;
-        same(&everything(&store).await, &everything(&model).await, "postgres");
-        assert!(matches!(state(&store).await, Ok(State::Current)));
-        store.close().await;
+        for directory in ["v2", "v3"] {
+            let store = open(&restored(cluster, directory)).await;
+            assert!(matches!(state(&store).await, Ok(State::Older(version)) if version == version_of(directory)));
+            let before = everything(&store).await;
+            assert!(before.keys().any(|key| key.as_bytes()[0] == b'j'), "the fixture has bells");
+            let model = rental_core::store::memory::Memory::of_version(version_of(directory));
+            crate::stores::fill(&model, &before).await;
+            upgrade(&model).await;
+            upgrade(&store).await;
+            same(&everything(&store).await, &everything(&model).await, "postgres");
+            assert!(matches!(state(&store).await, Ok(State::Current)));
+            store.close().await;
+        }
     });
 }
 
@@ -68,7 +70,7 @@ fn postgres_equals_the_model() {
 fn an_old_server_stops_with_a_clear_line() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let url = restored(cluster);
+        let url = restored(cluster, "v2");
         let (old, new) = (open(&url).await, open(&url).await);
         let key = Key::from_bytes(b"zold");
         let write = |value: &'static [u8]| {
@@ -110,7 +112,7 @@ fn a_server_that_starts_while_another_one_upgrades_goes_on_with_the_new_version(
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
         for ask_for_marker in [false, true] {
-            let url = restored(cluster);
+            let url = restored(cluster, "v2");
             let (late, first) = (open(&url).await, open(&url).await);
             let upgrade = Upgrade::begin(&first).await.unwrap();
             if ask_for_marker {
@@ -129,25 +131,25 @@ fn a_server_that_starts_while_another_one_upgrades_goes_on_with_the_new_version(
 fn servers_that_upgrade_at_once_equal_one() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let url = restored(cluster);
+        let url = restored(cluster, "v2");
         let (first, second) = (open(&url).await, open(&url).await);
         let before = everything(&first).await;
         let model = rental_core::store::memory::Memory::of_version(2);
         crate::stores::fill(&model, &before).await;
         upgrade(&model).await;
         let run = async |store: &Postgres| {
-            let mut outrun = 0;
+            let mut overtaken = 0;
             if let Some(upgrade) = Upgrade::begin(store).await.unwrap() {
                 let mut upgrade = upgrade.in_batches_of(30);
                 loop {
                     match upgrade.step().await.unwrap() {
                         Step::Done => break,
-                        Step::Outrun => outrun += 1,
-                        Step::Went => {}
+                        Step::Overtaken => overtaken += 1,
+                        Step::Continue => {}
                     }
                 }
             }
-            outrun
+            overtaken
         };
         let (one, other) = tokio::join!(run(&first), run(&second));
         assert!(one + other > 0, "they never met");
@@ -162,13 +164,13 @@ fn servers_that_upgrade_at_once_equal_one() {
 fn a_database_of_an_older_version_is_refused_until_it_is_upgraded() {
     let Some(cluster) = Cluster::shared() else { return };
     wait(async {
-        let url = restored(cluster);
+        let url = restored(cluster, "v2");
         let address = Address::parse(&url).unwrap();
         let refused = Postgres::open(&address, None, settings()).await.err().expect("it is refused").to_string();
         assert!(refused.contains("schema version 2") && refused.contains("rental-cli store upgrade"), "{refused}");
         let store = open(&url).await;
         let mut begun = Upgrade::begin(&store).await.unwrap().unwrap().in_batches_of(30);
-        assert_eq!(begun.step().await, Ok(Step::Went));
+        assert_eq!(begun.step().await, Ok(Step::Continue));
         drop(begun);
         let refused = Postgres::open(&address, None, settings()).await.err().expect("it is refused").to_string();
         assert!(refused.contains("did not come to its end"), "{refused}");
@@ -191,7 +193,7 @@ fn name(url: &str) -> String {
 fn a_file_and_a_database_become_the_same() {
     let Some(cluster) = Cluster::shared() else { return };
     let rows = rows_of("v2-first");
-    let model = memory(&rows);
+    let model = memory("v2-first", &rows);
     wait(async {
         upgrade(&model).await;
         let url = cluster.database();

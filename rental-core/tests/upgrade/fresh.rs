@@ -1,6 +1,6 @@
 //! An upgraded store is the store that the present program would have made of the same objects.
 
-use crate::stores::{CACHE, Rows, V2, everything, file, memory, rows_of, same, upgrade, wait};
+use crate::stores::{CACHE, Rows, STORES, everything, file, memory, rows_of, same, upgrade, version_of, wait};
 use rental_core::{
     check::Audit,
     resources::{self, row_words::in_words},
@@ -38,25 +38,25 @@ fn tagged(rows: &Rows, tags: &[u8]) -> BTreeSet<Key> {
 
 #[test]
 fn upgraded_equals_made_fresh() {
-    for directory in V2 {
+    for directory in STORES {
         let before = rows_of(directory);
-        let store = memory(&before);
+        let store = memory(directory, &before);
         let counted = wait(upgrade(&store)).expect("it is of an older version");
         assert_eq!(wait(store.version()), Ok(SCHEMA_VERSION));
         let after = wait(everything(&store));
         assert_eq!(problems(&after), Vec::<String>::new(), "{directory}");
         assert_eq!(tagged(&after, b"ih"), derived(&after), "{directory}");
         assert_eq!((counted.damaged, counted.seen), (0, tagged(&before, b"r").len() as u64), "{directory}");
-        assert!(counted.written > 0);
+        assert!(counted.written > 0 || version_of(directory) > 2, "version 3 had records of every present member");
     }
 }
 
 /// What is no record and cannot be computed of records stays as it is.
 #[test]
 fn everything_else_stays_as_it_is() {
-    for directory in V2 {
+    for directory in STORES {
         let before = rows_of(directory);
-        let store = memory(&before);
+        let store = memory(directory, &before);
         wait(upgrade(&store));
         let after = wait(everything(&store));
         for (key, row) in before.iter().filter(|(key, _)| !matches!(key.as_bytes()[0], b'r' | b'i' | b'h')) {
@@ -70,9 +70,9 @@ fn everything_else_stays_as_it_is() {
 /// An ETag tells whether the bytes of an object changed; nothing else of the object does.
 #[test]
 fn changed_bytes_are_a_new_revision_and_no_change() {
-    for directory in V2 {
+    for directory in STORES {
         let before = rows_of(directory);
-        let store = memory(&before);
+        let store = memory(directory, &before);
         wait(upgrade(&store));
         let after = wait(everything(&store));
         for (key, (revision, value)) in before.iter().filter(|(key, _)| key.as_bytes()[0] == b'r') {
@@ -91,13 +91,13 @@ fn changed_bytes_are_a_new_revision_and_no_change() {
 
 #[test]
 fn twice_equals_once() {
-    for directory in V2 {
-        let store = memory(&rows_of(directory));
+    for directory in STORES {
+        let store = memory(directory, &rows_of(directory));
         wait(upgrade(&store));
         let once = wait(everything(&store));
         assert_eq!(wait(upgrade(&store)), None);
         // Also where a program believes that nothing was done.
-        let again = memory(&once);
+        let again = memory(directory, &once);
         let counted = wait(upgrade(&again)).expect("it says that it is of an older version");
         assert_eq!((counted.written, counted.removed), (0, 0), "{directory}");
         same(&wait(everything(&again)), &once, directory);
@@ -106,8 +106,8 @@ fn twice_equals_once() {
 
 #[test]
 fn redb_equals_the_model() {
-    for directory in V2 {
-        let model = memory(&rows_of(directory));
+    for directory in STORES {
+        let model = memory(directory, &rows_of(directory));
         wait(upgrade(&model));
         let (_folder, path) = file(directory);
         let store = Redb::open_any_version(&path, CACHE).unwrap();

@@ -1,6 +1,6 @@
 //! Backups and exports of older versions come in as what the present program would have made of them.
 
-use crate::stores::{CACHE, everything, fixture, upgrade, wait};
+use crate::stores::{CACHE, everything, fixture, upgrade, version_of, wait};
 use rental_core::{
     imports::organization::{self, Importer, Lines},
     operations::edge::Edge,
@@ -33,13 +33,17 @@ fn upgraded(path: &Path) -> Result<(), StoreError> {
 
 #[test]
 fn a_backup_of_an_older_version_is_restored_as_the_present_one() {
-    let backup = fixture("v2", "store.backup");
+    ["v2", "v3"].into_iter().for_each(restored_as_the_present_one);
+}
+
+fn restored_as_the_present_one(directory: &str) {
+    let (backup, version) = (fixture(directory, "store.backup"), version_of(directory));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rental.redb");
     let mut archive = Reader::open(backup.as_slice()).unwrap();
-    assert_eq!(archive.header().schema_version, 2);
+    assert_eq!(archive.header().schema_version, version);
     let refused = redb::restore(&path, CACHE, &mut archive, &mut |_| {});
-    assert!(matches!(refused, Err(RestoreError::Version(2))) && !path.exists());
+    assert!(matches!(refused, Err(RestoreError::Version(found)) if found == version) && !path.exists());
     let mut archive = Reader::open(backup.as_slice()).unwrap();
     let mut broken = |_: &Path| Err(StoreError::Unavailable("no upgrade".into()));
     assert!(redb::restore_and_upgrade(&path, CACHE, &mut archive, &mut |_| {}, &mut broken).is_err());
@@ -49,7 +53,7 @@ fn a_backup_of_an_older_version_is_restored_as_the_present_one() {
     let store = Redb::open(&path, CACHE).expect("it is of the present version");
     assert_eq!(wait(store.version()), Ok(SCHEMA_VERSION));
     // The same as the rows of the backup, upgraded in memory.
-    let model = Memory::of_version(2);
+    let model = Memory::of_version(version);
     let mut archive = Reader::open(backup.as_slice()).unwrap();
     let mut rows = crate::stores::Rows::new();
     while let Some(frame) = archive.next_frame().unwrap() {
@@ -100,18 +104,22 @@ fn imported(file: &[u8]) -> Objects {
 }
 
 #[test]
-fn an_export_of_version_2_is_imported_whole() {
-    let file = fixture("v2", "export.jsonl");
-    let text = String::from_utf8(file.clone()).unwrap();
-    assert!(text.starts_with("{\"id\":"), "a file of version 2 has no first line of its own");
-    let objects = imported(&file);
-    let rental = objects.values().find(|object| object["object"] == "rental").unwrap();
-    assert_eq!(rental["time_zone"], "America/New_York");
-    for line in text.lines().skip(1).filter(|line| !line.contains("\"export_end\"")) {
-        let before: Map<String, Value> = serde_json::from_str(line).unwrap();
-        let now = &objects[before["id"].as_str().unwrap()];
-        for (name, member) in before.iter().filter(|(name, _)| *name != "organization_id") {
-            assert_eq!(&now[name], member, "{name} of {line}");
+fn an_export_of_an_older_version_is_imported_whole() {
+    for directory in ["v2", "v3"] {
+        let file = fixture(directory, "export.jsonl");
+        let text = String::from_utf8(file.clone()).unwrap();
+        let has_first_line = text.starts_with("{\"object\":\"export\",\"schema_version\":");
+        assert_eq!(has_first_line, version_of(directory) > 2, "files of version 2 have none");
+        let objects = imported(&file);
+        let rental = objects.values().find(|object| object["object"] == "rental").unwrap();
+        assert_eq!(rental["time_zone"], "America/New_York");
+        let lines = text.lines().skip(1 + usize::from(has_first_line));
+        for line in lines.filter(|line| !line.contains("\"export_end\"")) {
+            let before: Map<String, Value> = serde_json::from_str(line).unwrap();
+            let now = &objects[before["id"].as_str().unwrap()];
+            for (name, member) in before.iter().filter(|(name, _)| *name != "organization_id") {
+                assert_eq!(&now[name], member, "{name} of {line}");
+            }
         }
     }
 }

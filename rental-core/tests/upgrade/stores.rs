@@ -12,8 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Fixtures of version 2.
-pub(crate) const V2: [&str; 2] = ["v2", "v2-first"];
+/// The fixtures.
+pub(crate) const STORES: [&str; 3] = ["v2", "v2-first", "v3"];
 pub(crate) const CACHE: usize = 8 << 20;
 
 pub(crate) type Rows = BTreeMap<Key, (Revision, Bytes)>;
@@ -64,9 +64,14 @@ pub(crate) fn rows_of(directory: &str) -> Rows {
     wait(everything(&Redb::open_any_version(&path, CACHE).unwrap()))
 }
 
-/// A fixture in memory.
-pub(crate) fn memory(rows: &Rows) -> Memory {
-    let store = Memory::of_version(2);
+/// The schema version of a fixture.
+pub(crate) fn version_of(directory: &str) -> u64 {
+    directory[1..2].parse().unwrap()
+}
+
+/// Rows of a fixture in memory.
+pub(crate) fn memory(directory: &str, rows: &Rows) -> Memory {
+    let store = Memory::of_version(version_of(directory));
     wait(fill(&store, rows));
     store
 }

@@ -16,6 +16,7 @@ mod early_responses;
 mod errors;
 mod events_in_store;
 mod headers;
+mod histories;
 mod holds;
 mod idempotency;
 mod lists;

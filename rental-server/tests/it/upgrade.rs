@@ -43,7 +43,7 @@ fn a_server_upgrades_its_store_and_answers_as_before() {
     let key = organization["key"].as_str().expect("a key");
     for start in 0..2 {
         let server = Server::start_on_file(directory.path(), &[]);
-        let upgraded = server.log().contains("the store has schema version 3 now");
+        let upgraded = server.log().contains(&format!("the store has schema version {SCHEMA_VERSION} now"));
         assert_eq!(upgraded, start == 0, "{}", server.log());
         for (path, before) in organization["objects"].as_object().expect("objects").iter().take(60) {
             let before: Value = serde_json::from_str(before["body"].as_str().expect("a body")).expect("JSON");
@@ -73,7 +73,7 @@ fn a_server_that_must_not_upgrade_says_what_to_do() {
     assert!(told.contains("--store-upgrade never"), "{told}");
     assert!(bytes() == before, "a refused file is not changed");
     let server = Server::start_on_file(directory.path(), &[]);
-    assert!(server.log().contains("the store has schema version 3 now"), "{}", server.log());
+    assert!(server.log().contains(&format!("the store has schema version {SCHEMA_VERSION} now")), "{}", server.log());
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {
@@ -254,7 +254,11 @@ fn an_upgrade_that_is_killed_goes_on_at_the_next_start() {
         let copy = older();
         fs::copy(directory.join("before.redb"), copy.path().join("store.redb")).expect("a copy");
         let restarted = Server::start_on_file(directory, &[]);
-        assert!(restarted.log().contains("the store has schema version 3 now"), "{}", restarted.log());
+        assert!(
+            restarted.log().contains(&format!("the store has schema version {SCHEMA_VERSION} now")),
+            "{}",
+            restarted.log()
+        );
         restarted.signal("TERM");
         restarted.wait_until_gone();
         // The same as without the kill, and whole.
