@@ -16,6 +16,7 @@ mod invoices;
 mod json_text;
 mod leads;
 mod listen;
+mod master_key;
 mod organizations;
 mod rentals;
 pub(crate) mod session;
@@ -46,6 +47,7 @@ pub(crate) const GROUPS: &[Group] = &[
     violations::GROUP,
     leads::GROUP,
     audit::GROUP,
+    master_key::GROUP,
     store::GROUP,
 ];
 

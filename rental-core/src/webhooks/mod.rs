@@ -8,6 +8,7 @@ pub mod attempt;
 pub mod cluster;
 pub mod deletion;
 pub mod fan_out;
+pub mod master_key;
 pub mod secret;
 pub mod signature;
 pub mod target;

@@ -7,12 +7,16 @@ use rental_core::{
     resources::{
         Resource,
         organization::SYSTEM,
+        to_json,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
     store::{self, Batch, Check, Commit, Key, Prior, Record, Revision, Span, Write, key_of},
     value::{EndpointId, ServerId},
-    webhooks::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
+    webhooks::{
+        cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
+        secret::Fingerprint,
+    },
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -135,7 +139,9 @@ impl Round {
         } else {
             Check::At(place.clone(), self.beat)
         });
-        batch.writes.push(Write::Put(place.clone(), self.beat + 1, bytes::Bytes::new(), Prior::Any));
+        hooks.keys.look().await;
+        let names = to_json(&hooks.keys.ring().fingerprints())?;
+        batch.writes.push(Write::Put(place.clone(), self.beat + 1, names, Prior::Any));
         if hooks.store().commit(batch).await? == Commit::Applied {
             self.beat += 1;
             // Counted from before the write: other servers count from when they read it, which is later.
@@ -147,6 +153,15 @@ impl Round {
         self.beat = hooks.store().get(&[place]).await?.pop().flatten().map_or(0, |record| record.revision);
         Ok(())
     }
+}
+
+/// Other servers whose last heartbeat does not name this master key.
+pub(crate) async fn servers_without_key(hooks: &Hooks, name: &Fingerprint) -> Result<usize, Error> {
+    let Some(ownership) = &hooks.ownership else { return Ok(0) };
+    let own = key::beat(ownership.server);
+    let has =
+        |beat: &Record| serde_json::from_slice::<Vec<Fingerprint>>(&beat.value).is_ok_and(|all| all.contains(name));
+    Ok(all(hooks, key::beats()).await?.iter().filter(|beat| beat.key != own && !has(beat)).count())
 }
 
 /// The endpoint at the end of the key of its record, owner row or bell.

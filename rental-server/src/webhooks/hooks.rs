@@ -6,14 +6,13 @@ use super::{
     send::Sender,
     settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, supervisor::Supervisor};
+use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     operations::Edge,
     rows::key,
     store::{Batch, Prior, Store},
     value::{EndpointId, ServerId},
-    webhooks::secret::MasterKey,
 };
 use std::{
     collections::HashMap,
@@ -36,7 +35,7 @@ const MOST_IN_FLIGHT: usize = 512;
 pub(crate) struct Hooks {
     store: Arc<Engine>,
     pub(crate) settings: Settings,
-    pub(crate) master_key: MasterKey,
+    pub(crate) keys: Keys,
     pub(crate) sender: Sender,
     pub(super) supervisor: Arc<Supervisor>,
     pub(super) in_flight: Arc<Semaphore>,
@@ -67,7 +66,7 @@ impl Hooks {
     pub(crate) fn new(
         store: Arc<Engine>,
         settings: Settings,
-        master_key: MasterKey,
+        keys: Keys,
         supervisor: Arc<Supervisor>,
     ) -> Result<Arc<Self>, String> {
         let ownership = store.is_shared().then(|| Ownership::new(ServerId::from_uuid(Clock.new_id())));
@@ -76,7 +75,7 @@ impl Hooks {
             store,
             sender,
             settings,
-            master_key,
+            keys,
             supervisor,
             in_flight: Arc::new(Semaphore::new(MOST_IN_FLIGHT)),
             outbox: Notify::new(),

@@ -12,6 +12,7 @@ mod disconnects;
 mod events;
 mod isolation;
 mod limits;
+mod master_key;
 mod resending;
 mod retention;
 mod retries;
