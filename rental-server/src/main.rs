@@ -128,8 +128,8 @@ async fn run(config: &Config) -> Result<(), String> {
         return Ok(());
     }
     store.make_views().await;
-    let keys = master_key::open(&store, config, url.path()).await?;
     let token = secrets::admin_token(config, url.path())?;
+    let keys = master_key::open(&store, config, url.path()).await?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,

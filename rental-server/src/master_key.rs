@@ -77,26 +77,28 @@ fn present(file: &KeyFile) -> Result<MasterKeys, String> {
     file.read()?.ok_or_else(|| format!("{} is missing: put it back", file.path().display()))
 }
 
-/// The keys of this server, if they are those of the store. A new store begins with the newest of them.
+/// The keys of this server, if they are those of the store. A store without sealed secrets takes the newest key of the
+/// file, except a database that names its key already: other servers have that one.
 ///
 /// # Errors
 /// A line for the operator: the store needs another key, and what to do.
 pub(crate) async fn open(store: &Engine, config: &Config, path: Option<&Path>) -> Result<Keys, String> {
-    let (file, replace) = (KeyFile::of(config, path)?, config.replace_master_key);
+    let file = KeyFile::of(config, path)?;
     loop {
         let stored = Stored::read(store).await.map_err(in_words)?;
         if let Some(row) = &stored.damage {
             tracing::error!(row = damage_in_words(row), "the row of the master key is damaged; it is written again");
         }
+        let replace = config.replace_master_key || !is_needed(store, &stored).await.map_err(in_words)?;
         let keys = match file.read()? {
             Some(keys) => keys,
-            None if replace || !is_needed(store, &stored).await.map_err(in_words)? => file.add()?,
+            None if replace => file.add()?,
             None => return Err(refused(&format!("{} is missing", file.path().display()), stored.in_use.as_ref())),
         };
         let missing = stored.in_use.as_ref().map(|in_use| in_use.missing_in(&keys));
         match missing {
             Some(None) => {
-                if replace {
+                if config.replace_master_key {
                     tracing::warn!(
                         "--replace-master-key changes nothing: this is the key of the store; remove the flag"
                     );
@@ -127,10 +129,10 @@ pub(crate) async fn open(store: &Engine, config: &Config, path: Option<&Path>) -
     }
 }
 
-/// Whether the store needs a key that exists already.
+/// Whether the store needs a key that exists already: it has sealed secrets, or other servers know the key.
 async fn is_needed(store: &Engine, stored: &Stored) -> Result<bool, Error> {
-    let sealed = store.scan(&key::secrets_of_all(), 1).await?;
-    Ok(stored.in_use.is_some() || stored.damage.is_some() || !sealed.is_empty())
+    let named = stored.in_use.is_some() || stored.damage.is_some();
+    Ok((named && store.is_shared()) || !store.scan(&key::secrets_of_all(), 1).await?.is_empty())
 }
 
 /// Makes this key that of the store. A task seals with it what older keys of the file open. False if the row has changed.

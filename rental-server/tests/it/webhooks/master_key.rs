@@ -104,11 +104,20 @@ fn a_store_is_refused_without_its_master_key_and_served_again_with_it() {
 }
 
 #[test]
-fn a_new_store_needs_its_key_as_soon_as_it_was_served() {
+fn a_file_without_webhook_secrets_takes_any_key_and_a_database_only_its_own() {
     let directory = tempfile::tempdir().expect("a directory");
-    stop(start(directory.path()));
+    let first = start(directory.path());
+    let before = master_key(&first)["fingerprint"].clone();
+    stop(first);
     fs::remove_file(key_file(directory.path())).expect("a file");
-    assert!(refusal(directory.path(), &[]).contains("master-key is missing"));
+    let second = master_key(&start(directory.path()));
+    assert!(second["fingerprint"] != before && second["fingerprint"] == second["newest_fingerprint"], "{second}");
+
+    let Some(url) = database() else { return };
+    stop(Server::start_on(&url, &[]));
+    let other = directory.path().join("other");
+    fs::write(&other, "ab".repeat(32)).expect("a file");
+    assert!(refusal_on(&url, &["--master-key-file", &other.to_string_lossy()]).contains("does not hold it"));
 }
 
 #[test]
@@ -288,7 +297,11 @@ fn servers_of_one_database_rotate_when_all_have_the_new_key_and_refuse_one_with_
     let refused = rotate(&first);
     assert!(refused.status == 409 && refused.text().contains("1 of the other servers"), "{}", refused.text());
     fs::write(&files[1], format!("{old}{new}")).expect("a file");
-    let begun = wait_for("the second server to read its file", || Some(rotate(&first)).filter(|it| it.status == 200), String::new);
+    let begun = wait_for(
+        "the second server to read its file",
+        || Some(rotate(&first)).filter(|it| it.status == 200),
+        String::new,
+    );
     // Both servers seal and send with what they have, during the rotation and after it.
     let added = super::hook(&organization.by_way_of(&second), &receiver);
     assert_eq!(rotated(&second)["fingerprint"], begun.ok()["fingerprint"]);
