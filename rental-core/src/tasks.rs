@@ -14,6 +14,7 @@ pub use progress::{Progress, Step};
 
 use crate::{
     error::Error,
+    resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Record, Store},
     value::{EndpointId, TaskId, Timestamp},
@@ -58,7 +59,7 @@ impl Task {
     #[must_use]
     pub fn endpoint_deletion(endpoint: EndpointId, now: Timestamp) -> Self {
         let work = Work::WebhookEndpointDeletion(EndpointDeletion { endpoint_id: endpoint, deliveries: 0 });
-        Self { id: deletion::task(endpoint), work, created_at: now }
+        Self { id: deletion::task_id(endpoint), work, created_at: now }
     }
 
     /// Seals all secrets with the master key in use.
@@ -100,7 +101,7 @@ impl Task {
 }
 
 /// Does the next step of the task that `record` was read from, and commits it. `keys` are the master keys of this server.
-/// Corrupted rows that the step skips are added to `damaged`.
+/// Damaged rows that the step skips are added to `damaged`.
 ///
 /// # Errors
 /// The store is not available, or `record` is no task. The task is unchanged, or one step further when the outcome of the
@@ -124,10 +125,10 @@ pub async fn step(
     }
     Ok(match store.commit(batch).await? {
         Commit::Applied if done => Step::Done,
-        Commit::Applied => Step::Went,
-        Commit::Stale(key) if key == record.key => Step::Outrun,
+        Commit::Applied => Step::Continue,
+        Commit::Stale(key) if key == record.key => Step::Overtaken,
         // Another change of what the step read: the next step reads it again.
-        Commit::Stale(_) => Step::Went,
+        Commit::Stale(_) => Step::Continue,
     })
 }
 
@@ -138,9 +139,9 @@ pub async fn step(
 /// The store is not available.
 pub async fn begin_left_over_deletions(store: &dyn Store, now: Timestamp) -> Result<usize, Error> {
     let mut begun = 0;
-    for endpoint in deletion::endpoints_that_are_gone(store).await? {
+    for endpoint in deletion::deleted_with_due_rows(store).await? {
         let mut batch = Batch::default();
-        batch.checks.push(Check::Absent(deletion::place(endpoint)));
+        batch.checks.push(Check::Absent(WebhookEndpoint::key(SYSTEM, endpoint)));
         Task::endpoint_deletion(endpoint, now).begin(&mut batch)?;
         // Stale: another server, or the deletion itself, has begun the task.
         begun += usize::from(store.commit(batch).await? == Commit::Applied);

@@ -66,7 +66,7 @@ async fn every_secret_is_sealed_anew_and_then_the_former_key_is_dropped() {
         assert!(Stored::read(&store).await.unwrap().in_use.unwrap().former.is_some());
         steps.push(next_step_with(&both, &store, &record).await);
     }
-    assert_eq!(steps, [Step::Went, Step::Went, Step::Done]);
+    assert_eq!(steps, [Step::Continue, Step::Continue, Step::Done]);
     let new = MasterKeys::new(vec![both.newest().clone()]).unwrap();
     let in_use = Stored::read(&store).await.unwrap().in_use.unwrap();
     assert_eq!(in_use, InUse { current: new.newest().fingerprint().clone(), former: None });
