@@ -178,7 +178,7 @@ pub(crate) async fn step(
     if let Some(missing) = stored.in_use.as_ref().and_then(|in_use| in_use.missing_in(keys)) {
         return Err(lacks(missing));
     }
-    let current = stored.in_use.as_ref().and_then(|in_use| keys.get(&in_use.current)).unwrap_or(keys.newest());
+    let current = stored.in_use.as_ref().and_then(|in_use| keys.get(&in_use.current)).unwrap_or_else(|| keys.newest());
     let mut span = key::secrets_of_all();
     if let Some(done) = state.done_to {
         span.from = after(&key::secrets(done));
