@@ -6,15 +6,12 @@
 pub mod archive;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod engines;
 pub mod marks;
-pub mod memory;
-#[cfg(feature = "postgres")]
-pub mod postgres;
-#[cfg(feature = "redb")]
-pub mod redb;
 mod span;
 pub(crate) mod versioned;
 
+pub use engines::*;
 pub use span::{Follow, Key, Order, Span, after};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
