@@ -28,8 +28,8 @@ mod webhooks;
 
 use crate::{
     access::limiter::Limit,
-    config::{Config, LogFormat, LogLevel, StoreUrl},
-    engine::{Engine, OPENING},
+    config::{Config, LogFormat, LogLevel, store_url},
+    engine::OPENING,
     metrics::Metrics,
     state::{App, Limits},
     supervisor::Supervisor,
@@ -37,6 +37,7 @@ use crate::{
     webhooks::Hooks,
 };
 use clap::Parser;
+use rental_core::store::Engine;
 use std::{
     io::Write,
     path::Path,
@@ -110,24 +111,26 @@ fn start_logging(config: &Config) {
 
 async fn run(config: &Config) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
-    let url = match &demo {
-        Some(place) => StoreUrl::File(place.store_path()),
+    let store_url = match &demo {
+        Some(demo) => store_url(&demo.store_url())?,
         None => config.store.clone(),
     };
+    let place = store_url.0?;
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
-    secrets::check(config, url.path())?;
+    secrets::check(config, place.file())?;
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
-    let store = Arc::new(Engine::open(&url, config).await?);
+    let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving(&listener, &store, config, url.path(), stop.as_mut()).await? == Ended::Stopped {
+    if upgrade::before_serving(&listener, store.as_ref(), config, place.file(), stop.as_mut()).await? == Ended::Stopped
+    {
         close(store).await;
         return Ok(());
     }
-    store.make_views().await;
-    let token = secrets::admin_token(config, url.path())?;
+    engine::make_views(store.as_ref()).await;
+    let token = secrets::admin_token(config, place.file())?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
@@ -140,12 +143,12 @@ async fn run(config: &Config) -> Result<(), String> {
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();
-    let master_key = secrets::master_key(config, url.path())?;
+    let master_key = secrets::master_key(config, place.file())?;
     let hooks = Hooks::new(Arc::clone(&store), settings, master_key, Arc::clone(&supervisor))?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let described =
         (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));
-    let path = url.path().map(Path::to_owned);
+    let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(
         Arc::clone(&store),
         path,
@@ -183,10 +186,8 @@ async fn run(config: &Config) -> Result<(), String> {
 }
 
 /// Closes the store cleanly when nobody else holds it any more; what was acknowledged is durable either way.
-async fn close(store: Arc<Engine>) {
-    if let Some(store) = Arc::into_inner(store)
-        && let Err(error) = store.close().await
-    {
+async fn close(store: Arc<dyn Engine>) {
+    if let Err(error) = store.close().await {
         tracing::warn!(%error, "the store did not close cleanly");
     }
 }

@@ -12,8 +12,9 @@ use rental_core::{
     },
     rows::{Row, key},
     store::{
-        Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
-        redb::{Closed, Found, Redb},
+        Batch, Check, Commit, Found, Inspection as _, Key, Prior, Record, Span, Store, StoreError, Write, get_each,
+        marks,
+        redb::{Closed, Redb},
     },
     tasks::Task,
     value::{Id, OrganizationId, TaskId, Timestamp},

@@ -6,12 +6,12 @@ use super::{
     send::Sender,
     settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, supervisor::Supervisor};
+use crate::{damaged_rows::DamagedRows, edge::Clock, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     operations::Edge,
     rows::key,
-    store::{Batch, Prior, Store},
+    store::{Batch, Engine, Prior, Store},
     value::{EndpointId, ServerId},
     webhooks::secret::MasterKey,
 };
@@ -34,7 +34,7 @@ const MOST_IN_FLIGHT: usize = 512;
 
 /// Everything that the tasks of this folder share.
 pub(crate) struct Hooks {
-    store: Arc<Engine>,
+    store: Arc<dyn Engine>,
     pub(crate) settings: Settings,
     pub(crate) master_key: MasterKey,
     pub(crate) sender: Sender,
@@ -65,7 +65,7 @@ pub(super) struct Bell {
 
 impl Hooks {
     pub(crate) fn new(
-        store: Arc<Engine>,
+        store: Arc<dyn Engine>,
         settings: Settings,
         master_key: MasterKey,
         supervisor: Arc<Supervisor>,

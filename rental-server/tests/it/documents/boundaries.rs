@@ -86,6 +86,15 @@ fn the_client_of_postgres_appears_in_its_own_files_only() {
 }
 
 #[test]
+fn the_programs_know_engines_only_through_the_table() {
+    let words = ["redb::", "postgres::", "Redb", "Postgres"];
+    // The store of a dry run is a file for itself, which no URL names.
+    only_in("rental-server/src", &words, &["operator/imports.rs", "webhooks/tests.rs"]);
+    only_in("rental-cli/src", &words, &[]);
+    only_in("rental-core/src", &words, &["store/engines", "platform/open.rs"]);
+}
+
+#[test]
 fn resources_never_see_a_store() {
     only_in("rental-core/src/resources", &["Store", "Batch", "Span"], &[]);
     only_in("rental-core/src/value", &["Store", "store", "resources"], &[]);
