@@ -87,7 +87,7 @@ impl Note {
     /// The entry of this call, before its result is known.
     pub(crate) fn of(call: &Call, organization: Option<OrganizationId>) -> Self {
         let action = call.operation.get().unwrap_or(&"unknown");
-        Self(entry(call, &call.moment, action, organization, None, AuditEntry::details(b"{}")))
+        Self(entry(call, &call.clock, action, organization, None, AuditEntry::details(b"{}")))
     }
 
     /// Records the entry with the result of the action.

@@ -18,7 +18,7 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::access::{self, bearer},
+    operations::api_keys::{self, bearer},
     request::page,
     resources::Collection,
     schema::ResourceSpec,
@@ -87,7 +87,7 @@ impl Operator {
     pub(crate) fn admit(app: &App, call: &Call, endpoint: &'static Endpoint) -> Result<Self, Problem> {
         let presented = presented(call)?;
         if !app.is_admin(presented) {
-            let is_api_key = access::key_hash(presented).is_some();
+            let is_api_key = api_keys::key_hash(presented).is_some();
             return Err(if is_api_key { Problem::ApiKeyAsAdminToken } else { Problem::NotAdmin });
         }
         if let Documentation::Operation(operation) = &endpoint.documentation

@@ -105,7 +105,7 @@ impl Service for Server {
 mod tests {
     use super::*;
     use crate::endpoint::Documentation;
-    use rental_core::resources::registry;
+    use rental_core::resources;
 
     /// The audit log names a change by its operation.
     #[test]
@@ -121,8 +121,7 @@ mod tests {
     #[test]
     fn every_operation_of_a_public_collection_is_an_endpoint() {
         let keyed = |endpoint: &&Endpoint| matches!(endpoint.handler, Handler::Key(..));
-        let offered =
-            registry::API.iter().flat_map(|one| [one.list, one.get, one.create.is_some(), one.update.is_some()]);
+        let offered = resources::api().flat_map(|one| [one.list, one.get, one.create.is_some(), one.update.is_some()]);
         assert_eq!(ENDPOINTS.iter().filter(keyed).count(), offered.filter(|offered| *offered).count());
     }
 

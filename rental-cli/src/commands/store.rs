@@ -75,7 +75,7 @@ fn command() -> Command {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    // Reading corrupted pages can panic. The panic is caught and reported, so its message is suppressed.
+    // Reading damaged pages can panic. The panic is caught and reported, so its message is suppressed.
     std::panic::set_hook(Box::new(|_| {}));
     let (verb, matches) = collection::verb(matches)?;
     match verb {
@@ -102,7 +102,7 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
             let mut progress = Progress::count(closed.count(), "rows");
             check::of_file(closed.as_ref(), &mut |rows| progress.at(rows))
         }
-        Err(StoreError::Corrupt(detail)) => {
+        Err(StoreError::DamagedStore(detail)) => {
             let mut report = Report::default();
             // The detail begins with the path.
             report.add("the file".to_owned(), detail);

@@ -1,7 +1,7 @@
 //! Checks a closed file.
 
 use super::{audit::Audit, report::Report};
-use crate::store::{Found, Inspection, Key};
+use crate::store::{Finding, Inspection, Key};
 
 /// Checks every row of a closed file. `progress` is called with the number of rows so far.
 #[must_use]
@@ -14,9 +14,9 @@ pub fn of_file(closed: &dyn Inspection, progress: &mut dyn FnMut(u64)) -> Report
     }
     closed.walk(&mut |found| {
         match found {
-            Found::Row(record) => audit.row(&record),
-            Found::Damaged(row) => audit.damaged(&row),
-            Found::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
+            Finding::Row(record) => audit.row(&record),
+            Finding::Damaged(row) => audit.damaged(&row),
+            Finding::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
         }
         if audit.report.rows.is_multiple_of(10_000) {
             progress(audit.report.rows);

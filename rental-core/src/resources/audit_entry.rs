@@ -2,7 +2,7 @@
 //! removed.
 
 use crate::{
-    resources::Resource,
+    resources::{Object, Resource},
     schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     value::{AuditEntryId, OrganizationId, Timestamp, kinds},
 };
@@ -65,9 +65,11 @@ pub struct AuditEntry {
 }
 
 impl Resource for AuditEntry {
-    type Kind = kinds::AuditEntry;
-
     const SPEC: &'static ResourceSpec = &SPEC;
+}
+
+impl Object for AuditEntry {
+    type Kind = kinds::AuditEntry;
 
     fn id(&self) -> AuditEntryId {
         self.id

@@ -212,12 +212,12 @@ pub trait Inspection {
     fn get(&self, key: &Key) -> Result<Option<Record>, StoreError>;
 
     /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
-    fn walk(&self, each: &mut dyn FnMut(Found) -> bool);
+    fn walk(&self, each: &mut dyn FnMut(Finding) -> bool);
 }
 
 /// One finding of [`Inspection::walk`].
 #[derive(Debug)]
-pub enum Found {
+pub enum Finding {
     /// A row with a correct checksum.
     Row(Record),
     /// A row that is damaged, with its key and the reason.

@@ -13,7 +13,7 @@ mod span;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Access, Compacted, Engine, Environment, Finished, Found, Inspection, Maintenance, Opening, Place, Restore,
+    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, Place, Restore,
     RestoreError, Restoring, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
@@ -233,8 +233,8 @@ pub enum StoreError {
     NeedsUpgrade(String),
     /// The engine failed during a commit: the batch may or may not have been applied. Read before a retry.
     Unknown(String),
-    /// The store as a whole is corrupted, or another program wrote it.
-    Corrupt(String),
+    /// The store as a whole is damaged, or another program wrote it.
+    DamagedStore(String),
     /// One row is damaged; all other rows can be read and written.
     Damaged(Box<DamagedRow>),
 }
@@ -247,7 +247,7 @@ impl std::fmt::Display for StoreError {
                 write!(f, "the store cannot serve: {detail}")
             }
             Self::Unknown(detail) => write!(f, "a commit may or may not have happened: {detail}"),
-            Self::Corrupt(detail) => write!(f, "the store is damaged: {detail}"),
+            Self::DamagedStore(detail) => write!(f, "the store is damaged: {detail}"),
             Self::Damaged(row) => write!(f, "the store is damaged: {row}"),
         }
     }

@@ -7,7 +7,7 @@ use rental_core::{
     store::{
         RestoreError, StoreError,
         archive::{ArchiveError, Reader, Writer},
-        redb::{self, Closed, Redb, SCHEMA_VERSION, Snapshot},
+        redb::{self, ClosedFile, Redb, SCHEMA_VERSION, Snapshot},
     },
     value::Timestamp,
 };
@@ -72,7 +72,7 @@ fn a_backup_under_load_gives_the_rows_of_one_moment_back() {
             assert!(dump_file(&to) == expected, "round {round}");
             assert_eq!(made.archive.rows, expected.len() as u64);
             assert_ne!(dump(&store).len(), expected.len(), "there was no load");
-            let report = check::of_file(&Closed::open(&to, CACHE).unwrap(), &mut |_| {});
+            let report = check::of_file(&ClosedFile::open(&to, CACHE).unwrap(), &mut |_| {});
             assert_eq!((report.problems, report.rows), (0, expected.len() as u64), "{:?}", report.listed);
         }
         drop(ends);

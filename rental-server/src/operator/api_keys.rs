@@ -12,9 +12,9 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Prepared, Preparing, access},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, api_keys},
     resources::{
-        Collection, Resource,
+        Collection, Object,
         api_key::{self, ApiKey},
         organization::Organization,
         parse, to_json,
@@ -69,9 +69,9 @@ struct Fresh {
 impl Fresh {
     fn new() -> Self {
         loop {
-            let text = access::key_text(&edge::secret_bytes());
+            let text = api_keys::key_text(&edge::secret_bytes());
             // Always true: `key_text` makes texts that have a hash.
-            if let Some(hash) = access::key_hash(&text) {
+            if let Some(hash) = api_keys::key_hash(&text) {
                 return Self { text, hash };
             }
         }
@@ -79,7 +79,7 @@ impl Fresh {
 
     /// The beginning and the end of the key, to tell keys apart.
     fn hint(&self) -> String {
-        format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..])
+        format!("{}…{}", api_keys::KEY_PREFIX, &self.text[self.text.len() - 4..])
     }
 }
 
@@ -147,7 +147,7 @@ impl Intent for Issue<'_> {
             let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let id = prepared.object::<ApiKey>()?.id;
-            prepared.batch.insert(key::access(&self.fresh.hash), access::entry(&self.fresh.hash, id));
+            prepared.batch.insert(key::access(&self.fresh.hash), api_keys::entry(&self.fresh.hash, id));
             Ok(prepared)
         })
     }
@@ -212,7 +212,7 @@ impl Intent for Rotate<'_> {
             let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
             let mut batch = operations::insert(store, edge, &system, new.id, &new, Batch::default()).await?;
             batch.replace(before.key, before.revision, to_json(&old)?);
-            batch.insert(key::access(&self.fresh.hash), access::entry(&self.fresh.hash, new.id));
+            batch.insert(key::access(&self.fresh.hash), api_keys::entry(&self.fresh.hash, new.id));
             Ok(Prepared { batch, body: to_json(&new)?, revision: 1 })
         })
     }

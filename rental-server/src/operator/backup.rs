@@ -34,7 +34,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn start(request: Request<'_, Operator>) -> Handled {
     let (app, call) = (request.app, request.call);
     let full = full_pace(call.query())?;
-    let (moment, now) = (Moment::of(app.store.as_ref()).await.map_err(Error::from)?, call.moment.now());
+    let (moment, now) = (Moment::of(app.store.as_ref()).await.map_err(Error::from)?, call.clock.now());
     let reply = streamed::streamed("backup", (&app.backing_up, &app.draining), full, move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
         let summary = copy(moment, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;

@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) fn store_failure(place: &Place, error: StoreError) -> Failure {
     let is_file = place.file().is_some();
     let (kind, hint) = match &error {
-        StoreError::Damaged(_) | StoreError::Corrupt(_) if is_file => {
+        StoreError::Damaged(_) | StoreError::DamagedStore(_) if is_file => {
             ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
         }
         StoreError::Damaged(_) => ("damaged", "restore a backup with `rental-cli store restore`"),
@@ -23,7 +23,7 @@ pub(super) fn store_failure(place: &Place, error: StoreError) -> Failure {
         _ => (if is_file { "store" } else { "database" }, place.advice()),
     };
     let problem = match error {
-        StoreError::Corrupt(text)
+        StoreError::DamagedStore(text)
         | StoreError::Unavailable(text)
         | StoreError::InUse(text)
         | StoreError::NeedsUpgrade(text) => text,

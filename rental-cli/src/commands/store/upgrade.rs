@@ -126,8 +126,8 @@ async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Resu
         let step = upgrade.step().await?;
         progress.at(upgrade.progress().seen);
         match step {
-            Step::Went => {}
-            Step::Outrun => tokio::time::sleep(PAUSE).await,
+            Step::Continue => {}
+            Step::Overtaken => tokio::time::sleep(PAUSE).await,
             Step::Done => return Ok(Some(upgrade.progress().clone())),
         }
     }

@@ -9,7 +9,7 @@
 //! [`Store::ready`](crate::store::Store::ready) fails, and [`Redb::failed`] completes so that the process can stop.
 
 mod batch;
-mod closed;
+mod closed_file;
 mod engine;
 mod file;
 mod maintenance;
@@ -22,7 +22,7 @@ mod versioned;
 mod writer;
 
 pub use crate::store::{SCHEMA_VERSION, WriterStats};
-pub use closed::Closed;
+pub use closed_file::ClosedFile;
 pub use engine::Redb;
 pub use maintenance::{Restored, compact, restore, restore_and_upgrade};
 pub use place::SCHEME;

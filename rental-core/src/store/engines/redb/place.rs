@@ -1,7 +1,7 @@
 //! The engine in the table of engines: `redb:PATH`.
 
 use super::{
-    closed::Closed,
+    closed_file::ClosedFile,
     engine::Redb,
     maintenance::{compact, restore_and_upgrade},
 };
@@ -64,7 +64,7 @@ impl Place for DataFile {
 
 impl Maintenance for DataFile {
     fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError> {
-        Ok(Box::new(Closed::open(&self.0, cache_bytes)?))
+        Ok(Box::new(ClosedFile::open(&self.0, cache_bytes)?))
     }
 
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {

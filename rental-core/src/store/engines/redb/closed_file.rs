@@ -8,7 +8,7 @@ use super::{
     file, row,
     tables::{ROWS, Rows, read, unavailable},
 };
-use crate::store::{Found, Inspection, Key, Record, StoreError, after};
+use crate::store::{Finding, Inspection, Key, Record, StoreError, after};
 use redb::{
     BackendError, Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTableMetadata,
     StorageBackend, backends::FileBackend,
@@ -32,7 +32,7 @@ const MOST_READS: u64 = 4096;
 const MOST_GAPS: usize = 10_000;
 
 /// A file that no program has open, read-only.
-pub struct Closed {
+pub struct ClosedFile {
     path: PathBuf,
     cache_bytes: usize,
     versions: file::Versions,
@@ -41,7 +41,7 @@ pub struct Closed {
     reads_left: Arc<AtomicU64>,
 }
 
-impl Closed {
+impl ClosedFile {
     /// Opens the file read-only and checks the checksum of every page in use. Wrong checksums are no error here; see
     /// [`Inspection::pages`].
     ///
@@ -57,9 +57,9 @@ impl Closed {
             Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), reads_left };
         match closed.database(Pages::Checked) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
-            Err(StoreError::Corrupt(detail)) => {
+            Err(StoreError::DamagedStore(detail)) => {
                 closed.reads_left.store(MOST_READS, Ordering::Relaxed);
-                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::Corrupt(detail.clone()))?;
+                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::DamagedStore(detail.clone()))?;
                 closed.open = Mutex::new(Some(open));
                 closed.pages = Err(detail);
             }
@@ -86,7 +86,7 @@ impl Closed {
                 *open = Some((db, rows));
                 outcome
             }
-            Err(_) => Err(StoreError::Corrupt("pages on the way to it are damaged".into())),
+            Err(_) => Err(StoreError::DamagedStore("pages on the way to it are damaged".into())),
         }
     }
 
@@ -101,7 +101,7 @@ impl Closed {
     }
 }
 
-impl Inspection for Closed {
+impl Inspection for ClosedFile {
     fn pages(&self) -> Result<(), &str> {
         match &self.pages {
             Ok(()) => Ok(()),
@@ -117,7 +117,7 @@ impl Inspection for Closed {
         self.bounded(|rows| read(rows, key))
     }
 
-    fn walk(&self, each: &mut dyn FnMut(Found) -> bool) {
+    fn walk(&self, each: &mut dyn FnMut(Finding) -> bool) {
         let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
         let mut cut = 0;
         for _ in 0..MOST_GAPS {
@@ -139,17 +139,17 @@ impl Inspection for Closed {
                         Err(error) => break error,
                     };
                     if last.as_deref().is_some_and(|last| key.as_bytes() <= last) {
-                        break StoreError::Corrupt("the keys are out of order".into());
+                        break StoreError::DamagedStore("the keys are out of order".into());
                     }
                     (last, cut) = (Some(key.as_bytes().to_vec()), 0);
-                    let found = record.map_or_else(Found::Damaged, Found::Row);
+                    let found = record.map_or_else(Finding::Damaged, Finding::Row);
                     if !each(found) {
                         return;
                     }
                 },
                 Err(error) => error,
             };
-            if cut == 0 && !each(Found::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
+            if cut == 0 && !each(Finding::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
                 return;
             }
             cut += 1;
@@ -182,7 +182,7 @@ pub(super) fn refuse_other_version(
         Ok(db) => file::recognize(&db, path, versions),
         Err(DatabaseError::RepairAborted) if versions == file::Versions::Present => {
             match open_unchanged(path, cache_bytes, versions) {
-                Ok(_) | Err(StoreError::Corrupt(_)) => Ok(()),
+                Ok(_) | Err(StoreError::DamagedStore(_)) => Ok(()),
                 Err(error) => Err(error),
             }
         }
@@ -192,7 +192,7 @@ pub(super) fn refuse_other_version(
 }
 
 fn cannot_be_opened(path: &Path) -> StoreError {
-    StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()))
+    StoreError::DamagedStore(format!("{} is damaged so that it cannot be opened", path.display()))
 }
 
 fn unchanged(
@@ -206,7 +206,7 @@ fn unchanged(
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     if len == 0 {
-        return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
+        return Err(StoreError::DamagedStore(format!("{} is empty, so it is no store", path.display())));
     }
     let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
     let backend = ReadOnlyBackend {
