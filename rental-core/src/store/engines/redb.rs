@@ -14,6 +14,7 @@ mod engine;
 mod file;
 mod maintenance;
 mod place;
+mod read_only;
 mod row;
 mod snapshot;
 mod tables;
