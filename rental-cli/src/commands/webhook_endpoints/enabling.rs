@@ -24,6 +24,7 @@ pub(super) fn add_flags(enable: Command) -> Command {
         .long("dry-run")
         .action(ArgAction::SetTrue)
         .requires("all_disabled_since")
+        .conflicts_with("id")
         .help("Only show which endpoints it would enable");
     enable.mut_arg("id", |id| id.required(false).required_unless_present("all_disabled_since")).arg(time).arg(dry_run)
 }
