@@ -7,7 +7,7 @@ use rental_core::{
     error::Error,
     resources::row_words::damage_in_words,
     rows::key,
-    store::{Batch, Commit, Engine, Store},
+    store::{Batch, Commit, Engine},
     tasks::Task,
     webhooks::{
         master_key::{InUse, Stored, Survey, survey},
