@@ -114,6 +114,15 @@ pub fn idempotency_expiries_until(millis: u64) -> Span {
     Span { from: at(&[]), to: at(&millis.to_be_bytes()), order: Order::Ascending, follow: None }
 }
 
+/// The time of an expiry, in milliseconds since 1970.
+#[must_use]
+pub fn idempotency_expiry_millis(key: &Key) -> Option<u64> {
+    match Row::decode(key)? {
+        Row::IdempotencyExpiry { millis, .. } => Some(millis),
+        _ => None,
+    }
+}
+
 /// The key of the stored response that belongs to an expiry.
 #[must_use]
 pub fn idempotency_record_of(expiry: &Key) -> Option<Key> {

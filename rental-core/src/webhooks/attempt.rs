@@ -70,6 +70,8 @@ pub enum Failure {
     NameUnknown,
     /// The address is not public, so deliveries to it are forbidden.
     AddressForbidden,
+    /// The URL is not `https`, and the operator allows no other.
+    HttpsRequired,
     /// The connection could not be established.
     CannotConnect,
     /// The connection was closed early, or the response was no valid HTTP.
@@ -84,6 +86,7 @@ impl Failure {
             Self::TimedOut => "timed_out",
             Self::NameUnknown => "name_unknown",
             Self::AddressForbidden => "address_forbidden",
+            Self::HttpsRequired => "https_required",
             Self::CannotConnect => "cannot_connect",
             Self::BadAnswer => "bad_answer",
         }

@@ -35,6 +35,7 @@ const MOST_LOOKUPS: usize = 64;
 pub(crate) struct Sender {
     client: Client,
     allow_private: bool,
+    https_only: bool,
     timeout: Duration,
     user_agent: HeaderValue,
     signature: HeaderName,
@@ -69,6 +70,7 @@ impl Sender {
         Ok(Self {
             client,
             allow_private: settings.allow_private,
+            https_only: settings.https_only,
             timeout: settings.timeout,
             user_agent: HeaderValue::try_from(format!("{}-Webhooks/1.0", settings.brand))
                 .map_err(|error| error.to_string())?,
@@ -95,6 +97,10 @@ impl Sender {
     }
 
     async fn exchange(&self, message: Message<'_>) -> Result<(Ending, String), Failure> {
+        // Saved before the operator forbade it.
+        if self.https_only && message.url.scheme() != "https" {
+            return Err(Failure::HttpsRequired);
+        }
         // A literal address never reaches the resolver, so it is checked here. The guard checks names.
         if !self.allow_private && target::check_host(message.url).is_err() {
             return Err(Failure::AddressForbidden);

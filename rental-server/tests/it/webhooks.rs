@@ -18,6 +18,7 @@ mod retries;
 mod sdk;
 mod secrets;
 mod servers;
+mod switched_off;
 mod targets;
 
 use crate::support::{

@@ -96,6 +96,10 @@ impl Intent for Make<'_> {
 
 fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
     let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
+    if hooks.settings.https_only && parsed.scheme() != "https" {
+        let rule = "must begin with https://: this server delivers over TLS only";
+        return Err(Error::field("url", FieldCode::Invalid, rule));
+    }
     if hooks.settings.allow_private {
         return Ok(());
     }

@@ -77,7 +77,8 @@ impl Server {
             r#""$@" & server=$!; echo "pid $server"; exec >&2; read -r _; kill -9 $server 2>/dev/null; wait $server"#;
         let log = directory.join(format!("log-{}", rand_suffix()));
         let mut shell = Command::new("sh")
-            .args(["-c", script, "sh", env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
+            .args(["-c", script, "sh", env!("CARGO_BIN_EXE_rental-server")])
+            .args(if flags.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(flags)
             .envs(store)
             .env("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN)
@@ -95,7 +96,9 @@ impl Server {
             };
             if let Some(number) = line.strip_prefix("pid ") {
                 pid = number.parse().ok();
-            } else if let Some((_, found)) = line.split_once("listening on http://") {
+            } else if let Some((_, found)) = line.split_once("listening on http")
+                && let Some((_, found)) = found.split_once("://")
+            {
                 address = Some(found.to_owned());
             }
         }
