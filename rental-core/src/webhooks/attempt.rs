@@ -115,9 +115,12 @@ impl Failure {
     #[must_use]
     pub fn is_local(self) -> bool {
         match self {
-            Self::TimedOut | Self::NameUnknown | Self::AddressForbidden | Self::CannotConnect | Self::BadAnswer => {
-                false
-            }
+            Self::TimedOut
+            | Self::NameUnknown
+            | Self::AddressForbidden
+            | Self::HttpsRequired
+            | Self::CannotConnect
+            | Self::BadAnswer => false,
             Self::NoFileDescriptors | Self::NoMemory | Self::NoLocalPort | Self::NoRoute | Self::ResolverFailed => true,
         }
     }
