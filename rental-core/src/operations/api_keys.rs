@@ -6,10 +6,14 @@
 use crate::{
     error::{Error, KeyProblem},
     resources::{
+        Resource,
         api_key::{ApiKey, Scope},
-        organization::{Organization, Plan},
+        organization::{Organization, Plan, SYSTEM},
+        parse,
     },
-    value::{ApiKeyId, Timestamp},
+    rows::key,
+    store::{Revision, Store, get_one},
+    value::{ApiKeyId, Id, Timestamp},
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -54,6 +58,27 @@ pub fn entry(hash: &[u8; 32], id: ApiKeyId) -> Bytes {
 pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<ApiKeyId> {
     let (whole, id) = stored.split_at_checked(32)?;
     if bool::from(whole.ct_eq(hash)) { ApiKeyId::from_slice(id) } else { None }
+}
+
+/// Finds the record of the key with this hash, and its organization, even when the key is revoked or expired. Returns them
+/// with their revisions.
+///
+/// # Errors
+/// The store is not available.
+pub async fn look_up(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {
+    let Some(entry) = get_one(store, &key::access(hash)).await? else { return Ok(None) };
+    let Some(id) = open_entry(&entry.value, hash) else { return Ok(None) };
+    let Some((key, of_key)) = load::<ApiKey>(store, id).await? else { return Ok(None) };
+    let Some((organization, of_organization)) = load::<Organization>(store, key.organization_id).await? else {
+        return Ok(None);
+    };
+    Ok(Some((Principal { key, organization: Arc::new(organization) }, [of_key, of_organization])))
+}
+
+/// Reads one of the operator's objects.
+async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<(T, Revision)>, Error> {
+    let record = get_one(store, &T::key(SYSTEM, id)).await?;
+    record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
 }
 
 /// The CRC-32 of a key's text before its checksum, in base 62.

@@ -9,15 +9,9 @@ use crate::{access::limiter::Bucket, damaged_rows::DamagedRows};
 use rental_core::{
     error::{Error, KeyProblem},
     operations::api_keys::{self, Principal},
-    resources::{
-        Resource,
-        api_key::ApiKey,
-        organization::{Organization, SYSTEM},
-        parse, to_json,
-    },
-    rows::key,
-    store::{Batch, Commit, Revision, Store},
-    value::{ApiKeyId, Id, Timestamp},
+    resources::{Resource, api_key::ApiKey, organization::SYSTEM, parse, to_json},
+    store::{Batch, Commit, Revision, Store, get_one},
+    value::{ApiKeyId, Timestamp},
 };
 use std::{
     collections::HashMap,
@@ -103,7 +97,7 @@ impl Authenticator {
         let (pass, revalidate) = match self.cached(&hash, epoch, now) {
             Some(pass) => (pass, self.shared),
             None => {
-                let found = read(store, &hash).await?.ok_or(invalid)?;
+                let found = api_keys::look_up(store, &hash).await?.ok_or(invalid)?;
                 (self.cache(hash, (epoch, now), found), false)
             }
         };
@@ -162,10 +156,10 @@ impl Authenticator {
 }
 
 async fn write_use(store: &dyn Store, id: ApiKeyId, minute: u64) -> Result<(), Error> {
-    let keys = [ApiKey::key(SYSTEM, id)];
+    let place = ApiKey::key(SYSTEM, id);
     // Others rarely change a key's record: a second try is enough.
     for _ in 0..3 {
-        let Some(record) = store.get(&keys).await?.pop().flatten() else { break };
+        let Some(record) = get_one(store, &place).await? else { break };
         let mut object: ApiKey = parse(&record.key, &record.value)?;
         let used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
         // Another server may have noted a later use.
@@ -180,20 +174,4 @@ async fn write_use(store: &dyn Store, id: ApiKeyId, minute: u64) -> Result<(), E
         }
     }
     Ok(())
-}
-
-async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {
-    let Some(entry) = store.get(&[key::access(hash)]).await?.pop().flatten() else { return Ok(None) };
-    let Some(id) = api_keys::open_entry(&entry.value, hash) else { return Ok(None) };
-    let key: Option<(ApiKey, Revision)> = load(store, id).await?;
-    let Some((key, seen)) = key else { return Ok(None) };
-    let organization: Option<(Organization, Revision)> = load(store, key.organization_id).await?;
-    let Some((organization, of_organization)) = organization else { return Ok(None) };
-    Ok(Some((Principal { key, organization: Arc::new(organization) }, [seen, of_organization])))
-}
-
-/// One of the operator's objects.
-async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<(T, Revision)>, Error> {
-    let record = store.get(&[T::key(SYSTEM, id)]).await?.pop().flatten();
-    record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
 }

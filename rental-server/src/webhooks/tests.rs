@@ -73,6 +73,8 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
     let store = Engine::File(Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap());
     let settings = Settings {
         allow_private: true,
+        send: true,
+        https_only: false,
         schedule: rental_core::webhooks::attempt::Schedule::default(),
         timeout: Duration::from_secs(10),
         brand: "Service".into(),

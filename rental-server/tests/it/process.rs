@@ -1,5 +1,6 @@
 //! The program as an operator meets it: one clear line when it cannot start, never a panic (contract, rental-server).
 
+mod clock;
 mod configuration;
 
 use crate::support::{ADMIN_TOKEN, Connection};

@@ -45,6 +45,9 @@ fn schema() -> Value {
 /// Makes one signed attempt with an example event. It is not recorded.
 async fn test(request: Request<'_, Operator>) -> Handled {
     let (Request { app, id, .. }, _) = request.read().await?;
+    if !app.hooks.settings.send {
+        return Err(Error::Conflict("This server sends no webhooks: it runs with --no-webhooks.".into()).into());
+    }
     let (_, endpoint) = load(app.store(), id).await?;
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let clock = edge::FixedClock::new();
