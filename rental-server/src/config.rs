@@ -37,9 +37,15 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
 
-    /// File with the 32-byte key, in hex, that encrypts webhook secrets [default: PATH.master-key, made at the first start]
+    /// File with the 32-byte key, in hex, that encrypts webhook secrets; further lines are newer keys [default:
+    /// PATH.master-key, made at the first start]
     #[arg(long, env = "RENTAL_MASTER_KEY_FILE", value_name = "FILE")]
     pub(crate) master_key_file: Option<PathBuf>,
+
+    /// Start although the key of the store is lost, with the key in the file or a new one: webhook secrets that it does not
+    /// open are lost
+    #[arg(long)]
+    pub(crate) replace_master_key: bool,
 
     /// Let webhook endpoints point at private and loopback addresses
     #[arg(long, env = "RENTAL_WEBHOOK_ALLOW_PRIVATE", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]

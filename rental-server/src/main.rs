@@ -13,6 +13,7 @@ mod endpoints;
 mod engine;
 mod fleet_api;
 mod http;
+mod master_key;
 mod metrics;
 mod objects;
 mod observability;
@@ -137,6 +138,7 @@ async fn run(config: &Config) -> Result<(), String> {
     store.make_views().await;
     continue_ids(&store).await?;
     let token = secrets::admin_token(config, url.path())?;
+    let keys = master_key::open(&store, config, url.path()).await?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
@@ -151,8 +153,7 @@ async fn run(config: &Config) -> Result<(), String> {
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();
-    let master_key = secrets::master_key(config, url.path())?;
-    let hooks = Hooks::new(Arc::clone(&store), settings, master_key, Arc::clone(&supervisor))?;
+    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor))?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let described =
         (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));

@@ -199,6 +199,21 @@ pub fn secrets(endpoint: EndpointId) -> Key {
     key(Tag::Secrets, &[endpoint.as_bytes()])
 }
 
+/// The encrypted secrets of all endpoints, by endpoint.
+#[must_use]
+pub fn secrets_of_all() -> Span {
+    Span::under(key(Tag::Secrets, &[]))
+}
+
+/// The rest of the key of [`master_key`].
+pub(super) const MASTER_KEY: &[u8] = b"master-key";
+
+/// The key of the row that says which master key seals secrets.
+#[must_use]
+pub fn master_key() -> Key {
+    key(Tag::Marker, &[MASTER_KEY])
+}
+
 /// The key of a counter of an organization.
 #[must_use]
 pub fn counter(organization: OrganizationId, name: &str) -> Key {

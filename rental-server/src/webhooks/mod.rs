@@ -26,6 +26,7 @@ pub(crate) mod retention;
 pub(crate) mod send;
 mod settings;
 
+pub(crate) use cluster::servers_without_key;
 pub(crate) use hooks::Hooks;
 pub(crate) use settings::Settings;
 

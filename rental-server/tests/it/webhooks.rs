@@ -15,6 +15,7 @@ mod fairness;
 mod isolation;
 mod limits;
 mod local_failures;
+mod master_key;
 mod resending;
 mod retention;
 mod retries;
