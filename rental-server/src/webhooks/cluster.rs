@@ -7,12 +7,16 @@ use rental_core::{
     resources::{
         Resource,
         organization::SYSTEM,
+        to_json,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
     store::{self, Batch, Check, Commit, Key, Prior, Record, Revision, Span, Write, key_of},
     value::{EndpointId, ServerId},
-    webhooks::cluster::{Duty, HEARTBEAT_MILLIS, TRUSTED_MILLIS, Watch, duty},
+    webhooks::{
+        cluster::{Duty, HEARTBEAT_MILLIS, TRUSTED_MILLIS, Watch, duty},
+        secret::Fingerprint,
+    },
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -92,6 +96,7 @@ impl Round {
         let (mut alive, dead) = self.watch.look(&heartbeats, ownership.now());
         alive.insert(ownership.server);
         remove_dead_servers(hooks, &heartbeats, &dead).await?;
+        remove_left_over_bells(hooks, &alive).await?;
         let rows = all(hooks, key::owners()).await?;
         let owner = |row: &Record| Some((endpoint_of(&row.key)?, (ServerId::from_slice(&row.value)?, row.revision)));
         let owners: HashMap<EndpointId, (ServerId, Revision)> = rows.iter().filter_map(owner).collect();
@@ -135,7 +140,9 @@ impl Round {
         } else {
             Check::At(place.clone(), self.heartbeat)
         });
-        batch.writes.push(Write::Put(place.clone(), self.heartbeat + 1, bytes::Bytes::new(), Prior::Any));
+        hooks.keys.look().await;
+        let names = to_json(&hooks.keys.ring().fingerprints())?;
+        batch.writes.push(Write::Put(place.clone(), self.heartbeat + 1, names, Prior::Any));
         if hooks.store().commit(batch).await? == Commit::Applied {
             self.heartbeat += 1;
             // Counted from before the write: other servers count from when they read it, which is later.
@@ -147,6 +154,14 @@ impl Round {
         self.heartbeat = hooks.store().get(&[place]).await?.pop().flatten().map_or(0, |record| record.revision);
         Ok(())
     }
+}
+
+/// Other servers whose last heartbeat does not name this master key.
+pub(crate) async fn servers_without_key(hooks: &Hooks, name: &Fingerprint) -> Result<usize, Error> {
+    let Some(ownership) = &hooks.ownership else { return Ok(0) };
+    let own = key::heartbeat(ownership.server);
+    let has = |row: &Record| serde_json::from_slice::<Vec<Fingerprint>>(&row.value).is_ok_and(|all| all.contains(name));
+    Ok(all(hooks, key::heartbeats()).await?.iter().filter(|row| row.key != own && !has(row)).count())
 }
 
 /// The endpoint at the end of the key of its record, owner row or bell.
@@ -169,7 +184,7 @@ async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
     }
 }
 
-/// Removes the heartbeats and bells of dead servers. A server that was only slow writes its heartbeat again.
+/// Removes the heartbeats of dead servers. A server that was only slow writes its heartbeat again.
 async fn remove_dead_servers(
     hooks: &Hooks,
     heartbeats: &[(ServerId, Revision)],
@@ -179,11 +194,35 @@ async fn remove_dead_servers(
         let mut batch = Batch::default();
         batch.checks.push(Check::At(key::heartbeat(*server), *heartbeat));
         batch.delete(key::heartbeat(*server));
-        for bell in hooks.store().scan(&key::bells(*server), PAGE).await? {
-            batch.delete(key_of(&bell).clone());
-        }
         if hooks.store().commit(batch).await? == Commit::Applied {
             tracing::warn!(%server, "a server wrote no heartbeat for 10 s; other servers send for its webhook endpoints");
+        }
+    }
+    Ok(())
+}
+
+/// Removes the bells of servers without a heartbeat. Other servers write them until each endpoint of such a server has
+/// another owner, so they can also appear after the heartbeat is gone.
+async fn remove_left_over_bells(hooks: &Hooks, alive: &BTreeSet<ServerId>) -> Result<(), Error> {
+    let mut span = key::bells_of_all();
+    while let Some(row) = hooks.store().scan(&span, 1).await?.pop() {
+        let Some(server) = key::bell_server(key_of(&row)) else {
+            span.from = store::after(key_of(&row));
+            continue;
+        };
+        span.from = key::bells(server).to;
+        if alive.contains(&server) {
+            continue;
+        }
+        loop {
+            let rows = hooks.store().scan(&key::bells(server), PAGE).await?;
+            let mut batch = Batch::default();
+            // It may have started since the heartbeats were read.
+            batch.checks.push(Check::Absent(key::heartbeat(server)));
+            rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
+            if hooks.store().commit(batch).await? != Commit::Applied || rows.len() < PAGE {
+                break;
+            }
         }
     }
     Ok(())

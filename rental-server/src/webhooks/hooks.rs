@@ -1,19 +1,20 @@
 //! What the tasks of this folder share: the store, the settings, the signals between them, and limits.
 
 use super::{
+    local_failures::LocalFailures,
     metrics::{Backlog, HookMetrics},
     ownership::Ownership,
+    permits::Permits,
     send::Sender,
     settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, supervisor::Supervisor};
+use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     operations::Edge,
     rows::key,
     store::{Batch, Prior, Store},
     value::{EndpointId, ServerId},
-    webhooks::secret::MasterKey,
 };
 use std::{
     collections::HashMap,
@@ -23,23 +24,22 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 /// The longest that the relay or a lane sleeps without reading the store, on a server of its own.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same where servers share a store: nothing signals what another server has written.
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(1);
-/// Most attempts in flight at once, over all endpoints.
-const MOST_IN_FLIGHT: usize = 512;
 
 /// Everything that the tasks of this folder share.
 pub(crate) struct Hooks {
     store: Arc<Engine>,
     pub(crate) settings: Settings,
-    pub(crate) master_key: MasterKey,
+    pub(crate) keys: Keys,
     pub(crate) sender: Sender,
     pub(super) supervisor: Arc<Supervisor>,
-    pub(super) in_flight: Arc<Semaphore>,
+    pub(super) permits: Arc<Permits>,
+    pub(super) local_failures: LocalFailures,
     /// Signalled when the outbox may have events.
     pub(super) outbox: Notify,
     /// Signalled when an endpoint has got a bell and no lane yet.
@@ -67,7 +67,7 @@ impl Hooks {
     pub(crate) fn new(
         store: Arc<Engine>,
         settings: Settings,
-        master_key: MasterKey,
+        keys: Keys,
         supervisor: Arc<Supervisor>,
     ) -> Result<Arc<Self>, String> {
         let ownership = store.is_shared().then(|| Ownership::new(ServerId::from_uuid(Clock.new_id())));
@@ -76,9 +76,10 @@ impl Hooks {
             store,
             sender,
             settings,
-            master_key,
+            keys,
             supervisor,
-            in_flight: Arc::new(Semaphore::new(MOST_IN_FLIGHT)),
+            permits: Permits::new(),
+            local_failures: LocalFailures::default(),
             outbox: Notify::new(),
             new_lanes: Notify::new(),
             lanes: Mutex::default(),
@@ -195,8 +196,7 @@ impl Hooks {
 
     /// Waits for the attempts in flight, as long as one may take.
     pub(super) async fn until_idle(&self) {
-        let all = u32::try_from(MOST_IN_FLIGHT).unwrap_or(u32::MAX);
         let limit = self.settings.timeout + Duration::from_secs(1);
-        let _ = tokio::time::timeout(limit, self.in_flight.acquire_many(all)).await;
+        let _ = tokio::time::timeout(limit, self.permits.until_idle()).await;
     }
 }

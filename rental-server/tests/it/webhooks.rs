@@ -3,6 +3,7 @@
 mod admin;
 mod answers;
 mod backlog;
+mod concurrency;
 mod crash;
 mod damage;
 mod deletions;
@@ -10,14 +11,18 @@ mod delivery;
 mod disabling;
 mod disconnects;
 mod events;
+mod fairness;
 mod isolation;
 mod limits;
+mod local_failures;
+mod master_key;
 mod resending;
 mod retention;
 mod retries;
 mod sdk;
 mod secrets;
 mod servers;
+mod switched_off;
 mod targets;
 
 use crate::support::{

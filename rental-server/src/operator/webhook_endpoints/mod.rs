@@ -1,5 +1,6 @@
 //! Operators create, change, enable, disable, test, recover and delete webhook endpoints, and rotate their secrets.
 
+mod enabling;
 mod intents;
 mod resend_missed;
 mod test;
@@ -70,6 +71,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .operator(|request| Box::pin(rotate(request))),
         test::endpoint(),
         resend_missed::endpoint(),
+        enabling::endpoint(),
     ]
 }
 
