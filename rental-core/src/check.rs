@@ -12,4 +12,4 @@ pub(crate) use expected::effects_of;
 pub use expected::expected_keys;
 #[cfg(feature = "redb")]
 pub use file::of_file;
-pub use report::{Problem, Report};
+pub use report::{KeyReport, Problem, Report};

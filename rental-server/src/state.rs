@@ -3,11 +3,11 @@
 use crate::{
     access::{authentication::Authenticator, limiter::Limit},
     engine::Engine,
+    http::reply::Document,
     metrics::Metrics,
     supervisor::Supervisor,
     webhooks::Hooks,
 };
-use bytes::Bytes;
 use rental_core::{error::Error, store::Store, value::OrganizationId};
 use sha2::{Digest, Sha256};
 use std::{
@@ -32,8 +32,9 @@ pub(crate) struct Limits {
 
 /// The OpenAPI document and its page, as they are served.
 pub(crate) struct Documents {
-    pub(crate) openapi: Bytes,
-    pub(crate) page: Bytes,
+    pub(crate) openapi: Document,
+    pub(crate) page: Document,
+    pub(crate) style: Document,
 }
 
 /// The server's state, shared by all connections.

@@ -4,7 +4,7 @@ use crate::{
     config::{Config, StoreUpgrade, UPGRADES_NEVER},
     disk::Room,
     engine::Engine,
-    http::upgrading,
+    http::{tls::Tls, upgrading},
 };
 use rental_core::{
     store::{SCHEMA_VERSION, needs_upgrade},
@@ -46,7 +46,7 @@ pub(crate) enum Ended {
 
 /// Upgrades the store if it has to be, and answers on `listener` until that is done.
 pub(crate) async fn before_serving(
-    listener: &TcpListener,
+    (listener, tls): (&TcpListener, Option<&Tls>),
     store: &Engine,
     config: &Config,
     path: Option<&Path>,
@@ -67,7 +67,7 @@ pub(crate) async fn before_serving(
     tokio::select! {
         outcome = run(store, path.filter(|_| !begun), &tell) => outcome.map(|()| Ended::Ready),
         () = stop => Ok(Ended::Stopped),
-        () = upgrading::serve(listener, told.clone()) => Err("nothing answers on the address any more".into()),
+        () = upgrading::serve(listener, tls, told.clone()) => Err("nothing answers on the address any more".into()),
         () = report(told) => Err("nothing reports any more".into()),
     }
 }

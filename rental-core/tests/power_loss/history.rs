@@ -247,7 +247,7 @@ impl History {
     ) -> Result<bool, String> {
         let mut heartbeat = None;
         if batches.len() > 1 {
-            let beat = Write::Put(key::beat(ServerId::from_u128(9)), self.groups as u64, "".into(), Prior::Any);
+            let beat = Write::Put(key::heartbeat(ServerId::from_u128(9)), self.groups as u64, "".into(), Prior::Any);
             let batch = Batch { checks: Vec::new(), writes: vec![beat] };
             let predicted = self.predict(model, disk, vec![batch.clone()]);
             disk.hold();
@@ -422,10 +422,10 @@ fn beginning() -> (History, Vec<u8>) {
 fn subscribe(engine: &Engine, edge: &Ticks, organization: OrganizationId) {
     let body = json!({"organization_id": organization, "url": "https://example.com/hooks"}).to_string();
     let system = Organization::system();
-    let create = Create { collection: &ENDPOINTS, organization: &system, body: body.as_bytes(), given: &[] };
+    let create = Create { collection: &ENDPOINTS, organization: &system, body: body.as_bytes().into(), given: &[] };
     let mut prepared = wait(create.prepare(engine, edge)).unwrap();
-    let endpoint: WebhookEndpoint = prepared.object().unwrap();
-    prepared.batch.insert(key::secrets(endpoint.id), "[]".into());
+    let endpoint = prepared.object::<WebhookEndpoint>().unwrap().id;
+    prepared.batch.insert(key::secrets(endpoint), "[]".into());
     prepared.batch.put(key::subscribed(organization), "".into(), Prior::Any);
     assert_eq!(wait(engine.commit(prepared.batch)), Ok(Commit::Applied));
 }

@@ -78,7 +78,7 @@ fn consistent(rows: &[Record]) -> Result<(), String> {
 fn memos(rows: &[Record]) -> Result<Memos, String> {
     let mut memos = Memos::new();
     for record in rows {
-        let Some(Row::Memo { name, .. }) = Row::decode(&record.key) else { continue };
+        let Some(Row::IdempotencyRecord { name, .. }) = Row::decode(&record.key) else { continue };
         let number = name.strip_prefix("request-").and_then(|number| number.parse().ok());
         memos.insert(number.ok_or_else(|| format!("nobody sent the idempotency key {name}"))?, parse(record)?);
     }

@@ -3,8 +3,8 @@
 use crate::disk::Dice;
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Update, Written, idempotency::Ticket},
-    resources::{API, Collection, invoice::Invoice, of, organization::Organization},
+    operations::{self, Create, Edge, Update, Written, idempotency::IdempotencyKey},
+    resources::{Collection, api, invoice::Invoice, of, organization::Organization},
     store::Store,
     value::Timestamp,
 };
@@ -15,7 +15,6 @@ use std::sync::{
 };
 use uuid::Uuid;
 
-static ROWS: [Collection; 7] = API;
 static INVOICES: Collection = of::<Invoice>().create().done();
 static ORGANIZATIONS: Collection = of::<Organization>().create().done();
 
@@ -52,7 +51,7 @@ pub(crate) struct Request {
     pub(crate) collection: &'static Collection,
     pub(crate) act: Act,
     pub(crate) body: String,
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: IdempotencyKey,
 }
 
 impl Request {
@@ -64,7 +63,7 @@ impl Request {
         body: &serde_json::Value,
     ) -> Self {
         let (organization, body) = (organization.clone(), body.to_string());
-        let ticket = Ticket::new(format!("request-{number}").as_bytes(), "POST", "/", body.as_bytes()).unwrap();
+        let ticket = IdempotencyKey::new(format!("request-{number}").as_bytes(), "POST", "/", body.as_bytes()).unwrap();
         Self { organization, collection, act, body, ticket }
     }
 
@@ -79,11 +78,11 @@ impl Request {
         let (create, change);
         let intent: &dyn operations::Intent = match &self.act {
             Act::Create => {
-                create = Create { collection, organization, body, given: &[] };
+                create = Create { collection, organization, body: body.into(), given: &[] };
                 &create
             }
             Act::Change(id) => {
-                change = Update { collection, organization, id, body, expected: &|_| true };
+                change = Update { collection, organization, id, body: body.into(), expected: &|_| true };
                 &change
             }
         };
@@ -121,7 +120,7 @@ impl Known {
 }
 
 fn row(object: &str) -> &'static Collection {
-    ROWS.iter().find(|row| row.spec.object == object).unwrap()
+    api().find(|row| row.spec.object == object).unwrap()
 }
 
 fn one<'k>(ids: &'k [String], dice: &mut Dice) -> &'k str {
