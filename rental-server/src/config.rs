@@ -1,5 +1,9 @@
 //! Flags and environment, as `docs/reference.md` lists them.
 
+mod network;
+
+pub(crate) use network::Network;
+
 use clap::{Parser, ValueEnum};
 use rental_core::{
     store::{self, Place, WrongUrl, url_forms},
@@ -39,13 +43,27 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
 
-    /// File with the 32-byte key, in hex, that encrypts webhook secrets [default: PATH.master-key, made at the first start]
+    /// File with the 32-byte key, in hex, that encrypts webhook secrets; further lines are newer keys [default:
+    /// PATH.master-key, made at the first start]
     #[arg(long, env = "RENTAL_MASTER_KEY_FILE", value_name = "FILE")]
     pub(crate) master_key_file: Option<PathBuf>,
+
+    /// Start although the key of the store is lost, with the key in the file or a new one: webhook secrets that it does not
+    /// open are lost
+    #[arg(long)]
+    pub(crate) replace_master_key: bool,
 
     /// Let webhook endpoints point at private and loopback addresses
     #[arg(long, env = "RENTAL_WEBHOOK_ALLOW_PRIVATE", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) webhook_allow_private: bool,
+
+    /// Refuse webhook endpoints whose URL is not https, and send nothing to those saved before
+    #[arg(long, env = "RENTAL_WEBHOOK_HTTPS_ONLY", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) webhook_https_only: bool,
+
+    /// Send no webhooks: for a server on a restored copy; deliveries wait in the store
+    #[arg(long, env = "RENTAL_NO_WEBHOOKS", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) no_webhooks: bool,
 
     /// Delays before each retry of a webhook delivery
     #[arg(long, env = "RENTAL_WEBHOOK_RETRY_SCHEDULE", default_value = "30s,2m,10m,30m,2h", value_name = "LIST", value_parser = schedule)]
@@ -70,6 +88,22 @@ pub(crate) struct Config {
     /// Most open connections; more wait to be accepted
     #[arg(long, env = "RENTAL_MAX_CONNECTIONS", default_value = "4096", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: u32,
+
+    /// Most open connections of one address (a /64 network with IPv6), loopback and trusted proxies excepted; more are closed
+    #[arg(long, env = "RENTAL_CONNECTIONS_PER_ADDRESS", default_value = "256", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections_per_address: u32,
+
+    /// Proxy whose X-Forwarded-For or Forwarded names the client: a network or an address, repeatable
+    #[arg(long = "trusted-proxy", env = "RENTAL_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
+    pub(crate) trusted_proxies: Vec<Network>,
+
+    /// File with the certificate chain in PEM: serve TLS with HTTP/1.1 and HTTP/2; read again when it changes
+    #[arg(long, visible_alias = "tls-certificate", env = "RENTAL_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// File with the private key of the certificate in PEM; read again when it changes
+    #[arg(long, env = "RENTAL_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// Time-out of one request, including its body
     #[arg(long, env = "RENTAL_REQUEST_TIMEOUT", default_value = "30s", value_name = "D", value_parser = duration)]

@@ -7,7 +7,7 @@ use crate::{
         Method,
         call::{Body, Call},
         paths::{Paths, Place},
-        reply::Handled,
+        reply::{Handled, Reply},
         serve::Service,
     },
     observability, operator, reference,
@@ -65,7 +65,8 @@ impl Service for Server {
                 Handler::Open(handle) => handle(Request::new(app, call, id, body, Open::admit())).await,
                 Handler::Operator(handle) => {
                     let by = Operator::admit(app, call, endpoint)?;
-                    handle(Request::new(app, call, id, body, by)).await
+                    // What operators read is about people and secrets of others.
+                    handle(Request::new(app, call, id, body, by)).await.map(Reply::not_stored)
                 }
             }
         }
@@ -98,6 +99,10 @@ impl Service for Server {
 
     fn closed(&self) {
         self.app.metrics.connections.dec();
+    }
+
+    fn refused(&self) {
+        self.app.metrics.connections_refused.inc();
     }
 }
 

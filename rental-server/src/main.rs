@@ -13,6 +13,7 @@ mod endpoints;
 mod engine;
 mod fleet_api;
 mod http;
+mod master_key;
 mod metrics;
 mod objects;
 mod observability;
@@ -30,6 +31,10 @@ use crate::{
     access::limiter::Limit,
     config::{Config, LogFormat, LogLevel, store_url},
     engine::OPENING,
+    http::{
+        places::ConnectionLimits,
+        tls::{Tls, TlsFiles},
+    },
     metrics::Metrics,
     state::{App, Limits},
     supervisor::Supervisor,
@@ -37,7 +42,7 @@ use crate::{
     webhooks::Hooks,
 };
 use clap::Parser;
-use rental_core::store::Engine;
+use rental_core::{operations, store::Engine};
 use std::{
     io::Write,
     path::Path,
@@ -118,19 +123,23 @@ async fn run(config: &Config) -> Result<(), String> {
     let place = store_url.0?;
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, place.file())?;
+    let tls = tls(config)?;
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
     let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving(&listener, store.as_ref(), config, place.file(), stop.as_mut()).await? == Ended::Stopped
+    if upgrade::before_serving((&listener, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
+        == Ended::Stopped
     {
         close(store).await;
         return Ok(());
     }
     engine::make_views(store.as_ref()).await;
+    continue_ids(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
+    let keys = master_key::open(store.as_ref(), config, place.file()).await?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
@@ -138,13 +147,14 @@ async fn run(config: &Config) -> Result<(), String> {
     };
     let settings = webhooks::Settings {
         allow_private: config.webhook_allow_private,
+        send: !config.no_webhooks,
+        https_only: config.webhook_https_only,
         schedule: config.webhook_retry_schedule.clone(),
         timeout: config.webhook_timeout,
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();
-    let master_key = secrets::master_key(config, place.file())?;
-    let hooks = Hooks::new(Arc::clone(&store), settings, master_key, Arc::clone(&supervisor))?;
+    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor))?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let described =
         (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));
@@ -157,17 +167,22 @@ async fn run(config: &Config) -> Result<(), String> {
         limits,
         described,
     ));
+    let base_url = format!("{}://{address}", if tls.is_some() { "https" } else { "http" });
     match &demo {
-        Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
-        None => announce(&address.to_string(), token.path.as_deref()),
+        Some(_) => demo::fill(&app, &base_url, &token.text).await?,
+        None => announce(&base_url, token.path.as_deref()),
     }
     let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let mut chores = chores::start(&supervisor, &app);
     chores.push(tasks::start(&supervisor, &app));
+    if let Some(tls) = &tls {
+        let watcher = tls.watcher();
+        chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));
+    }
     let failed = Arc::clone(&store);
     let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {
-        () = http::server::serve(listener, server, config.max_connections as usize, stop) => Ok(()),
+        () = http::server::serve(listener, server, connection_limits(config), tls.as_ref(), stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
@@ -192,11 +207,36 @@ async fn close(store: Arc<dyn Engine>) {
     }
 }
 
-fn announce(address: &str, token: Option<&Path>) {
+/// New objects sort above those of the store, also when the clock was set back while no server ran.
+async fn continue_ids(store: &dyn Engine) -> Result<(), String> {
+    let newest =
+        operations::newest_id_time(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
+    let Some(newest) = newest.filter(|newest| *newest > edge::now()) else { return Ok(()) };
+    tracing::warn!(%newest, "the store has objects that are newer than this machine's clock; set the clock. New ids continue from there");
+    // The first millisecond in which every id is newer.
+    edge::ids_rise_from(newest.plus_millis(1));
+    Ok(())
+}
+
+/// TLS, when the flags name its files.
+fn tls(config: &Config) -> Result<Option<Tls>, String> {
+    let (Some(certificate), Some(key)) = (config.tls_cert.clone(), config.tls_key.clone()) else { return Ok(None) };
+    Tls::load(TlsFiles { certificate, key }).map(Some)
+}
+
+fn connection_limits(config: &Config) -> ConnectionLimits {
+    ConnectionLimits {
+        all: config.max_connections as usize,
+        per_address: config.connections_per_address as usize,
+        proxies: config.trusted_proxies.as_slice().into(),
+    }
+}
+
+fn announce(base_url: &str, token: Option<&Path>) {
     let mut out = std::io::stdout().lock();
     // A closed stdout is no reason not to serve.
-    let _ = writeln!(out, "rental-server {} listening on http://{address}", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(out, "docs         http://{address}/docs");
+    let _ = writeln!(out, "rental-server {} listening on {base_url}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "docs         {base_url}/docs");
     if let Some(path) = token {
         let _ = writeln!(out, "admin token  {}", path.display());
     }

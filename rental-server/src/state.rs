@@ -2,11 +2,11 @@
 
 use crate::{
     access::{authentication::Authenticator, limiter::Limit},
+    http::reply::Document,
     metrics::Metrics,
     supervisor::Supervisor,
     webhooks::Hooks,
 };
-use bytes::Bytes;
 use rental_core::{
     error::Error,
     store::{Engine, Store},
@@ -35,8 +35,9 @@ pub(crate) struct Limits {
 
 /// The OpenAPI document and its page, as they are served.
 pub(crate) struct Documents {
-    pub(crate) openapi: Bytes,
-    pub(crate) page: Bytes,
+    pub(crate) openapi: Document,
+    pub(crate) page: Document,
+    pub(crate) style: Document,
 }
 
 /// The server's state, shared by all connections.

@@ -3,7 +3,7 @@
 use crate::{
     config::{Config, StoreUpgrade, UPGRADES_NEVER},
     disk::Room,
-    http::upgrading,
+    http::{tls::Tls, upgrading},
 };
 use rental_core::{
     store::{Engine, SCHEMA_VERSION, needs_upgrade},
@@ -45,7 +45,7 @@ pub(crate) enum Ended {
 
 /// Upgrades the store if it has to be, and answers on `listener` until that is done.
 pub(crate) async fn before_serving(
-    listener: &TcpListener,
+    (listener, tls): (&TcpListener, Option<&Tls>),
     store: &dyn Engine,
     config: &Config,
     path: Option<&Path>,
@@ -66,7 +66,7 @@ pub(crate) async fn before_serving(
     tokio::select! {
         outcome = run(store, path.filter(|_| !begun), &tell) => outcome.map(|()| Ended::Ready),
         () = stop => Ok(Ended::Stopped),
-        () = upgrading::serve(listener, told.clone()) => Err("nothing answers on the address any more".into()),
+        () = upgrading::serve(listener, tls, told.clone()) => Err("nothing answers on the address any more".into()),
         () = report(told) => Err("nothing reports any more".into()),
     }
 }

@@ -6,7 +6,7 @@ use super::{
     collection::{self, Collection},
     deliveries, events,
     group::{Group, with_examples},
-    invoices, listen, organizations, store, tolls, transfer, trigger, violations, webhook_endpoints,
+    invoices, listen, master_key, organizations, store, tolls, transfer, trigger, violations, webhook_endpoints,
 };
 use crate::client::access::Access;
 use clap::Command;
@@ -30,6 +30,7 @@ pub(crate) const GROUPS: &[Group] = &[
     violations::GROUP,
     plain::<Lead>(),
     audit::GROUP,
+    master_key::GROUP,
     store::GROUP,
 ];
 

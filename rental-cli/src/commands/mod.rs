@@ -15,6 +15,7 @@ mod import;
 mod invoices;
 mod json_text;
 mod listen;
+mod master_key;
 mod organizations;
 pub(crate) mod session;
 pub(crate) mod shell;

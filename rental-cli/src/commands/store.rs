@@ -14,6 +14,7 @@ use crate::{
         group::{Group, with_examples},
         session::Session,
     },
+    config::private_file,
     failure::Failure,
     output::{self, Output, progress::Progress},
     text::printable,
@@ -25,9 +26,14 @@ use place::{CACHE_BYTES, Place, file_forms, forms};
 use rental_core::{
     check::{self, Report},
     store::{Maintenance, StoreError},
+    webhooks::{master_key::InUse, secret::MasterKeys},
 };
 use serde_json::json;
-use std::{fs::File, io::BufReader, path::Path};
+use std::{
+    fs::File,
+    io::{BufReader, ErrorKind},
+    path::Path,
+};
 
 pub(crate) const GROUP: Group = Group { name: "store", command, run };
 
@@ -130,24 +136,53 @@ fn shown(place: &Place) -> String {
 }
 
 fn show_report(place: &Place, report: &Report, out: &Output) -> Result<(), Failure> {
+    let in_use = report.master_key.in_use.as_ref();
+    let (keys, beside) = (&report.master_key, place.file().map(|path| key_beside(path, in_use)));
     if out.json {
         return out.value(&json!({
             "object": "store_check", "store": place.to_string(), "sound": report.problems == 0,
             "rows": report.rows, "records": report.records, "problems": report.problems, "listed": report.listed,
+            "master_key": {"in_use": keys.in_use, "unreadable": keys.unreadable, "file": beside},
         }));
     }
     let mut fields = vec![("rows".to_owned(), Some(report.rows.to_string()))];
     fields.extend(report.records.iter().map(|(object, count)| (format!("{object} records"), Some(count.to_string()))));
+    let beside = beside.map(|beside| format!(", {beside}")).unwrap_or_default();
+    fields.push(("master key".to_owned(), keys.in_use.as_ref().map(|in_use| format!("{}{beside}", in_use.current))));
+    fields.push(("endpoints of another key".to_owned(), Some(keys.unreadable.to_string())));
     fields.push(("problems".to_owned(), Some(report.problems.to_string())));
     out.fields(&fields)?;
     for problem in &report.listed {
         output::print(&format!("{}: {}\n", printable(&problem.place), printable(&problem.what)))?;
+    }
+    if report.master_key.unreadable > 0 {
+        out.note(
+            "the secrets of some webhook endpoints were encrypted with another master key: nothing is sent to them until \
+             `rental-cli webhook-endpoints rotate-secret`",
+        );
     }
     let hidden = report.problems - report.listed.len() as u64;
     if hidden > 0 {
         out.note(&format!("{hidden} more problems are not listed"));
     }
     Ok(())
+}
+
+/// Whether the file beside the store holds the master keys of the store.
+fn key_beside(path: &Path, in_use: Option<&InUse>) -> &'static str {
+    let mut file = path.as_os_str().to_owned();
+    file.push(".master-key");
+    match private_file::read(Path::new(&file)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => "no key file is beside the store",
+        Err(_) => "the key file beside the store cannot be read",
+        Ok(text) => match (MasterKeys::parse(&text), in_use) {
+            (None, _) => "the key file beside the store holds no keys",
+            (Some(keys), Some(in_use)) if in_use.missing_in(&keys).is_some() => {
+                "which the key file beside the store does not hold"
+            }
+            (Some(_), _) => "which the key file beside the store holds",
+        },
+    }
 }
 
 fn compact(place: &Place, out: &Output) -> Result<(), Failure> {

@@ -213,3 +213,24 @@ fn tls_checks_the_certificate_and_the_name() {
         assert_says(&said, &["sslrootcert holds no certificate"]);
     });
 }
+
+/// A server that speaks the protocol only as far as to refuse TLS.
+#[test]
+fn a_database_without_tls_is_refused_with_what_to_write() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut asked = [0; 8];
+            if std::io::Read::read_exact(&mut stream, &mut asked).is_ok() {
+                let _ = std::io::Write::write_all(&mut stream, b"N");
+            }
+        }
+    });
+    let address = Address::parse(&format!("postgres://u:s3cret@127.0.0.1:{port}/d?sslmode=verify-full")).unwrap();
+    let opened = runtime().block_on(Postgres::open(&address, None, settings(Duration::from_secs(3))));
+    let said = opened.map(drop).expect_err("it offers no TLS").to_string();
+    assert_says(&said, &["offers no TLS", "sslmode=disable", "ssl = on"]);
+    assert!(!said.contains("s3cret"), "{said}");
+}

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use rental_core::error::Error;
 use std::{
+    net::IpAddr,
     pin::Pin,
     sync::{
         OnceLock,
@@ -15,7 +16,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use warp::http::{HeaderMap, Method, Request, Uri, header};
+use warp::http::{HeaderMap, Method, Request, Uri, Version, header};
 
 /// A request without its body.
 ///
@@ -25,6 +26,7 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     uri: Uri,
     headers: HeaderMap,
+    version: Version,
     /// When the head was read.
     pub(crate) at: Instant,
     /// Whether a body follows.
@@ -47,6 +49,7 @@ impl Call {
             method: request.method().clone(),
             uri: request.uri().clone(),
             headers: std::mem::take(request.headers_mut()),
+            version: request.version(),
             at: Instant::now(),
             has_body: !request.body().is_end_stream(),
             request_id: RequestId::new(),
@@ -66,6 +69,27 @@ impl Call {
     /// The path, as it was sent.
     pub(crate) fn path(&self) -> &str {
         self.uri.path()
+    }
+
+    /// The address that the request comes from: of the peer, or of the client that a trusted proxy names.
+    pub(crate) fn client_address(&self) -> IpAddr {
+        self.in_flight.traffic().client(&self.headers)
+    }
+
+    /// Whether the connection is encrypted.
+    pub(super) fn is_secure(&self) -> bool {
+        self.in_flight.traffic().is_secure()
+    }
+
+    /// Whether the request names its host as HTTP/1.1 demands: exactly once (RFC 9112, 3.2). In HTTP/2 a part of the path
+    /// does, and hyper checks it.
+    pub(super) fn has_one_host(&self) -> bool {
+        let mut hosts = self.headers.get_all(header::HOST).iter();
+        match (self.version, hosts.next(), hosts.next()) {
+            (_, Some(_), Some(_)) => false,
+            (version, host, None) => host.is_some() || version != Version::HTTP_11,
+            (_, None, Some(_)) => false,
+        }
     }
 
     /// Whether the client may still send a part of the body. The connection is closed after the response then, and the

@@ -9,6 +9,7 @@ mod export;
 mod imports;
 mod invoice_page;
 pub(crate) mod invoices;
+mod master_key;
 pub(crate) mod organizations;
 pub(crate) mod records;
 mod status;
@@ -39,6 +40,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         export::endpoints(),
         imports::exports(),
         status::endpoints(),
+        master_key::endpoints(),
         backup::endpoints(),
     ]
     .into_iter()
