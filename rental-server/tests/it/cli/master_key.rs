@@ -41,15 +41,15 @@ fn a_rotation_is_begun_and_watched_by_command_and_no_key_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     let (server, _) = with_an_endpoint(directory.path(), &[]);
     let before = cli.run(&server, "master-key get --json").json();
-    let rotated = cli.run(&server, "master-key rotate");
-    assert_eq!(rotated.code, Some(0), "{rotated:?}");
-    assert!(rotated.stderr.contains("Back up the key file now"), "{}", rotated.stderr);
+    let begun = cli.run(&server, "master-key rotate");
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    assert!(begun.stderr.contains("Back up the key file now"), "{}", begun.stderr);
     let after = rotated(&cli, &server);
     assert_ne!(before["fingerprint"], after["fingerprint"]);
     assert_eq!((&after["webhook_endpoints"], &after["unreadable"]), (&json!(1), &json!(0)));
     let keys = fs::read_to_string(directory.path().join("store.redb.master-key")).unwrap();
     for key in keys.lines() {
-        assert!(!rotated.stdout.contains(key) && !rotated.stderr.contains(key) && !after.to_string().contains(key));
+        assert!(!begun.stdout.contains(key) && !begun.stderr.contains(key) && !after.to_string().contains(key));
         assert!(!server.log().contains(key));
     }
     let well = cli.run(&server, "doctor");
