@@ -61,6 +61,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_RATE_LIMIT", value_name = "N", value_parser = rate)]
     pub(crate) rate_limit: Option<u32>,
 
+    /// Failed authentications of one address in a minute that are answered with 401; further ones get 429
+    #[arg(long, env = "RENTAL_MAX_FAILED_AUTHENTICATIONS", default_value = "1000", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_failed_authentications: u32,
+
     /// Most open connections; more wait to be accepted
     #[arg(long, env = "RENTAL_MAX_CONNECTIONS", default_value = "4096", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: u32,

@@ -12,6 +12,7 @@ mod endpoint;
 mod endpoints;
 mod engine;
 mod fleet_api;
+mod guard;
 mod http;
 mod metrics;
 mod objects;
@@ -27,7 +28,7 @@ mod upgrade;
 mod webhooks;
 
 use crate::{
-    access::limiter::Limit,
+    access::{failures::Failures, limiter::Limit},
     config::{Config, LogFormat, LogLevel, StoreUrl},
     engine::{Engine, OPENING},
     metrics::Metrics,
@@ -143,8 +144,9 @@ async fn run(config: &Config) -> Result<(), String> {
     let master_key = secrets::master_key(config, url.path())?;
     let hooks = Hooks::new(Arc::clone(&store), settings, master_key, Arc::clone(&supervisor))?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
-    let described =
-        (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));
+    let failures = Failures::new(config.max_failed_authentications);
+    let metrics = Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor, &failures);
+    let described = (metrics, reference::documents(&endpoints::ENDPOINTS), failures);
     let path = url.path().map(Path::to_owned);
     let app = Arc::new(App::new(
         Arc::clone(&store),
@@ -176,7 +178,7 @@ async fn run(config: &Config) -> Result<(), String> {
         let _ = task.await;
     }
     // Losing these would only make `last_used_at` a minute older.
-    let _ = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await;
+    let _ = app.save_uses().await;
     drop((app, hooks));
     close(store).await;
     outcome

@@ -1,10 +1,11 @@
 //! The command groups, one file each, their list, and what they have in common: [`group`], [`collection`],
-//! [`fields`], [`session`].
+//! [`fields`], [`session`], [`confirm`].
 
 mod api_keys;
 mod audit;
 mod collection;
 pub(crate) mod config;
+mod confirm;
 mod customers;
 mod deliveries;
 pub(crate) mod doctor;
@@ -16,6 +17,7 @@ mod invoices;
 mod json_text;
 mod leads;
 mod listen;
+mod operators;
 mod organizations;
 mod rentals;
 pub(crate) mod session;
@@ -45,6 +47,7 @@ pub(crate) const GROUPS: &[Group] = &[
     tolls::GROUP,
     violations::GROUP,
     leads::GROUP,
+    operators::GROUP,
     audit::GROUP,
     store::GROUP,
 ];

@@ -17,7 +17,7 @@ use crate::{
     },
     rows::key,
     store::Store,
-    value::{FieldValue, Id, OrganizationId, Text, Timestamp},
+    value::{FieldValue, Id, OrganizationId, Timestamp},
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -48,8 +48,7 @@ impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let (collection, system) = (of::<ApiKey>().create().done(), Organization::system());
-            let hint = format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..]);
-            let given = [("hint", FieldValue::Text(Text::fit(&hint, 255)))];
+            let given = [("hint", FieldValue::Text(access::hint(self.text)))];
             let create = Create { collection: &collection, organization: &system, body: self.body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let record: ApiKey =

@@ -14,6 +14,7 @@ pub mod effects;
 pub mod event;
 pub mod invoice;
 pub mod lead;
+pub mod operator;
 pub mod organization;
 pub mod registry;
 pub mod rental;

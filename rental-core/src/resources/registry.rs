@@ -10,6 +10,7 @@ use super::{
     effects, event,
     invoice::Invoice,
     lead::Lead,
+    operator::Operator,
     organization::Organization,
     rental::Rental,
     resource::{Resource, parse},
@@ -62,7 +63,7 @@ pub struct Porter {
 }
 
 /// All resources, in the order of the documentation. The store does not depend on this order.
-pub const RESOURCES: [Entry; 13] = [
+pub const RESOURCES: [Entry; 14] = [
     portable::<Vehicle>(1).public(of::<Vehicle>().list().get().create().update().done()),
     portable::<Customer>(2).public(of::<Customer>().list().get().create().update().done()),
     portable::<Rental>(3).public(of::<Rental>().list().get().create().update().done()),
@@ -80,6 +81,8 @@ pub const RESOURCES: [Entry; 13] = [
     EVENT,
     entry::<Delivery>(),
     entry::<AuditEntry>().operator(of::<AuditEntry>().list().get().done()),
+    // Separate actions change operators, so there is no update.
+    entry::<Operator>().operator(of::<Operator>().list().get().create().done()),
 ];
 
 /// Events are stored as the bytes that are sent, so they have no struct.
@@ -179,7 +182,7 @@ pub(crate) static PORTERS: [Porter; PORTABLE] = {
     porters
 };
 
-static ALL: [Entry; 13] = RESOURCES;
+static ALL: [Entry; 14] = RESOURCES;
 
 /// The entries of all resources.
 pub fn all() -> impl Iterator<Item = &'static Entry> {

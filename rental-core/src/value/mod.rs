@@ -23,8 +23,8 @@ pub use fields::{FromFields, Next};
 pub(crate) use fields::{fields, read};
 pub use id::{Id, id};
 pub use kinds::{
-    ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OrganizationId, RentalId,
-    ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId, OrganizationId,
+    RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use money::{Currency, Money};
 pub use plate::Plate;

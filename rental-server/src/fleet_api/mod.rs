@@ -6,10 +6,12 @@ use crate::{
         authentication::Pass,
         limiter::{Limit, Verdict},
     },
-    endpoint::{self, Action, Endpoint, presented, read},
+    endpoint::{self, Action, Endpoint, read},
+    guard::presented,
     http::{
         HeaderName,
         call::{Body, Call},
+        problem::BadToken,
         reply::{Handled, Problem, Reply},
     },
     objects::{create, get, list, update},
@@ -18,7 +20,10 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::{Edge, access::Access},
+    operations::{
+        Edge,
+        access::{Access, operator_hash},
+    },
     resources::{Collection, registry},
     store::Store,
 };
@@ -74,7 +79,12 @@ pub(crate) async fn with_key(
     loop {
         let opened = app.authenticator.authenticate(app.store(), presented, call.moment.now()).await;
         let (pass, cached) = opened.map_err(|error| match error {
-            Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => Problem::AdminTokenAsApiKey,
+            Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => {
+                Problem::BadToken(BadToken::AdminAsApiKey)
+            }
+            Error::Unauthenticated(KeyProblem::Invalid) if operator_hash(presented).is_some() => {
+                Problem::BadToken(BadToken::OperatorAsApiKey)
+            }
             other => other.into(),
         })?;
         if !cached {

@@ -2,12 +2,13 @@
 
 use crate::{
     edge::{Moment, RequestId},
-    http::{problem::Problem, traffic::InFlight},
+    http::{client_address::client_address, problem::Problem, traffic::InFlight},
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use rental_core::error::Error;
+use rental_core::{error::Error, resources::audit_entry::Actor};
 use std::{
+    net::IpAddr,
     pin::Pin,
     sync::{
         OnceLock,
@@ -35,14 +36,23 @@ pub(crate) struct Call {
     reading: AtomicBool,
     /// Whether the body was read to its end.
     read: AtomicBool,
-    /// The operation of an operator, for the audit log. Set after the check of the token; empty for API keys.
-    pub(crate) operation: OnceLock<&'static str>,
+    /// The other end of the connection.
+    peer: IpAddr,
+    /// Who calls what as an operator. Set after the check of the token; empty for API keys.
+    pub(crate) admitted: OnceLock<Admitted>,
     in_flight: InFlight,
 }
 
+/// Who calls as an operator, for the audit log.
+pub(crate) struct Admitted {
+    /// The operation, as the OpenAPI document names it.
+    pub(crate) operation: &'static str,
+    pub(crate) actor: Actor,
+}
+
 impl Call {
-    /// The call of a request with this head; takes the headers out of it.
-    pub(super) fn new<B: hyper::body::Body>(request: &mut Request<B>, in_flight: InFlight) -> Self {
+    /// The call of a request with this head from this end of the connection; takes the headers out of it.
+    pub(super) fn new<B: hyper::body::Body>(request: &mut Request<B>, in_flight: InFlight, peer: IpAddr) -> Self {
         Self {
             method: request.method().clone(),
             uri: request.uri().clone(),
@@ -53,9 +63,20 @@ impl Call {
             moment: Moment::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
-            operation: OnceLock::new(),
+            peer,
+            admitted: OnceLock::new(),
             in_flight,
         }
+    }
+
+    /// The address that the request comes from.
+    pub(crate) fn client_address(&self) -> IpAddr {
+        client_address(self.peer)
+    }
+
+    /// Name of the operator who calls; empty for API keys.
+    pub(crate) fn actor(&self) -> &str {
+        self.admitted.get().map_or("", |admitted| admitted.actor.name())
     }
 
     /// The raw query, without its `?`.

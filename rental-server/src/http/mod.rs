@@ -1,6 +1,7 @@
 //! HTTP: the accept loop and the handling of one request. warp, hyper and status codes appear in this folder only.
 
 pub(crate) mod call;
+mod client_address;
 mod closing;
 pub(crate) mod paths;
 pub(crate) mod problem;

@@ -13,6 +13,7 @@ use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use std::{
     future::Future,
+    net::{IpAddr, Ipv4Addr},
     pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -131,12 +132,14 @@ async fn connection<S: Service>(
     permit: OwnedSemaphorePermit,
 ) {
     let _ = stream.set_nodelay(true);
+    // The address of a connection that was reset already is unknown; nobody gets a response then.
+    let peer = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     service.opened();
     let traffic = Arc::new(Traffic::new(permit));
     let (seen, served) = (Arc::clone(&traffic), Arc::clone(&service));
     let answers = service_fn(move |mut request: Request<Incoming>| {
         // The filter captures the head: warp's own filters copy the headers, and reject a request without a query.
-        let call = Arc::new(Call::new(&mut request, seen.begin()));
+        let call = Arc::new(Call::new(&mut request, seen.begin(), peer));
         let answer = warp::service(serve::filter(Arc::clone(&served), Arc::clone(&call))).call(request);
         async move {
             let answer = answer.await;

@@ -2,11 +2,14 @@
 //! store has its hash.
 
 use crate::{
-    edge,
-    endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, post},
+    endpoint::{self, BodySchema, Endpoint, Example, Request, post},
+    guard::Operator,
     http::reply::Handled,
     objects::write::write,
-    operator::{bodies, collections},
+    operator::{
+        bodies, collections,
+        credential::{Fresh, MAX_OVERLAP_SECS},
+    },
     reference::parts,
     state::App,
 };
@@ -21,13 +24,9 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Store},
-    value::{ApiKeyId, FieldValue, Text, Timestamp},
+    value::{ApiKeyId, FieldValue, Timestamp},
 };
-use serde::Deserialize;
 use serde_json::json;
-
-/// The longest overlap of a rotation: 30 days.
-const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 
 static API_KEYS: Collection = collections::offered(&api_key::SPEC);
 
@@ -60,33 +59,10 @@ pub(super) fn actions() -> Vec<Endpoint> {
     ]
 }
 
-/// A new key.
-struct Fresh {
-    text: String,
-    hash: [u8; 32],
-}
-
-impl Fresh {
-    fn new() -> Self {
-        loop {
-            let text = access::key_text(&edge::secret_bytes());
-            // Always true: `key_text` makes texts that have a hash.
-            if let Some(hash) = access::key_hash(&text) {
-                return Self { text, hash };
-            }
-        }
-    }
-
-    /// The beginning and the end of the key, to tell keys apart.
-    fn hint(&self) -> String {
-        format!("{}…{}", access::KEY_PREFIX, &self.text[self.text.len() - 4..])
-    }
-}
-
 /// POST /admin/v1/api_keys.
 async fn create(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
-    let fresh = Fresh::new();
+    let fresh = Fresh::key();
     let intent = Issue { fresh: &fresh, body: &body };
     let reply = write(app, &Organization::system(), call, &body, &intent).await?;
     Ok(reply.showing_once("key", &fresh.text))
@@ -100,7 +76,7 @@ pub(crate) async fn issue(
     name: &str,
     edge: &dyn Edge,
 ) -> Result<String, Error> {
-    let fresh = Fresh::new();
+    let fresh = Fresh::key();
     let body = json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
     let intent = Issue { fresh: &fresh, body: body.as_bytes() };
     let render = |_: &Error| (500, bytes::Bytes::new());
@@ -111,10 +87,7 @@ pub(crate) async fn issue(
 /// POST /admin/v1/api_keys/{id}/revoke. A second call changes nothing.
 async fn revoke(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
-    if !body.is_empty() {
-        serde_json::from_slice::<Nothing>(&body)
-            .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
-    }
+    bodies::nothing(&body)?;
     let reply = write(app, &Organization::system(), call, &body, &Revoke { id }).await?;
     app.authenticator.forget_all();
     Ok(reply)
@@ -124,15 +97,11 @@ async fn revoke(request: Request<'_, Operator>) -> Handled {
 async fn rotate(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let seconds = bodies::overlap_secs(&body, MAX_OVERLAP_SECS)?;
-    let fresh = Fresh::new();
+    let fresh = Fresh::key();
     let reply = write(app, &Organization::system(), call, &body, &Rotate { fresh: &fresh, id, seconds }).await?;
     app.authenticator.forget_all();
     Ok(reply.showing_once("key", &fresh.text))
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 struct Issue<'a> {
     fresh: &'a Fresh,
@@ -142,7 +111,7 @@ struct Issue<'a> {
 impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let given = [("hint", FieldValue::Text(Text::fit(&self.fresh.hint(), 255)))];
+            let given = [("hint", FieldValue::Text(self.fresh.hint()))];
             let (system, body) = (Organization::system(), self.body);
             let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
@@ -191,7 +160,7 @@ impl Rotate<'_> {
         let id = ApiKeyId::from_uuid(edge.new_id());
         let new = ApiKey {
             id,
-            hint: Some(Text::fit(&self.fresh.hint(), 255)),
+            hint: Some(self.fresh.hint()),
             last_used_at: None,
             created_at: now,
             updated_at: now,

@@ -18,6 +18,18 @@ pub(super) fn optional<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields:
     serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body takes {fields} alone: {error}.")))
 }
 
+/// Checks that the body is empty or `{}`.
+pub(super) fn nothing(body: &[u8]) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    if !body.is_empty() {
+        serde_json::from_slice::<Nothing>(body)
+            .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
+    }
+    Ok(())
+}
+
 /// The seconds for which a rotation keeps the old key or secret in force, at most `max`.
 pub(super) fn overlap_secs(body: &[u8], max: i64) -> Result<i64, Error> {
     #[derive(Default, Deserialize)]

@@ -4,11 +4,13 @@ pub(crate) mod api_keys;
 mod backup;
 mod bodies;
 mod collections;
+mod credential;
 mod events;
 mod export;
 mod imports;
 mod invoice_page;
 pub(crate) mod invoices;
+pub(crate) mod operators;
 pub(crate) mod organizations;
 pub(crate) mod records;
 mod status;
@@ -40,6 +42,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         imports::exports(),
         status::endpoints(),
         backup::endpoints(),
+        operators::endpoints(),
     ]
     .into_iter()
     .flatten()

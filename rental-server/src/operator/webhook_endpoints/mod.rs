@@ -5,7 +5,8 @@ mod recovery;
 mod test;
 
 use crate::{
-    endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, delete, post},
+    endpoint::{self, BodySchema, Endpoint, Example, Request, delete, post},
+    guard::Operator,
     http::reply::Handled,
     objects::{expects, write::write},
     operator::{bodies, collections},

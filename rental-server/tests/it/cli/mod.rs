@@ -6,6 +6,7 @@ mod copying;
 mod doctor;
 mod files;
 mod listen;
+mod operators;
 mod trigger;
 
 use crate::support::{ADMIN_TOKEN, Server};
