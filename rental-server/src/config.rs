@@ -25,6 +25,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
+    /// Another address that serves /admin/v1 and /metrics, which --listen then does not serve
+    #[arg(long, env = "RENTAL_OPERATOR_LISTEN", value_name = "ADDR", value_parser = address)]
+    pub(crate) operator_listen: Option<SocketAddr>,
+
     /// Store of the data: redb:PATH, or postgres://USER@HOST:PORT/DATABASE, which several servers can share
     #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = "redb:rental.redb", value_name = "URL", value_parser = store_url)]
     pub(crate) store: StoreUrl,

@@ -35,6 +35,19 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static Method, &'static str)> {
     ENDPOINTS.iter().map(|endpoint| (&endpoint.method, endpoint.path.as_str()))
 }
 
+/// The endpoints that a listener serves. The others do not exist there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Offered {
+    All,
+    /// All except those for operators.
+    Public,
+}
+
+/// Whether a path is for operators only: their API, documents about it, and the metrics.
+fn is_for_operators(path: &str) -> bool {
+    path.contains("admin") || path == "/metrics"
+}
+
 /// The server: the table, and the state that handlers use.
 pub(crate) struct Server {
     app: Arc<App>,
@@ -43,8 +56,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(app: Arc<App>) -> Self {
-        Self { app, endpoints: &ENDPOINTS, paths: Paths::new(names()) }
+    pub(crate) fn new(app: Arc<App>, offered: Offered) -> Self {
+        let served = names().enumerate().filter(|(_, (_, path))| offered == Offered::All || !is_for_operators(path));
+        Self { app, endpoints: &ENDPOINTS, paths: Paths::new(served) }
     }
 }
 
@@ -166,7 +180,7 @@ mod tests {
 
     #[test]
     fn every_endpoint_is_found_by_its_own_path() {
-        let paths = Paths::new(names());
+        let paths = Paths::new(names().enumerate());
         for (row, (method, path)) in names().enumerate() {
             let path = path.replace("{id}", "x").replace("{organization}", "x");
             assert_eq!(paths.find(method, &path).ok().map(|place| place.row), Some(row), "{method} {path}");

@@ -30,6 +30,7 @@ mod webhooks;
 use crate::{
     access::{failures::Failures, limiter::Limit},
     config::{Config, LogFormat, LogLevel, StoreUrl},
+    endpoints::Offered,
     engine::{Engine, OPENING},
     metrics::Metrics,
     state::{App, Limits},
@@ -38,8 +39,10 @@ use crate::{
     webhooks::Hooks,
 };
 use clap::Parser;
+use futures_util::future::{join, join_all, try_join_all};
 use std::{
     io::Write,
+    net::SocketAddr,
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering},
@@ -47,7 +50,11 @@ use std::{
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::watch,
 };
+
+/// Most open connections of `--operator-listen`.
+const OPERATOR_CONNECTIONS: usize = 256;
 
 fn main() -> ExitCode {
     let config = match Config::try_parse() {
@@ -117,13 +124,12 @@ async fn run(config: &Config) -> Result<(), String> {
     };
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, url.path())?;
-    let listener = TcpListener::bind(config.listen)
-        .await
-        .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
-    let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
+    let listeners = listen(config).await?;
+    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
+    let addresses = addresses.map_err(|error| format!("cannot tell the address: {error}"))?;
     let store = Arc::new(Engine::open(&url, config).await?);
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving(&listener, &store, config, url.path(), stop.as_mut()).await? == Ended::Stopped {
+    if upgrade::before_serving(&listeners, &store, config, url.path(), stop.as_mut()).await? == Ended::Stopped {
         close(store).await;
         return Ok(());
     }
@@ -157,16 +163,16 @@ async fn run(config: &Config) -> Result<(), String> {
         described,
     ));
     match &demo {
-        Some(_) => demo::fill(&app, &format!("http://{address}"), &token.text).await?,
-        None => announce(&address.to_string(), token.path.as_deref()),
+        // The last one serves everything.
+        Some(_) => demo::fill(&app, &format!("http://{}", addresses[addresses.len() - 1]), &token.text).await?,
+        None => announce(&addresses, token.path.as_deref()),
     }
     let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let mut chores = chores::start(&supervisor, &app);
     chores.push(tasks::start(&supervisor, &app));
     let failed = Arc::clone(&store);
-    let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {
-        () = http::server::serve(listener, server, config.max_connections as usize, stop) => Ok(()),
+        () = serve(listeners, &app, config.max_connections as usize, stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
@@ -184,6 +190,34 @@ async fn run(config: &Config) -> Result<(), String> {
     outcome
 }
 
+/// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given.
+async fn listen(config: &Config) -> Result<Vec<TcpListener>, String> {
+    let addresses = [config.listen].into_iter().chain(config.operator_listen);
+    let bind = async |address| {
+        TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
+    };
+    try_join_all(addresses.map(bind)).await
+}
+
+/// Serves on all sockets until `stop` resolves. The last one serves everything, the one before it no operators.
+async fn serve(listeners: Vec<TcpListener>, app: &Arc<App>, most: usize, stop: impl Future<Output = ()>) {
+    let (stopped, stop_told) = watch::channel(());
+    let last = listeners.len() - 1;
+    let each = listeners.into_iter().enumerate().map(|(at, listener)| {
+        let offered = if at == last { Offered::All } else { Offered::Public };
+        let server = Arc::new(endpoints::Server::new(Arc::clone(app), offered));
+        let most = if at == 0 { most } else { most.min(OPERATOR_CONNECTIONS) };
+        let mut told = stop_told.clone();
+        // An error means that the sender was dropped, which is the signal.
+        http::server::serve(listener, server, most, async move { drop(told.changed().await) })
+    });
+    let wait = async {
+        stop.await;
+        drop(stopped);
+    };
+    join(wait, join_all(each)).await;
+}
+
 /// Closes the store cleanly when nobody else holds it any more; what was acknowledged is durable either way.
 async fn close(store: Arc<Engine>) {
     if let Some(store) = Arc::into_inner(store)
@@ -193,11 +227,15 @@ async fn close(store: Arc<Engine>) {
     }
 }
 
-fn announce(address: &str, token: Option<&Path>) {
+fn announce(addresses: &[SocketAddr], token: Option<&Path>) {
+    let address = addresses[0];
     let mut out = std::io::stdout().lock();
     // A closed stdout is no reason not to serve.
     let _ = writeln!(out, "rental-server {} listening on http://{address}", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "docs         http://{address}/docs");
+    if let Some(address) = addresses.get(1) {
+        let _ = writeln!(out, "operators    http://{address}");
+    }
     if let Some(path) = token {
         let _ = writeln!(out, "admin token  {}", path.display());
     }

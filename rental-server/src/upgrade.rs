@@ -6,6 +6,7 @@ use crate::{
     engine::Engine,
     http::upgrading,
 };
+use futures_util::future::join_all;
 use rental_core::{
     store::{SCHEMA_VERSION, needs_upgrade},
     upgrade::{self, State, Step, Survey, Upgrade, UpgradeError},
@@ -44,9 +45,9 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// Upgrades the store if it has to be, and answers on `listener` until that is done.
+/// Upgrades the store if it has to be, and answers on all sockets until that is done.
 pub(crate) async fn before_serving(
-    listener: &TcpListener,
+    listeners: &[TcpListener],
     store: &Engine,
     config: &Config,
     path: Option<&Path>,
@@ -67,9 +68,13 @@ pub(crate) async fn before_serving(
     tokio::select! {
         outcome = run(store, path.filter(|_| !begun), &tell) => outcome.map(|()| Ended::Ready),
         () = stop => Ok(Ended::Stopped),
-        () = upgrading::serve(listener, told.clone()) => Err("nothing answers on the address any more".into()),
+        () = on_all(listeners, told.clone()) => Err("nothing answers on the address any more".into()),
         () = report(told) => Err("nothing reports any more".into()),
     }
+}
+
+async fn on_all(listeners: &[TcpListener], told: watch::Receiver<Progress>) {
+    join_all(listeners.iter().map(|listener| upgrading::serve(listener, told.clone()))).await;
 }
 
 /// Counts, looks for room, and upgrades to the end.
