@@ -1,7 +1,7 @@
 //! Histories of one endpoint with several deliveries, in virtual time, against the rules of the specification.
 
 use crate::Pieces;
-use rental_core::{value::Timestamp, webhooks::attempt::{after_attempt, DISABLE_AFTER, Ending, Failure, Next, Schedule}};
+use rental_core::{value::Timestamp, webhooks::attempt::{after_attempt, DISABLE_AFTER, Ending, Failure, RetryDecision, Schedule}};
 
 /// Milliseconds after each failed attempt (spec, Retries 2).
 const DELAYS: [u64; 5] = [30_000, 120_000, 600_000, 1_800_000, 7_200_000];
@@ -26,25 +26,25 @@ pub fn check(data: &[u8]) {
             continue;
         }
         let made = attempts[delivery];
-        let verdict = after_attempt(made, failures, &ending, now, &schedule);
+        let after = after_attempt(made, failures, &ending, now, &schedule);
         attempts[delivery] += 1;
         let success = matches!(ending, Ending::Answered { status: 200..=299, .. });
-        assert_eq!(verdict.failures, if success { 0 } else { failures + 1 });
+        assert_eq!(after.failures, if success { 0 } else { failures + 1 });
         assert_eq!(
-            verdict.disables,
+            after.disables,
             !success && failures + 1 == DISABLE_AFTER,
             "disabled at the twentieth, and only then"
         );
-        match verdict.next {
-            Next::Delivered => assert!(success),
-            Next::GivenUp => assert!(!success && made as usize >= DELAYS.len()),
-            Next::RetryAt(time) => {
+        match after.next {
+            RetryDecision::Delivered => assert!(success),
+            RetryDecision::GivenUp => assert!(!success && made as usize >= DELAYS.len()),
+            RetryDecision::RetryAt(time) => {
                 assert!(!success && time.millis() >= now.millis() + DELAYS[made as usize]);
             }
         }
-        done[delivery] = !matches!(verdict.next, Next::RetryAt(_));
-        failures = verdict.failures;
-        disabled += u32::from(verdict.disables);
+        done[delivery] = !matches!(after.next, RetryDecision::RetryAt(_));
+        failures = after.failures;
+        disabled += u32::from(after.disables);
         assert!(attempts[delivery] <= 6);
     }
     assert!(disabled <= 2, "four deliveries make at most 24 attempts");

@@ -56,12 +56,12 @@ pub fn check(data: &[u8]) {
 
 fn expiries(a: &Place, b: &Place, tail: &[u8]) {
     let name: String = tail.iter().map(|byte| char::from(b'!' + byte % 94)).collect();
-    let expiry = |at: &Place| key::memo_expiry(at.millis, at.organization, &name);
+    let expiry = |at: &Place| key::idempotency_expiry(at.millis, at.organization, &name);
     if a.millis != b.millis {
         assert_eq!(expiry(a).cmp(&expiry(b)), a.millis.cmp(&b.millis), "what expires first comes first");
     }
-    assert_eq!(key::memo_of_expiry(&expiry(a)), Some(key::memo(a.organization, &name)));
-    let due = key::memo_expiries_until(b.millis);
+    assert_eq!(key::idempotency_record_of(&expiry(a)), Some(key::idempotency_record(a.organization, &name)));
+    let due = key::idempotency_expiries_until(b.millis);
     assert_eq!(due.from <= expiry(a) && expiry(a) < due.to, a.millis < b.millis);
 }
 

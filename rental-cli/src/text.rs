@@ -1,15 +1,94 @@
-//! Makes text from servers and files safe for a terminal.
+//! Makes text from servers and files safe for terminals and spreadsheets.
 
-/// Escapes control characters, so that no value can break a row or move the cursor.
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    io::{self, Write},
+};
+
+/// Escapes control and formatting characters, so that no value can break a row, move the cursor or reorder the text.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, char| {
-        if char.is_control() {
+        if char.is_control() || is_format(char) {
             out.extend(char.escape_default())
         } else {
             out.push(char)
         }
         out
     })
+}
+
+/// Escapes, as JSON does, the characters from DEL on that terminals obey. The JSON value stays the same.
+///
+/// JSON cannot contain the control characters below DEL in strings, and text of this program colours lines with them.
+pub(crate) fn printable_json(text: &str) -> Cow<'_, str> {
+    let unsafe_char = |char: char| char >= '\u{7f}' && (char.is_control() || is_format(char));
+    if !text.contains(unsafe_char) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for char in text.chars() {
+        if unsafe_char(char) {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(char);
+        }
+    }
+    out.into()
+}
+
+/// A cell of tab-separated values. A spreadsheet runs a text that begins with `=`, `+`, `-` or `@` as a formula; an
+/// apostrophe in front keeps it a text. Numbers and phone numbers stay as they are: they do nothing.
+pub(crate) fn tsv_cell(text: &str) -> Cow<'_, str> {
+    let harmless = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match text.strip_prefix(['=', '+', '-', '@']) {
+        Some(rest) if !(text.starts_with(['+', '-']) && harmless(rest)) => format!("'{text}").into(),
+        _ => text.into(),
+    }
+}
+
+/// Whether a character is invisible and changes how the text around it is shown: marks and overrides of the writing
+/// direction, line separators, tags. Joiners are none of them, because scripts and emoji need them.
+fn is_format(char: char) -> bool {
+    matches!(char,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Lines of JSON on their way to a terminal, escaped by [`printable_json`].
+pub(crate) struct JsonLines<W> {
+    to: W,
+    /// The beginning of a line.
+    held: Vec<u8>,
+}
+
+impl<W: Write> JsonLines<W> {
+    pub(crate) fn new(to: W) -> Self {
+        Self { to, held: Vec::new() }
+    }
+
+    fn write_held(&mut self, until: usize) -> io::Result<()> {
+        let rest = self.held.split_off(until);
+        let lines = std::mem::replace(&mut self.held, rest);
+        self.to.write_all(printable_json(&String::from_utf8_lossy(&lines)).as_bytes())
+    }
+}
+
+impl<W: Write> Write for JsonLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        let complete = self.held.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.write_held(complete)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_held(self.held.len())?;
+        self.to.flush()
+    }
 }
 
 #[cfg(test)]
@@ -19,5 +98,54 @@ mod tests {
     #[test]
     fn no_value_breaks_a_row_or_moves_the_cursor() {
         assert_eq!(printable("a\tb\nc\u{1b}[2J\u{9b}é"), "a\\tb\\nc\\u{1b}[2J\\u{9b}é");
+    }
+
+    #[test]
+    fn no_value_reorders_the_text_around_it_and_emoji_stay_whole() {
+        assert_eq!(printable("a\u{202e}b\u{2066}c\u{200f}"), "a\\u{202e}b\\u{2066}c\\u{200f}");
+        assert_eq!(printable("👩\u{200d}🚒 é ضيف"), "👩\u{200d}🚒 é ضيف");
+    }
+
+    #[test]
+    fn escaped_json_has_the_same_value() {
+        let json = "{\"a\":\"\u{9b}2J \u{202e}\u{7f} \u{e0041} é\"}\n";
+        let escaped = printable_json(json);
+        assert_eq!(escaped, "{\"a\":\"\\u009b2J \\u202e\\u007f \\udb40\\udc41 é\"}\n");
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&escaped), value(json));
+    }
+
+    #[test]
+    fn lines_are_escaped_however_they_are_cut() {
+        let json = "{\"a\":\"\u{9b}\"}\n{\"b\":\"\u{202e}\"}".as_bytes();
+        for cut in 0..json.len() {
+            let mut out = JsonLines::new(Vec::new());
+            out.write_all(&json[..cut]).unwrap();
+            out.write_all(&json[cut..]).unwrap();
+            out.flush().unwrap();
+            assert_eq!(
+                out.to,
+                br#"{"a":"\u009b"}
+{"b":"\u202e"}"#,
+                "{cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("=5", "'=5"),
+            ("+12125550123", "+12125550123"),
+            ("-12.50", "-12.50"),
+            ("a=b", "a=b"),
+            ("", ""),
+        ] {
+            assert_eq!(tsv_cell(text), cell);
+        }
     }
 }

@@ -11,9 +11,9 @@
 use redb::{StorageBackend, backends::InMemoryBackend};
 use rental_core::{
     error::Error,
-    operations::{self, Create, Intent, Update, edge::Edge, idempotency::Ticket},
+    operations::{self, Create, Intent, Update, edge::Edge, idempotency::IdempotencyKey},
     request::page::ListQuery,
-    resources::{API, Collection, organization::Organization},
+    resources::{self, Collection, organization::Organization},
     store::{Store, memory::Memory, redb::Redb},
     value::{OrganizationId, Timestamp},
 };
@@ -203,10 +203,17 @@ impl Fleet {
     }
 
     fn write(&self, intent: &dyn Intent, key: Option<&str>, method: &str, body: &[u8]) -> Outcome<String> {
-        let ticket = key.map(|key| Ticket::new(key.as_bytes(), method, "/v1/objects", body)).transpose()?;
+        let idempotency_key =
+            key.map(|key| IdempotencyKey::new(key.as_bytes(), method, "/v1/objects", body)).transpose()?;
         let (organization, render) = (self.organization.id, &|_: &_| (500, "null".into()));
-        let written =
-            wait(operations::write(&*self.store, &self.edge, organization, ticket.as_ref(), intent, (200, render)));
+        let written = wait(operations::write(
+            &*self.store,
+            &self.edge,
+            organization,
+            idempotency_key.as_ref(),
+            intent,
+            (200, render),
+        ));
         let written = written.map_err(told)?;
         match written.status {
             200 => Ok(String::from_utf8(written.body.to_vec())?),
@@ -261,7 +268,7 @@ fn told(error: Error) -> String {
 }
 
 fn collection(object: &str) -> &'static Collection {
-    let found = API.iter().find(|collection| collection.spec.object == object);
+    let found = resources::api().find(|collection| collection.spec.object == object);
     found.unwrap_or_else(|| panic!("no resource is called {object}"))
 }
 

@@ -196,7 +196,7 @@ pub enum Error {
     /// A row of the store is damaged. A client gets the same response as for [`Error::Internal`]; background tasks skip
     /// the row.
     Damaged(Box<DamagedRow>),
-    /// A bug of this program or corrupted data. The detail is for the log.
+    /// A bug of this program or damaged data. The detail is for the log.
     Internal(String),
 }
 
@@ -205,6 +205,11 @@ impl Error {
     #[must_use]
     pub fn field(param: &str, code: FieldCode, rule: &str) -> Self {
         Self::Invalid(vec![FieldError::new(param, code, rule)].into())
+    }
+
+    /// [`Error::Invalid`] for a sum or product that is larger than the largest amount.
+    pub(crate) fn too_large(param: &str) -> Self {
+        Self::field(param, FieldCode::Invalid, "would be larger than any amount")
     }
 
     /// [`Error::Damaged`] for a record that does not parse.
@@ -248,7 +253,7 @@ impl From<StoreError> for Error {
                 Self::Unavailable(error.to_string())
             }
             StoreError::Damaged(row) => Self::Damaged(row),
-            StoreError::Corrupt(_) => Self::Internal(error.to_string()),
+            StoreError::DamagedStore(_) => Self::Internal(error.to_string()),
         }
     }
 }

@@ -23,7 +23,7 @@ mod stored;
 mod system;
 mod write;
 
-pub use crate::operations::access::Access;
+pub use crate::operations::api_keys::Access;
 pub use edge::PlatformEdge;
 pub use engine::Engine;
 pub use event::Event;

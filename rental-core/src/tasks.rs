@@ -14,6 +14,7 @@ pub use progress::{Progress, Step};
 
 use crate::{
     error::Error,
+    resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Record, Store},
     value::{EndpointId, TaskId, Timestamp},
@@ -49,7 +50,7 @@ impl Task {
     #[must_use]
     pub fn endpoint_deletion(endpoint: EndpointId, now: Timestamp) -> Self {
         let work = Work::WebhookEndpointDeletion(EndpointDeletion { endpoint_id: endpoint, deliveries: 0 });
-        Self { id: deletion::task(endpoint), work, created_at: now }
+        Self { id: deletion::task_id(endpoint), work, created_at: now }
     }
 
     /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.
@@ -73,7 +74,7 @@ impl Task {
     }
 }
 
-/// Does the next step of the task that `record` was read from, and commits it. Corrupted rows that the step skips are added
+/// Does the next step of the task that `record` was read from, and commits it. Damaged rows that the step skips are added
 /// to `damaged`.
 ///
 /// # Errors
@@ -97,10 +98,10 @@ pub async fn step(
     }
     Ok(match store.commit(batch).await? {
         Commit::Applied if done => Step::Done,
-        Commit::Applied => Step::Went,
-        Commit::Stale(key) if key == record.key => Step::Outrun,
+        Commit::Applied => Step::Continue,
+        Commit::Stale(key) if key == record.key => Step::Overtaken,
         // Another change of what the step read: the next step reads it again.
-        Commit::Stale(_) => Step::Went,
+        Commit::Stale(_) => Step::Continue,
     })
 }
 
@@ -111,9 +112,9 @@ pub async fn step(
 /// The store is not available.
 pub async fn begin_left_over_deletions(store: &dyn Store, now: Timestamp) -> Result<usize, Error> {
     let mut begun = 0;
-    for endpoint in deletion::endpoints_that_are_gone(store).await? {
+    for endpoint in deletion::deleted_with_due_rows(store).await? {
         let mut batch = Batch::default();
-        batch.checks.push(Check::Absent(deletion::place(endpoint)));
+        batch.checks.push(Check::Absent(WebhookEndpoint::key(SYSTEM, endpoint)));
         Task::endpoint_deletion(endpoint, now).begin(&mut batch)?;
         // Stale: another server, or the deletion itself, has begun the task.
         begun += usize::from(store.commit(batch).await? == Commit::Applied);

@@ -2,8 +2,8 @@
 
 use rental_core::{
     error::Error,
-    operations::{self, Create, Update, edge::Edge, idempotency::Ticket},
-    resources::{API, Collection, organization::Organization},
+    operations::{self, Create, Update, edge::Edge, idempotency::IdempotencyKey},
+    resources::{self, Collection, organization::Organization},
     rows::key,
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, memory::Memory},
     value::{OrganizationId, Timestamp},
@@ -63,7 +63,7 @@ impl Store for Recording {
 }
 
 fn collection(object: &str) -> &'static Collection {
-    API.iter().find(|one| one.spec.object == object).expect("it works")
+    resources::api().find(|one| one.spec.object == object).expect("it works")
 }
 
 const RENDER: operations::Render<'_> = &|error: &Error| panic!("{error:?}");
@@ -75,12 +75,13 @@ fn organization() -> Organization {
 /// Creates an object; gives its id and the tags of the rows whose put is not called new.
 fn create(store: &Recording, edge: &Counting, object: &str, body: &str) -> (String, String) {
     let organization = organization();
-    let ticket =
-        Ticket::new(format!("{object}-{}", edge.new_id()).as_bytes(), "POST", "/", body.as_bytes()).expect("it works");
+    let idempotency_key =
+        IdempotencyKey::new(format!("{object}-{}", edge.new_id()).as_bytes(), "POST", "/", body.as_bytes())
+            .expect("it works");
     let intent =
         Create { collection: collection(object), organization: &organization, body: body.as_bytes(), given: &[] };
-    let written =
-        now(operations::write(store, edge, organization.id, Some(&ticket), &intent, (201, RENDER))).expect("it works");
+    let written = now(operations::write(store, edge, organization.id, Some(&idempotency_key), &intent, (201, RENDER)))
+        .expect("it works");
     assert!(written.committed, "{}", String::from_utf8_lossy(&written.body));
     let body: serde_json::Value = serde_json::from_slice(&written.body).expect("it works");
     (body["id"].as_str().expect("it works").to_owned(), not_new(store))

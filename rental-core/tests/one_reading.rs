@@ -2,9 +2,9 @@
 
 use rental_core::{
     error::Error,
-    operations::{self, Create, Intent, Update, Written, edge::Edge, idempotency::Ticket},
+    operations::{self, Create, Intent, Update, Written, edge::Edge, idempotency::IdempotencyKey},
     resources::{
-        self, Collection, Facts, Resource,
+        self, Collection, Object, Resource, RuleContext,
         event::{self, EventType},
         of,
         organization::Organization,
@@ -58,9 +58,11 @@ impl FromFields for Counted {
 }
 
 impl Resource for Counted {
-    type Kind = kinds::Vehicle;
-
     const SPEC: &'static ResourceSpec = &vehicle::SPEC;
+}
+
+impl Object for Counted {
+    type Kind = kinds::Vehicle;
 
     fn id(&self) -> VehicleId {
         self.0.id
@@ -76,8 +78,8 @@ impl Resource for Counted {
 }
 
 impl resources::Create for Counted {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.0.create(facts)
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        self.0.create(context)
     }
 }
 
@@ -120,9 +122,10 @@ fn write(
 ) -> (Written, [usize; 2]) {
     READINGS.set(0);
     WRITINGS.set(0);
-    let ticket = Ticket::new(name.as_bytes(), "POST", "/", b"").expect("a valid key");
+    let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/", b"").expect("a valid key");
     let render: operations::Render<'_> = &|error: &Error| panic!("{error:?}");
-    let written = now(operations::write(store, edge, whose.id, Some(&ticket), intent, (200, render))).expect("a write");
+    let written =
+        now(operations::write(store, edge, whose.id, Some(&idempotency_key), intent, (200, render))).expect("a write");
     (written, [READINGS.get(), WRITINGS.get()])
 }
 
@@ -142,7 +145,8 @@ fn a_post_reads_no_object_and_a_patch_one_and_each_writes_one() {
     assert_eq!(counts, [1, 1]);
 
     // The record, the event and the stored response have the bytes of the response.
-    let places = [key::record(whose.id, &vehicle::SPEC, id.parse().unwrap()), key::memo(whose.id, "patch")];
+    let places =
+        [key::record(whose.id, &vehicle::SPEC, id.parse().unwrap()), key::idempotency_record(whose.id, "patch")];
     let found = now(store.get(&places)).unwrap();
     assert_eq!(found[0].as_ref().unwrap().value, changed.body);
     let tail = [b",\"body\":", &changed.body[..], b"}"].concat();

@@ -6,7 +6,7 @@ use proptest::{prelude::*, sample::Index};
 use rental_core::{
     operations::{self, Create, Intent, Update, edge::Edge},
     request::page::ListQuery,
-    resources::{API, Collection, organization::Organization},
+    resources::{self, Collection, organization::Organization},
     store::memory::Memory,
     value::{OrganizationId, Timestamp},
 };
@@ -79,7 +79,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn vehicles() -> &'static Collection {
-    &API[0]
+    resources::api().next().expect("a collection")
 }
 
 impl Fleet {

@@ -6,7 +6,9 @@ use rental_core::{
     error::Error,
     operations::edge::Edge,
     resources::{
+        Resource,
         delivery::{self, Delivery, DeliveryStatus},
+        organization::SYSTEM,
         parse,
         webhook_endpoint::WebhookEndpoint,
     },
@@ -57,7 +59,7 @@ async fn store(endpoints: &[EndpointId], deliveries: usize) -> Memory {
     let (store, edge) = (Memory::default(), Fixed::default());
     for endpoint in endpoints {
         let mut batch = Batch::default();
-        batch.insert(deletion::place(*endpoint), "{}".into());
+        batch.insert(WebhookEndpoint::key(SYSTEM, *endpoint), "{}".into());
         assert_eq!(commit(&store, batch).await, Commit::Applied);
         for _ in 0..deliveries {
             let mut batch = Batch::default();
@@ -78,7 +80,7 @@ async fn store(endpoints: &[EndpointId], deliveries: usize) -> Memory {
 /// Deletes an endpoint and begins the task.
 async fn delete(store: &Memory, endpoint: EndpointId) {
     let mut batch = Batch::default();
-    batch.delete(deletion::place(endpoint));
+    batch.delete(WebhookEndpoint::key(SYSTEM, endpoint));
     Task::endpoint_deletion(endpoint, later()).begin(&mut batch).unwrap();
     assert_eq!(commit(store, batch).await, Commit::Applied);
 }
@@ -124,7 +126,7 @@ async fn a_deletion_goes_on_from_its_row_and_leaves_nothing_behind() {
         assert_eq!(state.deliveries, (all - left) as u64);
         steps.push(next_step(&store, &record).await);
     }
-    assert_eq!(steps, [Step::Went, Step::Went, Step::Done]);
+    assert_eq!(steps, [Step::Continue, Step::Continue, Step::Done]);
     assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
     assert_eq!(statuses(&store, ENDPOINT).await, [("failed", all)].into());
     assert_eq!(statuses(&store, OTHER).await, [("pending", all)].into(), "another endpoint's stay");
@@ -136,14 +138,14 @@ async fn of_two_servers_at_one_step_one_does_it_and_the_other_changes_nothing() 
     let store = store(&[ENDPOINT], 2 * deletion::BATCH).await;
     delete(&store, ENDPOINT).await;
     let seen = task(&store).await.unwrap();
-    assert_eq!(next_step(&store, &seen).await, Step::Went);
+    assert_eq!(next_step(&store, &seen).await, Step::Continue);
     let left = rows(&store, &Span::everything()).await;
-    assert_eq!(next_step(&store, &seen).await, Step::Outrun);
+    assert_eq!(next_step(&store, &seen).await, Step::Overtaken);
     assert_eq!(rows(&store, &Span::everything()).await, left);
     while let Some(record) = task(&store).await {
         next_step(&store, &record).await;
     }
-    assert_eq!(next_step(&store, &seen).await, Step::Outrun, "the task is finished");
+    assert_eq!(next_step(&store, &seen).await, Step::Overtaken, "the task is finished");
     assert_eq!(statuses(&store, ENDPOINT).await, [("failed", 2 * deletion::BATCH)].into());
 }
 
@@ -185,7 +187,7 @@ async fn a_delivery_that_arrives_during_the_step_stays_delivered() {
     outcome.replace(row.key, row.revision, serde_json::to_vec(&delivered).unwrap().into());
     let contended = Meanwhile(&store, std::sync::Mutex::new(Some(outcome)));
     let seen = task(&store).await.unwrap();
-    assert_eq!(next_step(&contended, &seen).await, Step::Went, "stale, and to be repeated");
+    assert_eq!(next_step(&contended, &seen).await, Step::Continue, "stale, and to be repeated");
     assert_eq!(next_step(&contended, &task(&store).await.unwrap()).await, Step::Done);
     let expected = [("delivered", 1), ("failed", 1)].into();
     assert_eq!(statuses(&store, ENDPOINT).await, expected);
@@ -218,7 +220,7 @@ async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read(
         .unwrap();
     delete(&store, ENDPOINT).await;
     for batch in [fanned_out, resent] {
-        assert_eq!(commit(&store, batch).await, Commit::Stale(deletion::place(ENDPOINT)));
+        assert_eq!(commit(&store, batch).await, Commit::Stale(WebhookEndpoint::key(SYSTEM, ENDPOINT)));
     }
 }
 
@@ -227,7 +229,7 @@ async fn due_rows_without_an_endpoint_get_a_task_once() {
     let store = store(&[ENDPOINT, OTHER], 3).await;
     assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 0);
     let mut batch = Batch::default();
-    batch.delete(deletion::place(ENDPOINT));
+    batch.delete(WebhookEndpoint::key(SYSTEM, ENDPOINT));
     commit(&store, batch).await;
     assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 1);
     assert_eq!(begin_left_over_deletions(&store, later()).await.unwrap(), 0);
@@ -240,14 +242,14 @@ async fn due_rows_without_an_endpoint_get_a_task_once() {
 async fn a_corrupted_due_row_is_removed_and_told() {
     let store = store(&[ENDPOINT], 1).await;
     delete(&store, ENDPOINT).await;
-    let corrupted = key::due(ENDPOINT, 0, 5, DeliveryId::from_u128(77));
+    let short = key::due(ENDPOINT, 0, 5, DeliveryId::from_u128(77));
     let mut batch = Batch::default();
-    batch.put(corrupted.clone(), "short".into(), Prior::New);
+    batch.put(short.clone(), "short".into(), Prior::New);
     commit(&store, batch).await;
     let mut damaged = Vec::new();
     let outcome = step(&store, &task(&store).await.unwrap(), later(), &mut damaged).await.unwrap();
     assert_eq!((outcome, damaged.len()), (Step::Done, 1));
-    assert_eq!(damaged[0].key, corrupted);
+    assert_eq!(damaged[0].key, short);
     assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
 }
 
@@ -274,7 +276,8 @@ fn a_task_of_an_unknown_kind_or_another_id_is_refused() {
     let unknown = json!({"id": ENDPOINT, "kind": "unknown", "state": {}, "created_at": later()});
     let another = serde_json::to_value(Task::endpoint_deletion(OTHER, later())).unwrap();
     for value in [unknown, another] {
-        let record = Record { key: key::task(deletion::task(ENDPOINT)), revision: 1, value: value.to_string().into() };
+        let record =
+            Record { key: key::task(deletion::task_id(ENDPOINT)), revision: 1, value: value.to_string().into() };
         assert!(matches!(Task::read(&record), Err(Error::Damaged(_))), "{value}");
     }
 }

@@ -86,7 +86,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let (whose, edge) = (organization(7), Fixed::default());
     let store = store_with(&whose);
     let make = |object: &str, body: String| -> String {
-        let rows = [&INVOICES, &TOLLS, &VIOLATIONS].into_iter().chain(&resources::API);
+        let rows = [&INVOICES, &TOLLS, &VIOLATIONS].into_iter().chain(resources::api());
         let collection =
             rows.into_iter().find(|row| row.spec.object == object && row.create.is_some()).expect("it works");
         let intent = Create { collection, organization: &whose, body: body.as_bytes(), given: &[] };

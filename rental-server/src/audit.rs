@@ -89,7 +89,7 @@ pub(crate) struct Note(AuditEntry);
 impl Note {
     /// The entry of this call, before its result is known.
     pub(crate) fn of(call: &Call, organization: Option<OrganizationId>) -> Self {
-        Self(entry(call, &call.moment, organization, None, AuditEntry::details(b"{}")))
+        Self(entry(call, &call.clock, organization, None, AuditEntry::details(b"{}")))
     }
 
     /// Records the entry before the action takes data in bulk. A store that takes no writes, such as one whose disk is full,

@@ -65,7 +65,7 @@ async fn remove_idempotency_records(app: Arc<App>) {
 
 async fn remove_expired(app: &App) -> Result<(), Error> {
     let now = edge::now();
-    let mut span = key::memo_expiries_until(now.millis());
+    let mut span = key::idempotency_expiries_until(now.millis());
     while let Some(step) = idempotency::sweep(app.store(), &span, now, MOST_RECORDS).await? {
         step.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
         // A record that was used again makes the batch stale: the same entries are read again.

@@ -1,4 +1,4 @@
-//! Corrupted rows that background work finds: each is skipped, logged once and counted once.
+//! Damaged rows that background work finds: each is skipped, logged once and counted once.
 
 use prometheus_client::metrics::counter::Counter;
 use rental_core::{
@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Most rows that are remembered. Further corrupted rows are skipped without being logged or counted.
+/// Most rows that are remembered. Further damaged rows are skipped without being logged or counted.
 const MOST_REMEMBERED: usize = 10_000;
 /// Most rows that are logged one by one. Above it, one log line for each multiple says how many there are.
 const MOST_LOGGED: usize = 100;
@@ -42,17 +42,17 @@ impl DamagedRows {
         }
     }
 
-    /// The row, if it is not corrupted.
+    /// The row, if it is not damaged.
     pub(crate) fn sound<T>(&self, row: Result<T, Box<DamagedRow>>) -> Option<T> {
         row.inspect_err(|row| self.note(row)).ok()
     }
 
-    /// The rows of a scan that are not corrupted.
+    /// The rows of a scan that are not damaged.
     pub(crate) fn all_sound(&self, rows: Vec<Scanned>) -> Vec<Record> {
         rows.into_iter().filter_map(|row| self.sound(row)).collect()
     }
 
-    /// The result of reading a row; `None` if the row is corrupted.
+    /// The result of reading a row; `None` if the row is damaged.
     ///
     /// # Errors
     /// Every other error.

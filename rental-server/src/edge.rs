@@ -20,16 +20,16 @@ pub(crate) fn now() -> Timestamp {
 /// Orders the ids of one millisecond, and continues to rise when the clock is set back.
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
 
-/// The time of one request, the same for all that it does, and its ids, which rise.
-pub(crate) struct Moment(Timestamp);
+/// The time at which a request began, the same for all that it does; and new ids.
+pub(crate) struct FixedClock(Timestamp);
 
-impl Moment {
+impl FixedClock {
     pub(crate) fn new() -> Self {
         Self(now())
     }
 }
 
-impl Edge for Moment {
+impl Edge for FixedClock {
     fn now(&self) -> Timestamp {
         self.0
     }
@@ -52,7 +52,7 @@ impl Edge for Clock {
     }
 
     fn new_id(&self) -> Uuid {
-        Moment::new().new_id()
+        FixedClock::new().new_id()
     }
 }
 

@@ -144,7 +144,7 @@ async fn admitted<'r, R: Needed>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rental_core::resources::{operator::Role, registry};
+    use rental_core::resources::{self, operator::Role};
 
     /// The audit log names an action by its operation.
     #[test]
@@ -173,8 +173,7 @@ mod tests {
     #[test]
     fn every_operation_of_a_public_collection_is_an_endpoint() {
         let keyed = |endpoint: &&Endpoint| matches!(endpoint.handler, Handler::Key(..));
-        let offered =
-            registry::API.iter().flat_map(|one| [one.list, one.get, one.create.is_some(), one.update.is_some()]);
+        let offered = resources::api().flat_map(|one| [one.list, one.get, one.create.is_some(), one.update.is_some()]);
         assert_eq!(ENDPOINTS.iter().filter(keyed).count(), offered.filter(|offered| *offered).count());
     }
 

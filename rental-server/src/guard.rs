@@ -16,7 +16,7 @@ use rental_core::{
     error::{Error, KeyProblem},
     operations::{
         Edge,
-        access::{self, bearer},
+        api_keys::{self, bearer},
     },
     resources::{
         audit_entry::Actor,
@@ -92,11 +92,11 @@ impl<R: Needed> By<R> {
 
 /// The operator whose token was presented.
 async fn named(app: &App, call: &Call, presented: &str) -> Result<operator::Operator, Problem> {
-    let Some(hash) = access::operator_hash(presented) else {
-        let is_api_key = access::key_hash(presented).is_some();
+    let Some(hash) = api_keys::operator_hash(presented) else {
+        let is_api_key = api_keys::key_hash(presented).is_some();
         return Err(Problem::BadToken(if is_api_key { BadToken::IsApiKey } else { BadToken::Unknown }));
     };
-    app.operators.authenticate(app.store(), &hash, call.moment.now()).await.map_err(|error| match error {
+    app.operators.authenticate(app.store(), &hash, call.clock.now()).await.map_err(|error| match error {
         Error::Unauthenticated(KeyProblem::Revoked) => Problem::BadToken(BadToken::Revoked),
         Error::Unauthenticated(KeyProblem::Expired) => Problem::BadToken(BadToken::Expired),
         Error::Unauthenticated(_) => Problem::BadToken(BadToken::Unknown),

@@ -81,13 +81,13 @@ async fn one_step(app: &App, record: &Record) -> Round {
     };
     damaged.iter().for_each(|row| app.hooks.damaged.note(row));
     match app.hooks.damaged.skip(step) {
-        Ok(Some(Step::Went)) => Round::More,
-        Ok(Some(Step::Outrun)) => Round::Later,
+        Ok(Some(Step::Continue)) => Round::More,
+        Ok(Some(Step::Overtaken)) => Round::Later,
         Ok(Some(Step::Done)) => {
             tracing::info!(%task, "a long task is finished");
             Round::Idle
         }
-        // Corrupted, or of a kind that this program does not know.
+        // Damaged, or of a kind that this program does not know.
         Ok(None) => Round::Idle,
         // The other tasks go on.
         Err(error) => {

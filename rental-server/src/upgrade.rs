@@ -130,9 +130,9 @@ async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<()
             progress.rows_damaged = marker.damaged;
         });
         match step {
-            Step::Went => {}
+            Step::Continue => {}
             // Another server is at it. This one goes on only where that one no longer does.
-            Step::Outrun => tokio::time::sleep(PAUSE).await,
+            Step::Overtaken => tokio::time::sleep(PAUSE).await,
             Step::Done => {
                 for row in &marker.damaged_rows {
                     tracing::warn!(row, "a damaged row stays as it is");

@@ -9,6 +9,7 @@ use crate::{
         session::Session,
     },
     failure::Failure,
+    output::record::Record,
 };
 use clap::{ArgMatches, Command};
 use rental_core::{request::body::Verb, resources::api_key::SPEC};
@@ -44,9 +45,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     match verb {
         "create" => create(matches, session),
         "rotate" => {
-            COLLECTION.act(verb, Some(collection::overlap_body(matches)), matches, session)?;
-            shown_once(session);
-            Ok(())
+            let response = COLLECTION.act(verb, Some(collection::overlap_body(matches)), matches, session)?;
+            shown_once(&response, session)
         }
         "revoke" => COLLECTION.act(verb, None, matches, session).map(drop),
         _ => COLLECTION.run(verb, matches, session),
@@ -57,11 +57,16 @@ fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
     body.set_organization(&session.settings)?;
     collection::set_expiry(matches, &mut body);
-    COLLECTION.create(matches, session, body)?;
-    shown_once(session);
-    Ok(())
+    let response = COLLECTION.create(matches, session, body)?;
+    shown_once(&response, session)
 }
 
-fn shown_once(session: &Session) {
-    session.out.note("The key is shown only once: store it now. Its holder sets it as RENTAL_API_KEY.");
+/// Says what to do with the key. The replayed response of an earlier request has none.
+fn shown_once(response: &str, session: &Session) -> Result<(), Failure> {
+    let response = Record::read(response)?;
+    session.out.note(match response.text("key") {
+        Some(_) => "The key is shown only once: store it now. Its holder sets it as RENTAL_API_KEY.",
+        None => "This request was already carried out, so its key is not shown again; `rotate` creates a new one.",
+    });
+    Ok(())
 }

@@ -68,7 +68,7 @@ impl Status {
 /// Result of one check.
 struct Check {
     name: &'static str,
-    verdict: Status,
+    status: Status,
     fact: String,
     /// Next step.
     next: Option<String>,
@@ -81,8 +81,8 @@ struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    fn add(&mut self, name: &'static str, verdict: Status, fact: &str, next: Option<&str>) -> Result<(), Failure> {
-        let check = Check { name, verdict, fact: printable(fact), next: next.map(printable) };
+    fn add(&mut self, name: &'static str, status: Status, fact: &str, next: Option<&str>) -> Result<(), Failure> {
+        let check = Check { name, status, fact: printable(fact), next: next.map(printable) };
         if !self.out.json {
             output::print(&self.line(&check))?;
         }
@@ -96,12 +96,12 @@ impl Findings<'_> {
     }
 
     fn line(&self, check: &Check) -> String {
-        let word = check.verdict.word();
+        let word = check.status.word();
         let next = check.next.as_deref().unwrap_or("");
         if !self.out.is_terminal() {
             return format!("{word}\t{}\t{}\t{next}\n", check.name, check.fact);
         }
-        let (sign, style) = match check.verdict {
+        let (sign, style) = match check.status {
             Status::Passed => ("✓", style::SUCCESS),
             Status::Warning => ("!", style::WARNING),
             Status::Failed(_) => ("✗", style::ERROR),
@@ -115,10 +115,10 @@ impl Findings<'_> {
         let bad: Vec<u8> = self
             .checks
             .iter()
-            .filter_map(|check| if let Status::Failed(code) = check.verdict { Some(code) } else { None })
+            .filter_map(|check| if let Status::Failed(code) = check.status { Some(code) } else { None })
             .collect();
         if self.out.json {
-            let check = |check: &Check| json!({"name": check.name, "status": check.verdict.word(), "fact": check.fact, "next": check.next});
+            let check = |check: &Check| json!({"name": check.name, "status": check.status.word(), "fact": check.fact, "next": check.next});
             let checks: Vec<_> = self.checks.iter().map(check).collect();
             output::print(&format!("{}\n", json!({"object": "diagnosis", "ok": bad.is_empty(), "checks": checks})))?;
         }

@@ -29,7 +29,7 @@ use rental_core::{
     store::{
         StoreError,
         archive::Reader,
-        redb::{self, Closed},
+        redb::{self, ClosedFile},
     },
 };
 use serde_json::json;
@@ -96,7 +96,7 @@ fn store_path(url: &str) -> Result<PathBuf, String> {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    // Reading corrupted pages can panic. The panic is caught and reported, so its message is suppressed.
+    // Reading damaged pages can panic. The panic is caught and reported, so its message is suppressed.
     std::panic::set_hook(Box::new(|_| {}));
     let (verb, matches) = collection::verb(matches)?;
     match verb {
@@ -113,12 +113,12 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 }
 
 fn check(path: &Path, out: &Output) -> Result<(), Failure> {
-    let report = match Closed::open(path, CACHE_BYTES) {
+    let report = match ClosedFile::open(path, CACHE_BYTES) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
             check::of_file(&closed, &mut |rows| progress.at(rows))
         }
-        Err(StoreError::Corrupt(detail)) => {
+        Err(StoreError::DamagedStore(detail)) => {
             let mut report = Report::default();
             // The detail begins with the path.
             report.add("the file".to_owned(), detail);

@@ -9,6 +9,7 @@ use crate::{
         progress::Progress,
         record::{Page, Record, next_page},
     },
+    text::tsv_cell,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{resources::organization, schema::ResourceSpec};
@@ -111,7 +112,8 @@ fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) ->
     if session.out.is_terminal() {
         return if rows.is_empty() { Ok(()) } else { session.out.rows(&names, &rows) };
     }
-    let text: String = rows.iter().map(|row| row.join("\t") + "\n").collect();
+    let line = |row: &Vec<String>| row.iter().map(|cell| tsv_cell(cell)).collect::<Vec<_>>().join("\t") + "\n";
+    let text: String = rows.iter().map(line).collect();
     let names = if first { names.join("\t") + "\n" } else { String::new() };
     print(&(names + &text))
 }

@@ -13,6 +13,7 @@ use crate::{
         progress::Progress,
         whole_file::{Partial, already_exists, cannot_write},
     },
+    text::JsonLines,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
@@ -21,7 +22,7 @@ use rental_core::{
 };
 use serde::Deserialize;
 use std::{
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, IsTerminal as _, Read, Write},
     path::PathBuf,
 };
 
@@ -89,7 +90,11 @@ fn run_export(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let request = Request::get(Access::Operator, &[organization::SPEC.plural, id, "export"]).with_query(query);
     let response = session.api.stream(&request)?;
     let Some(to) = to else {
-        return receive(response, &mut io::stdout().lock(), Failure::stdout).map(drop);
+        let mut stdout = io::stdout().lock();
+        return match stdout.is_terminal() {
+            true => receive(response, &mut JsonLines::new(stdout), Failure::stdout).map(drop),
+            false => receive(response, &mut stdout, Failure::stdout).map(drop),
+        };
     };
     let partial = Partial::create_for(to)?;
     let mut out = BufWriter::new(partial.file());

@@ -16,7 +16,6 @@ use crate::{
         session::{self, Session},
     },
     config::settings::{Origin, Secret, Source},
-    edge,
     failure::Failure,
     output::{
         self,
@@ -25,10 +24,14 @@ use crate::{
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
-    operations::access::KEY_PREFIX,
-    resources::event::{EVENT_NAMES, EVENT_TYPES, EventType},
+    operations::api_keys::KEY_PREFIX,
+    resources::{
+        Entry, RESOURCES,
+        event::{Cause, EVENT_NAMES, EVENT_TYPES, EventSpec},
+    },
+    schema::{Kind, Presence, ResourceSpec},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) const COMMAND: Group = Group { name: "trigger", command, run };
 
@@ -79,8 +82,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         return list(session);
     }
     let name = text(matches, "type");
-    let row = EVENT_TYPES.iter().find(|row| row.1 == name);
-    let Some((kind, ..)) = row else { return Err(Failure::Usage(format!("no such event type: {name}"))) };
+    let event = EVENT_TYPES.iter().find(|event| event.name == name);
+    let event = event.ok_or_else(|| Failure::Usage(format!("no such event type: {name}")))?;
     let organization = session.organization(matches)?;
     let server = Server::ask(&session.api)?;
     let began = server.now().plus_millis(-1000).to_string();
@@ -99,7 +102,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         None => session.api.clone(),
     };
     let mut run = Run { session, organization, api, steps: Vec::new() };
-    let caused = run.cause(*kind);
+    let caused = run.cause(event);
     if let Some((id, _)) = &key {
         revoke(session, id);
     }
@@ -118,13 +121,13 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 
 fn list(session: &Session) -> Result<(), Failure> {
     if session.out.json {
-        let row = |(_, name, object, doc): &(EventType, &str, &str, &str)| json!({"object": "event_type", "type": name, "data": object, "description": doc});
+        let row = |event: &EventSpec| json!({"object": "event_type", "type": event.name, "data": event.object(), "description": event.doc});
         let data: Vec<Value> = EVENT_TYPES.iter().map(row).collect();
         let list = json!({"object": "list", "has_more": false, "next_cursor": null, "data": data});
         return output::print(&format!("{list}\n"));
     }
     let rows: Vec<Vec<String>> =
-        EVENT_TYPES.iter().map(|(_, name, _, doc)| vec![(*name).to_owned(), (*doc).to_owned()]).collect();
+        EVENT_TYPES.iter().map(|event| vec![event.name.to_owned(), event.doc.to_owned()]).collect();
     session.out.rows(&["type", "when"], &rows)
 }
 
@@ -162,91 +165,77 @@ fn revoke(session: &Session, id: &str) {
     }
 }
 
+/// The resource of this name.
+fn entry(object: &str) -> Result<&'static Entry, Failure> {
+    RESOURCES.iter().find(|entry| entry.spec.object == object).ok_or_else(|| unknown(object))
+}
+
+fn unknown(object: &str) -> Failure {
+    Failure::Unreadable(format!("this version of rental-cli cannot create: {object}"))
+}
+
 impl Run<'_> {
     /// Makes the change that emits the event.
-    fn cause(&mut self, kind: EventType) -> Result<(), Failure> {
-        match kind {
-            EventType::VehicleCreated => self.vehicle().map(drop),
-            EventType::VehicleUpdated => {
-                let vehicle = self.vehicle()?;
-                self.change("vehicle", "vehicles", &vehicle, &json!({"color": "Blue"}))
+    fn cause(&mut self, event: &EventSpec) -> Result<(), Failure> {
+        let object = entry(event.object())?.spec;
+        match event.cause {
+            Cause::Create => self.create(object.object).map(drop),
+            Cause::Set(field, value) => {
+                let id = self.create(object.object)?;
+                self.change(object, id, format!("{{\"{field}\":{value}}}"))
             }
-            EventType::CustomerCreated => self.customer().map(drop),
-            EventType::CustomerUpdated => {
-                let customer = self.customer()?;
-                self.change("customer", "customers", &customer, &json!({"notes": LABEL}))
+            Cause::Attach(field) => {
+                let kind = object.field(field).map(|field| field.kind);
+                let Some(Kind::Reference(other)) = kind else { return Err(unknown(event.object())) };
+                let body = json!({field: self.create(other)?});
+                let id = self.create(object.object)?;
+                self.change(object, id, body.to_string())
             }
-            EventType::RentalCreated => self.rental().map(drop),
-            EventType::RentalUpdated => self.rental_becomes(&json!({"damage_at_return": true})),
-            EventType::RentalCompleted => self.rental_becomes(&json!({"status": "COMPLETED"})),
-            EventType::RentalCancelled => self.rental_becomes(&json!({"status": "CANCELLED"})),
-            EventType::InvoiceCreated => self.invoice().map(drop),
-            EventType::InvoicePaid => self.settle("pay", "paid"),
-            EventType::InvoiceVoided => self.settle("void", "voided"),
-            EventType::TollAttached => {
-                let body = json!({"amount": 1, "agency": LABEL});
-                self.attach("toll", "tolls", &body)
-            }
-            EventType::ViolationAttached => {
-                // Summons numbers are unique, so each run uses its own.
-                let number = format!("{LABEL} {}", edge::idempotency_key());
-                self.attach("violation", "violations", &json!({"summons_number": number, "amount_due": 1}))
-            }
-            EventType::LeadReceived => {
-                self.make(Access::Organization, "lead", &["leads"], &json!({"source_channel": LABEL})).map(drop)
+            Cause::Operator(action) => {
+                let id = self.create(object.object)?;
+                self.ask(&Request::post(Access::Operator, &[object.plural, &id, action], None))?;
+                let did = event.name.split_once('.').map_or(action, |(_, did)| did);
+                self.did(did, object.object, id);
+                Ok(())
             }
         }
     }
 
-    fn vehicle(&mut self) -> Result<String, Failure> {
-        self.make(Access::Organization, "vehicle", &["vehicles"], &json!({"name": LABEL}))
-    }
-
-    fn customer(&mut self) -> Result<String, Failure> {
-        self.make(Access::Organization, "customer", &["customers"], &json!({"full_name": LABEL}))
-    }
-
-    fn rental(&mut self) -> Result<String, Failure> {
-        let (vehicle, customer) = (self.vehicle()?, self.customer()?);
-        let body = json!({"vehicle_id": vehicle, "customer_id": customer, "booking_id": LABEL});
-        self.make(Access::Organization, "rental", &["rentals"], &body)
-    }
-
-    fn rental_becomes(&mut self, change: &Value) -> Result<(), Failure> {
-        let rental = self.rental()?;
-        self.change("rental", "rentals", &rental, change)
-    }
-
-    fn invoice(&mut self) -> Result<String, Failure> {
-        let customer = self.customer()?;
-        let body = json!({"customer_id": customer, "lines": [{"description": LABEL, "amount": 1}]});
-        let path = ["organizations", self.organization, "invoices"];
-        self.make(Access::Operator, "invoice", &path, &body)
-    }
-
-    fn settle(&mut self, word: &str, did: &'static str) -> Result<(), Failure> {
-        let invoice = self.invoice()?;
-        self.ask(&Request::post(Access::Operator, &["invoices", &invoice, word], None))?;
-        self.did(did, "invoice", invoice);
-        Ok(())
-    }
-
-    fn attach(&mut self, object: &'static str, plural: &'static str, body: &Value) -> Result<(), Failure> {
-        let customer = self.customer()?;
-        let id = self.make(Access::Operator, object, &["organizations", self.organization, plural], body)?;
-        self.change(object, plural, &id, &json!({"customer_id": customer}))
-    }
-
-    fn make(&mut self, access: Access, object: &'static str, path: &[&str], body: &Value) -> Result<String, Failure> {
-        let made = self.ask(&Request::post(access, path, Some(body.to_string())))?;
+    /// Creates an object with the fields that it requires, and with [`LABEL`] in its first text.
+    fn create(&mut self, object: &str) -> Result<String, Failure> {
+        let entry = entry(object)?;
+        let mut body = Map::new();
+        let mut labelled = false;
+        for field in entry.spec.fields.iter().filter(|field| field.create != Presence::Never) {
+            let required = field.create == Presence::Required;
+            let value = match field.kind {
+                Kind::Text(_) | Kind::Name(_) if required || !labelled => {
+                    labelled = true;
+                    json!(LABEL)
+                }
+                _ if !required => continue,
+                Kind::Reference(other) => json!(self.create(other)?),
+                Kind::Lines => json!([{"description": LABEL, "amount": 1}]),
+                // The example can have more decimals than the organization's currency.
+                Kind::Money => json!(1),
+                _ => serde_json::from_str(field.example)
+                    .map_err(|_| Failure::Unreadable(format!("the example of {} is not JSON", field.name)))?,
+            };
+            body.insert(field.name.into(), value);
+        }
+        let offered = entry.public.is_some_and(|collection| collection.create.is_some());
+        let recorded = ["organizations", self.organization, entry.spec.plural];
+        let (access, path) =
+            if offered { (Access::Organization, &recorded[2..]) } else { (Access::Operator, &recorded[..]) };
+        let made = self.ask(&Request::post(access, path, Some(Value::Object(body).to_string())))?;
         let id = made.text("id").ok_or_else(|| Failure::Unreadable("the response has no id".into()))?;
-        self.did("created", object, id.clone());
+        self.did("created", entry.spec.object, id.clone());
         Ok(id)
     }
 
-    fn change(&mut self, object: &'static str, plural: &str, id: &str, body: &Value) -> Result<(), Failure> {
-        self.ask(&Request::patch(Access::Organization, &[plural, id], body.to_string()))?;
-        self.did("changed", object, id.to_owned());
+    fn change(&mut self, spec: &ResourceSpec, id: String, body: String) -> Result<(), Failure> {
+        self.ask(&Request::patch(Access::Organization, &[spec.plural, &id], body))?;
+        self.did("changed", spec.object, id);
         Ok(())
     }
 

@@ -6,7 +6,10 @@ pub(crate) mod style;
 mod table;
 pub(crate) mod whole_file;
 
-use crate::{failure::Failure, text::printable};
+use crate::{
+    failure::Failure,
+    text::{printable, printable_json},
+};
 use record::{Page, Record};
 use rental_core::{resources::spec_of, schema::ResourceSpec};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -75,7 +78,7 @@ impl Output {
     pub(crate) fn note(&self, text: &str) {
         if !self.json && !self.quiet {
             // The command succeeds even if stderr is closed.
-            let _ = writeln!(anstream::stderr(), "{DIM}{text}{DIM:#}");
+            let _ = writeln!(anstream::stderr(), "{DIM}{}{DIM:#}", printable(text));
         }
     }
 
@@ -160,6 +163,7 @@ pub(crate) fn show_failure(failure: &Failure, json: bool) {
             let _ = error.print();
             return;
         }
+        _ if json && io::stderr().is_terminal() => printable_json(&failure.json()).into_owned() + "\n",
         _ if json => failure.json() + "\n",
         _ => style::report(&failure.text()),
     };
@@ -167,8 +171,9 @@ pub(crate) fn show_failure(failure: &Failure, json: bool) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Writes data to stdout and flushes it.
+/// Writes data to stdout and flushes it. On a terminal, characters that it would obey are escaped as in JSON.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() { printable_json(text) } else { text.into() };
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::stdout)
 }

@@ -1,6 +1,9 @@
 //! Parsed responses. Members keep the server's order, numbers keep the server's digits.
 
-use crate::{failure::Failure, text::printable};
+use crate::{
+    failure::Failure,
+    text::{printable, printable_json},
+};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -108,7 +111,7 @@ fn plain(raw: &RawValue) -> Option<String> {
         "null" => None,
         text if text.starts_with('"') => serde_json::from_str::<String>(text).ok().map(|text| printable(&text)),
         // JSON allows line breaks and tabs between tokens only, so replacing them changes no value.
-        text => Some(text.replace(['\n', '\r', '\t'], " ")),
+        text => Some(printable_json(text).replace(['\n', '\r', '\t'], " ")),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Formats rows: aligned on a terminal, tab-separated in a pipe. No I/O.
 
-use crate::output::style::{self, Paint};
+use crate::{
+    output::style::{self, Paint},
+    text::tsv_cell,
+};
 use rental_core::{
     resources::event,
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
@@ -70,11 +73,11 @@ pub(crate) fn tsv_names(columns: &[Column]) -> String {
     columns.iter().map(Column::name).collect::<Vec<_>>().join("\t") + "\n"
 }
 
-/// Formats rows as tab-separated values. `null` is empty.
+/// Formats rows as tab-separated values. `null` is empty. No cell is a formula of a spreadsheet.
 pub(crate) fn tsv(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
-        let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("")).collect();
+        let cells: Vec<Cow<'_, str>> = row.iter().map(|cell| tsv_cell(cell.as_deref().unwrap_or(""))).collect();
         text.push_str(&cells.join("\t"));
         text.push('\n');
     }
@@ -154,7 +157,7 @@ pub(crate) fn fields(
             let name_shown = paint.with(style::HEADING, &format!("{name}:"));
             format!("{name_shown}{padding}{}\n", paint.status(&shown(form(name), value.as_deref())))
         } else {
-            format!("{name}\t{}\n", value.as_deref().unwrap_or(""))
+            format!("{name}\t{}\n", tsv_cell(value.as_deref().unwrap_or("")))
         }
     };
     fields.iter().map(line).collect()

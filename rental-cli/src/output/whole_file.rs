@@ -2,14 +2,15 @@
 
 use crate::failure::Failure;
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
 };
 use tempfile::{Builder, NamedTempFile};
 
 /// `FILE.partial`, mode 0600. It is deleted unless it is published. A killed run leaves it behind, and the next run
-/// overwrites it; with random names such files would accumulate.
+/// replaces it; with random names such files would accumulate. The file is always a new one: a link with this name,
+/// which another user may have placed, is removed and not followed.
 pub(crate) struct Partial {
     pub(crate) at: PathBuf,
     file: NamedTempFile,
@@ -23,8 +24,12 @@ impl Partial {
         let at = path.with_file_name(&name);
         let mut named = Builder::new();
         let made = named.prefix(&name).rand_bytes(0).make_in(directory(path), |path| {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
             let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true);
+            options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             options.open(path)

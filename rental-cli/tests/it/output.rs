@@ -115,3 +115,37 @@ fn completions_and_manual_need_no_server_and_obey_json() {
     assert!(directory.path().join("rental-cli-vehicles-create.1").exists());
     assert_eq!(server.asked().len(), 0);
 }
+
+#[test]
+fn nested_json_in_a_pipe_holds_nothing_that_a_terminal_obeys() {
+    let object = "{\"object\":\"lead\",\"raw_data\":{\"k\":\"v\u{9b}2J\u{202e}\"}}";
+    let ran = FakeServer::new(vec![ok(object)]).run(&["customers", "get", "1"]);
+    assert_eq!(ran.stdout, "raw_data\t{\"k\":\"v\\u009b2J\\u202e\"}\n");
+    let ran = FakeServer::new(vec![ok(object)]).run(&["customers", "get", "1", "--json"]);
+    assert_eq!(ran.stdout, format!("{object}\n"), "the bytes of the server");
+}
+
+#[test]
+fn no_cell_in_a_pipe_is_a_formula_of_a_spreadsheet() {
+    let vehicle = r#"{"id":"1","name":"=cmd|' /C calc'!A0","plate":"@x","daily_rate":-1.50}"#;
+    let page = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{vehicle}]}}"#);
+    let list = FakeServer::new(vec![ok(&page)]).run(&["vehicles", "list"]).stdout;
+    let get = FakeServer::new(vec![ok(vehicle)]).run(&["vehicles", "get", "1"]).stdout;
+    for shown in [&list, &get] {
+        assert!(shown.contains("\t'=cmd|' /C calc'!A0") && shown.contains("\t-1.50"), "{shown}");
+    }
+    assert!(get.contains("plate\t'@x\n"), "{get}");
+}
+
+#[test]
+fn an_unfinished_file_is_never_written_through_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let [victim, to] = ["victim", "org.ndjson"].map(|name| directory.path().join(name));
+    std::fs::write(&victim, "mine").unwrap();
+    std::os::unix::fs::symlink(&victim, directory.path().join("org.ndjson.partial")).unwrap();
+    let export = "{\"object\":\"organization\"}\n{\"object\":\"export_end\",\"objects\":1}\n";
+    let server = FakeServer::new(vec![ok(export)]);
+    let ran = server.run(&["export", "--organization", "o", "--to", to.to_str().unwrap()]);
+    assert_eq!((ran.code, std::fs::read_to_string(&to).unwrap().as_str()), (Some(0), export), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+}

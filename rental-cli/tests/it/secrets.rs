@@ -129,3 +129,15 @@ fn a_new_key_is_on_stdout_alone_and_the_note_on_stderr() {
         assert_eq!(Ran::of(quiet.arg("--quiet")).stderr, "");
     }
 }
+
+#[test]
+fn a_replay_that_shows_no_key_does_not_say_to_keep_it() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1","object":"api_key"}"#)]);
+    for args in
+        [&["api-keys", "create", "--organization", "o", "--scope", "read"][..], &["api-keys", "rotate", "1"][..]]
+    {
+        let ran = server.run(args);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stderr.contains("its key is not shown again") && !ran.stderr.contains("store it now"), "{ran:?}");
+    }
+}

@@ -110,3 +110,43 @@ fn a_table_is_as_wide_as_the_terminal_allows() {
     assert!(names(&narrow) < names(&wide), "{narrow}\n{wide}");
     assert!(narrow.contains("the terminal is too narrow"), "{narrow}");
 }
+
+/// An object whose text and whose nested JSON hold what terminals obey: CSI (U+009B), OSC (U+009D), DEL, and overrides of
+/// the writing direction.
+const HOSTILE: &str = "{\"object\":\"lead\",\"id\":\"1\",\"note\":\"n\u{9b}2J\u{202e}\",\"raw_data\":{\"k\u{202e}\":\"v\u{9d}0;x\u{7f}\u{2066}\"}}";
+
+fn obeyed(char: char) -> bool {
+    matches!(char, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[test]
+fn a_terminal_never_gets_what_it_would_obey_out_of_a_value() {
+    let list = format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{HOSTILE}]}}");
+    let failure = || Reply::Answer {
+        status: 400,
+        headers: "",
+        body: "{\"error\":{\"type\":\"t\",\"code\":\"c\",\"message\":\"m\u{9b}2J\",\"param\":\"p\u{202e}\"}}".into(),
+    };
+    let cases: [(Reply, &[&str]); 8] = [
+        (ok(HOSTILE), &["customers", "get", "1"]),
+        (ok(HOSTILE), &["customers", "get", "1", "--json"]),
+        (ok(&list), &["customers", "list"]),
+        (ok(&list), &["customers", "list", "--json"]),
+        (ok(&list), &["customers", "list", "--all", "--json"]),
+        (failure(), &["customers", "get", "1"]),
+        (failure(), &["customers", "get", "1", "--json"]),
+        (ok(HOSTILE), &["export", "--organization", "o"]),
+    ];
+    for (reply, args) in cases {
+        let server = FakeServer::new(vec![reply]);
+        let (_, shown) = run(server.command(args).env("NO_COLOR", "1"), 140);
+        assert!(!shown.is_empty() && !shown.contains(obeyed), "{args:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn json_on_a_terminal_keeps_its_value() {
+    let shown = plain(&FakeServer::new(vec![ok(HOSTILE)]), &["customers", "get", "1", "--json"], 140);
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(value(&shown), value(HOSTILE));
+}

@@ -3,7 +3,7 @@
 use super::{expected::expected_keys, report::Report};
 use crate::{
     error::Error,
-    operations::{access, idempotency::Memo},
+    operations::{api_keys, idempotency::IdempotencyRecord},
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
@@ -50,7 +50,7 @@ pub struct Audit<'g> {
 }
 
 /// The problem of a row, as a sentence that follows its place.
-type Verdict = Result<(), String>;
+type RowCheck = Result<(), String>;
 
 impl<'g> Audit<'g> {
     /// Starts a check; `get` reads other rows of the same store.
@@ -77,25 +77,25 @@ impl<'g> Audit<'g> {
     /// Checks one row.
     pub fn row(&mut self, record: &Record) {
         self.report.rows += 1;
-        let verdict = match Row::decode(&record.key) {
-            Some(row) => self.verdict(row, record),
+        let result = match Row::decode(&record.key) {
+            Some(row) => self.check(row, record),
             None => Err("no program that knows this store makes such a row".into()),
         };
-        if let Err(what) = verdict {
+        if let Err(what) = result {
             self.report.add(in_words(&record.key), what);
         }
     }
 
     /// Checks a row of a known kind.
-    fn verdict(&mut self, kind: Row<'_>, row: &Record) -> Verdict {
+    fn check(&mut self, kind: Row<'_>, row: &Record) -> RowCheck {
         match kind {
             Row::Record { organization, resource, id } => self.record(organization, resource, id, row),
             Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
             Row::Access { .. } => self.access(row),
             Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
             Row::Hold { organization, vehicle, rental, .. } => self.hold(organization, vehicle, rental, row),
-            Row::Memo { organization, name } => self.memo(organization, name, row),
-            Row::MemoExpiry { organization, name, .. } => self.memo_expiry(organization, name, row),
+            Row::IdempotencyRecord { organization, name } => self.idempotency_record(organization, name, row),
+            Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),
             Row::Outbox { .. } => self.outbox(row),
             Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
             Row::Subscribed { organization } => self.organization_exists(organization),
@@ -104,7 +104,7 @@ impl<'g> Audit<'g> {
             Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),
             Row::Billed { organization, source } => self.billed(organization, source, row),
             // Rows of running servers.
-            Row::Beat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
+            Row::Heartbeat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
@@ -149,11 +149,11 @@ impl<'g> Audit<'g> {
         })
     }
 
-    fn must_exist(&self, key: &Key) -> Verdict {
+    fn must_exist(&self, key: &Key) -> RowCheck {
         self.find(key)?.map(drop).ok_or_else(|| format!("{} is not there", in_words(key)))
     }
 
-    fn organization_exists(&mut self, id: OrganizationId) -> Verdict {
+    fn organization_exists(&mut self, id: OrganizationId) -> RowCheck {
         if id != SYSTEM && self.organization != Some(id) {
             self.must_exist(&Organization::key(SYSTEM, id))?;
             self.organization = Some(id);
@@ -161,7 +161,7 @@ impl<'g> Audit<'g> {
         Ok(())
     }
 
-    fn record(&mut self, organization: OrganizationId, resource: u8, id: Uuid, record: &Record) -> Verdict {
+    fn record(&mut self, organization: OrganizationId, resource: u8, id: Uuid, record: &Record) -> RowCheck {
         #[derive(Deserialize)]
         struct Any {
             id: Uuid,
@@ -183,7 +183,7 @@ impl<'g> Audit<'g> {
     }
 
     /// Counts records. The invoices of an organization must have every number up to its counter exactly once.
-    fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> Verdict {
+    fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
         if spec.tag == api_key::SPEC.tag {
             self.api_keys.0 += 1;
         }
@@ -229,7 +229,7 @@ impl<'g> Audit<'g> {
         Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
     }
 
-    fn index_entry(&self, organization: OrganizationId, resource: u8, id: Uuid, entry: &Record) -> Verdict {
+    fn index_entry(&self, organization: OrganizationId, resource: u8, id: Uuid, entry: &Record) -> RowCheck {
         marker(entry)?;
         let spec = resources::spec_of_tag(resource).ok_or("it points at no record of a known resource")?;
         let record = self.find(&key::record(organization, spec, id))?.ok_or("its record is not there")?;
@@ -237,15 +237,15 @@ impl<'g> Audit<'g> {
         if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
     }
 
-    fn access(&mut self, row: &Record) -> Verdict {
+    fn access(&mut self, row: &Record) -> RowCheck {
         let hash: Option<[u8; 32]> = row.value.get(..32).and_then(|hash| hash.try_into().ok());
-        let operator = hash.and_then(|hash| access::open_operator_entry(&row.value, &hash));
+        let operator = hash.and_then(|hash| api_keys::open_operator_entry(&row.value, &hash));
         *(if operator.is_some() { &mut self.tokens.1 } else { &mut self.api_keys.1 }) += 1;
         let hash = hash.ok_or("it has no hash")?;
         let owner = match operator {
             Some((id, _)) => Operator::key(SYSTEM, id),
             None => {
-                let id = access::open_entry(&row.value, &hash).ok_or("it names no API key and no operator")?;
+                let id = api_keys::open_entry(&row.value, &hash).ok_or("it names no API key and no operator")?;
                 ApiKey::key(SYSTEM, id)
             }
         };
@@ -255,12 +255,12 @@ impl<'g> Audit<'g> {
         self.must_exist(&owner)
     }
 
-    fn calendar(&self, organization: OrganizationId, vehicle: VehicleId, row: &Record) -> Verdict {
+    fn calendar(&self, organization: OrganizationId, vehicle: VehicleId, row: &Record) -> RowCheck {
         self.must_exist(&Vehicle::key(organization, vehicle))?;
         if row.value.len() == 4 { Ok(()) } else { Err("it has the wrong size".into()) }
     }
 
-    fn hold(&self, organization: OrganizationId, vehicle: VehicleId, rental: RentalId, row: &Record) -> Verdict {
+    fn hold(&self, organization: OrganizationId, vehicle: VehicleId, rental: RentalId, row: &Record) -> RowCheck {
         self.must_exist(&Vehicle::key(organization, vehicle))?;
         let place = Rental::key(organization, rental);
         let record = self.find(&place)?.ok_or("its rental is not there")?;
@@ -270,25 +270,26 @@ impl<'g> Audit<'g> {
         if same { Ok(()) } else { Err("its rental holds other nights".into()) }
     }
 
-    fn memo(&mut self, organization: OrganizationId, name: &str, row: &Record) -> Verdict {
-        let memo: Memo = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
+    fn idempotency_record(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
+        let stored: IdempotencyRecord =
+            serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
         self.organization_exists(organization)?;
-        self.must_exist(&key::memo_expiry(memo.expires_at().millis(), organization, name))
+        self.must_exist(&key::idempotency_expiry(stored.expires_at().millis(), organization, name))
     }
 
-    fn memo_expiry(&mut self, organization: OrganizationId, name: &str, row: &Record) -> Verdict {
+    fn idempotency_expiry(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
         marker(row)?;
         self.organization_exists(organization)?;
-        self.must_exist(&key::memo(organization, name))
+        self.must_exist(&key::idempotency_record(organization, name))
     }
 
-    fn outbox(&self, row: &Record) -> Verdict {
+    fn outbox(&self, row: &Record) -> RowCheck {
         let waiting = outbox::read(row).map_err(detail)?;
         self.must_exist(&event::key(waiting.organization, waiting.event))
     }
 
     /// Checks that a due row refers to a delivery. Its endpoint may be deleted while a task removes its remaining rows.
-    fn due(&mut self, endpoint: EndpointId, delivery: DeliveryId, row: &Record) -> Verdict {
+    fn due(&mut self, endpoint: EndpointId, delivery: DeliveryId, row: &Record) -> RowCheck {
         let organization = OrganizationId::from_slice(&row.value).ok_or("it names no organization")?;
         let place = Delivery::key(organization, delivery);
         let record = self.find(&place)?.ok_or("its delivery is not there")?;
@@ -297,9 +298,9 @@ impl<'g> Audit<'g> {
             return Err("its delivery goes to another endpoint".into());
         }
         if self.endpoint != Some(endpoint) {
-            // A corrupted endpoint is reported as a separate problem.
+            // A damaged endpoint is reported as a separate problem.
             let gone = matches!(self.find(&WebhookEndpoint::key(SYSTEM, endpoint)), Ok(None));
-            if gone && self.find(&key::task(deletion::task(endpoint)))?.is_none() {
+            if gone && self.find(&key::task(deletion::task_id(endpoint)))?.is_none() {
                 return Err(
                     "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
                 );
@@ -309,20 +310,20 @@ impl<'g> Audit<'g> {
         Ok(())
     }
 
-    fn secrets(&self, endpoint: EndpointId, row: &Record) -> Verdict {
+    fn secrets(&self, endpoint: EndpointId, row: &Record) -> RowCheck {
         serde_json::from_slice::<Sealed>(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
         self.must_exist(&WebhookEndpoint::key(SYSTEM, endpoint))
     }
 
     /// Checks that the claim of an identity refers to an object of the resource in its key.
-    fn identity(&self, organization: OrganizationId, resource: u8, row: &Record) -> Verdict {
+    fn identity(&self, organization: OrganizationId, resource: u8, row: &Record) -> RowCheck {
         let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
         let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         self.must_exist(&key::record(organization, spec, id))
     }
 
     /// Checks that the claim of a toll or violation refers to an invoice that bills it.
-    fn billed(&self, organization: OrganizationId, source: Uuid, row: &Record) -> Verdict {
+    fn billed(&self, organization: OrganizationId, source: Uuid, row: &Record) -> RowCheck {
         let (id, _) = claim::read_claim(&row.value).map_err(detail)?;
         let place = Invoice::key(organization, Id::from_uuid(id));
         let record = self.find(&place)?.ok_or("its invoice is not there")?;
@@ -330,7 +331,7 @@ impl<'g> Audit<'g> {
         if invoice.effects().bills.contains(&source) { Ok(()) } else { Err("its invoice does not bill it".into()) }
     }
 
-    fn counter(&mut self, organization: OrganizationId, row: &Record) -> Verdict {
+    fn counter(&mut self, organization: OrganizationId, row: &Record) -> RowCheck {
         if row.revision == 0 {
             return Err("it has no number".into());
         }
@@ -338,11 +339,11 @@ impl<'g> Audit<'g> {
     }
 }
 
-fn marker(row: &Record) -> Verdict {
+fn marker(row: &Record) -> RowCheck {
     if row.revision == 0 && row.value.is_empty() { Ok(()) } else { Err("it should be empty".into()) }
 }
 
-fn json(row: &Record) -> Verdict {
+fn json(row: &Record) -> RowCheck {
     let parsed = serde_json::from_slice::<serde::de::IgnoredAny>(&row.value);
     parsed.map(drop).map_err(|error| format!("it does not parse: {error}"))
 }

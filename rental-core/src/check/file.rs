@@ -3,12 +3,12 @@
 use super::{audit::Audit, report::Report};
 use crate::store::{
     Key,
-    redb::{Closed, Found},
+    redb::{ClosedFile, Finding},
 };
 
 /// Checks every row of a closed file. `progress` is called with the number of rows so far.
 #[must_use]
-pub fn of_file(closed: &Closed, progress: &mut dyn FnMut(u64)) -> Report {
+pub fn of_file(closed: &ClosedFile, progress: &mut dyn FnMut(u64)) -> Report {
     let get = |key: &Key| closed.get(key);
     let mut audit = Audit::new(&get);
     if let Err(detail) = closed.pages() {
@@ -17,9 +17,9 @@ pub fn of_file(closed: &Closed, progress: &mut dyn FnMut(u64)) -> Report {
     }
     closed.walk(&mut |found| {
         match found {
-            Found::Row(record) => audit.row(&record),
-            Found::Damaged(row) => audit.damaged(&row),
-            Found::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
+            Finding::Row(record) => audit.row(&record),
+            Finding::Damaged(row) => audit.damaged(&row),
+            Finding::Gap(after, detail) => audit.gap(after.as_ref(), &detail),
         }
         if audit.report.rows.is_multiple_of(10_000) {
             progress(audit.report.rows);

@@ -3,14 +3,10 @@
 //! A result is clear only when it follows from recorded facts. Everything else is shown with a reason, and a person decides.
 //! A recorded fact against a rental rules it out, even if other facts support it.
 
-mod attributable;
-
-pub use attributable::Attributable;
-
 use crate::{
     error::Error,
     resources::{
-        parse,
+        Occasion, parse,
         rental::{self, OPEN, Rental, RentalStatus},
         vehicle::{self, Vehicle},
     },
@@ -25,7 +21,7 @@ use crate::{
 
 /// The vehicle of a transponder or plate.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Whose {
+pub enum VehicleMatch {
     /// Exactly one vehicle, with this id.
     One(VehicleId),
     /// No vehicle of the fleet.
@@ -38,7 +34,7 @@ pub enum Whose {
 const MOST_VEHICLES: usize = 50;
 
 /// Finds the vehicle of a toll or violation: by its transponder, else by its plate and state. Without either the result is
-/// [`Whose::None`].
+/// [`VehicleMatch::None`].
 ///
 /// # Errors
 /// The store is not available.
@@ -47,7 +43,7 @@ pub async fn vehicle_of(
     organization: OrganizationId,
     tag: Option<&str>,
     (plate, state): (Option<&str>, Option<&str>),
-) -> Result<Whose, Error> {
+) -> Result<VehicleMatch, Error> {
     let by_tag = match tag.and_then(tag_digits) {
         Some(digits) => {
             let found = vehicles(store, &vehicle::tag_look_up(&digits).span(organization, &vehicle::SPEC)).await?;
@@ -85,18 +81,18 @@ fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<VehicleId> {
     possible.map(|vehicle| vehicle.id).collect()
 }
 
-fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> Whose {
+fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> VehicleMatch {
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
     match (by_tag, by_plate, both.as_slice()) {
-        ([], [], _) => Whose::None,
-        (_, _, [one]) => Whose::One(*one),
+        ([], [], _) => VehicleMatch::None,
+        (_, _, [one]) => VehicleMatch::One(*one),
         ([tag], [plate, ..], []) => {
-            Whose::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
+            VehicleMatch::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
         }
-        ([one], ..) | ([], [one], _) => Whose::One(*one),
-        ([_, _, ..], ..) => Whose::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
+        ([one], ..) | ([], [one], _) => VehicleMatch::One(*one),
+        ([_, _, ..], ..) => VehicleMatch::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
         ([], _, _) => {
-            Whose::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
+            VehicleMatch::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
         }
     }
 }
@@ -120,14 +116,14 @@ impl When {
 
 /// The time of a toll or violation in the time zone of a rental.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Moment {
+struct OccurrenceTime {
     /// The local day.
     day: Date,
     /// The possible instants: two when the clocks were set back, none when only the day is known.
     instants: [Option<Timestamp>; 2],
 }
 
-impl Moment {
+impl OccurrenceTime {
     /// Converts the time into the time zone of a rental; `None` when it is not known.
     fn new(when: When, zone: Zone) -> Option<Self> {
         let Some(at) = when.at else { return when.on.map(|day| Self { day, instants: [None, None] }) };
@@ -139,15 +135,6 @@ impl Moment {
         };
         Some(Self { day: local.date(), instants })
     }
-}
-
-/// The kind of charge. For a violation the day after the return also counts, because a parked vehicle can be ticketed later.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Occasion {
-    /// A toll for a passage.
-    Toll,
-    /// A parking or camera violation.
-    Violation,
 }
 
 /// How well a rental matches a time.
@@ -259,17 +246,17 @@ pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
 
 fn weigh(rental: &Rental, when: When, occasion: Occasion) -> Option<Candidate> {
     let zone = rental.time_zone;
-    let moment = Moment::new(when, zone)?;
+    let time = OccurrenceTime::new(when, zone)?;
     let start = rental.start_date?;
     let end = rental.end_date;
     let (standing, reason) = match rental.status {
         RentalStatus::Active | RentalStatus::Completed | RentalStatus::Approved => {
-            let planned = start <= moment.day && end.is_none_or(|end| moment.day <= end);
-            standing(rental, (start, end), planned, moment, occasion)?
+            let planned = start <= time.day && end.is_none_or(|end| time.day <= end);
+            standing(rental, (start, end), planned, time, occasion)?
         }
         RentalStatus::New | RentalStatus::Cancelled => return None,
     };
-    let handed_over = rental.activated_at.is_some_and(|at| moment.after(at, zone) == Some(true));
+    let handed_over = rental.activated_at.is_some_and(|at| time.after(at, zone) == Some(true));
     Some(Candidate { rental: rental.id, customer: rental.customer_id, reason, standing, handed_over })
 }
 
@@ -277,13 +264,13 @@ fn standing(
     rental: &Rental,
     (start, end): (Date, Option<Date>),
     planned: bool,
-    moment: Moment,
+    time: OccurrenceTime,
     occasion: Occasion,
 ) -> Option<(Standing, String)> {
     let zone = rental.time_zone;
     let days = end.map_or_else(|| format!("from {start}"), |end| format!("{start} to {end}"));
-    let handed_over = rental.activated_at.map(|at| moment.after(at, zone));
-    let still_out = rental.completed_at.map(|at| moment.before(at, zone));
+    let handed_over = rental.activated_at.map(|at| time.after(at, zone));
+    let still_out = rental.completed_at.map(|at| time.before(at, zone));
     match (handed_over, still_out) {
         (Some(Some(false)), _) if planned => {
             return Some((Standing::RuledOut, format!("Planned {days}, but handed over later.")));
@@ -313,11 +300,11 @@ fn standing(
     if handed_over == Some(Some(false)) || rental.status == RentalStatus::Approved {
         return None;
     }
-    if moment.day < start {
+    if time.day < start {
         let early = handed_over == Some(Some(true)) && still_out != Some(Some(false));
         return early.then(|| (Standing::Possible, format!("Planned {days}, but handed over earlier.")));
     }
-    let day_after = end.is_some_and(|end| moment.day.day_number() == end.day_number() + 1);
+    let day_after = end.is_some_and(|end| time.day.day_number() == end.day_number() + 1);
     match (rental.status, still_out) {
         (RentalStatus::Active, _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
         (_, Some(Some(true) | None)) => Some((Standing::Possible, format!("Planned {days}, but given back later."))),
@@ -328,7 +315,7 @@ fn standing(
     }
 }
 
-impl Moment {
+impl OccurrenceTime {
     /// Whether it was at or after `at`; `None` when this is not known.
     fn after(self, at: Timestamp, zone: Zone) -> Option<bool> {
         self.compare(at, zone, |instant| instant >= at)

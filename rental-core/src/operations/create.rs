@@ -10,7 +10,7 @@ use super::{
 use crate::{
     error::Error,
     request::body::Verb,
-    resources::{self, Collection, Facts, Outcome, Resource, organization::Organization},
+    resources::{self, Collection, Outcome, Resource, RuleContext, organization::Organization},
     rows::key,
     schema::{self, FieldSpec, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
@@ -49,8 +49,8 @@ impl Intent for Create<'_> {
             let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
             let otherwise =
                 |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
-            let facts = Facts { now: created, organization, references: &references, number };
-            let outcome = missing.join(rule(&sent, &otherwise, &facts))?;
+            let context = RuleContext { now: created, organization, references: &references, number };
+            let outcome = missing.join(rule(&sent, &otherwise, &context))?;
             let place = key::record(organization.id, spec, id);
             batch.insert(place.clone(), outcome.object.clone().into());
             finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {

@@ -19,14 +19,14 @@ pub(crate) const MAX_KEY: usize = 255;
 
 /// The idempotency key of a request, and a hash that identifies the request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Ticket {
+pub struct IdempotencyKey {
     /// The idempotency key, without quotes.
     pub name: String,
     fingerprint: String,
 }
 
-impl Ticket {
-    /// The ticket of one request. `header` is the value of `Idempotency-Key`, with or without quotes.
+impl IdempotencyKey {
+    /// The key of one request. `header` is the value of `Idempotency-Key`, with or without quotes.
     ///
     /// # Errors
     /// A sentence for the client: the key is empty, too long, or contains other than visible ASCII characters.
@@ -47,10 +47,10 @@ impl Ticket {
     }
 }
 
-/// A memo: the stored response of an idempotency key.
+/// The stored response of an idempotency key.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
-pub struct Memo {
+pub struct IdempotencyRecord {
     fingerprint: String,
     /// HTTP status of the stored response, replayed for a repeated idempotency key.
     pub status: u16,
@@ -61,7 +61,7 @@ pub struct Memo {
     pub body: Box<RawValue>,
 }
 
-impl Memo {
+impl IdempotencyRecord {
     /// The time from which the response is no longer replayed.
     pub(crate) fn expires_at(&self) -> Timestamp {
         self.kept_at.plus_millis(KEPT_MILLIS)
@@ -69,30 +69,35 @@ impl Memo {
 }
 
 /// The result of [`look_up`].
-pub enum Known {
+pub enum Lookup {
     /// There is no stored response. Contains the expired one, which [`remember`] must replace.
-    Fresh(Option<Record>),
+    NotStored(Option<Record>),
     /// The stored response of an earlier request.
-    Answered(Memo),
+    Stored(IdempotencyRecord),
 }
 
-/// Looks up the stored response of a ticket.
+/// Looks up the stored response of an idempotency key.
 ///
 /// # Errors
 /// [`Error::IdempotencyReused`] when the key was used for another request.
 pub async fn look_up(
     store: &dyn Store,
     organization: OrganizationId,
-    ticket: &Ticket,
+    idempotency_key: &IdempotencyKey,
     now: Timestamp,
-) -> Result<Known, Error> {
-    let keys = [key::memo(organization, &ticket.name)];
-    let Some(record) = store.get(&keys).await?.pop().flatten() else { return Ok(Known::Fresh(None)) };
-    let memo: Memo = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-    if memo.kept_at.plus_millis(KEPT_MILLIS) <= now {
-        return Ok(Known::Fresh(Some(record)));
+) -> Result<Lookup, Error> {
+    let keys = [key::idempotency_record(organization, &idempotency_key.name)];
+    let Some(record) = store.get(&keys).await?.pop().flatten() else { return Ok(Lookup::NotStored(None)) };
+    let stored: IdempotencyRecord =
+        serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+    if stored.kept_at.plus_millis(KEPT_MILLIS) <= now {
+        return Ok(Lookup::NotStored(Some(record)));
     }
-    if memo.fingerprint == ticket.fingerprint { Ok(Known::Answered(memo)) } else { Err(Error::IdempotencyReused) }
+    if stored.fingerprint == idempotency_key.fingerprint {
+        Ok(Lookup::Stored(stored))
+    } else {
+        Err(Error::IdempotencyReused)
+    }
 }
 
 /// Adds the stored response to `batch`. The batch is stale if another request has stored one for the same key.
@@ -101,33 +106,40 @@ pub async fn look_up(
 pub fn remember(
     batch: &mut Batch,
     organization: OrganizationId,
-    ticket: &Ticket,
+    idempotency_key: &IdempotencyKey,
     outdated: Option<Record>,
     answer: (u16, Option<Revision>, &Bytes),
     now: Timestamp,
 ) {
-    let value = memo(ticket, answer, now);
-    let place = key::memo(organization, &ticket.name);
+    let value = encode(idempotency_key, answer, now);
+    let place = key::idempotency_record(organization, &idempotency_key.name);
     let prior = if outdated.is_some() { Prior::Any } else { Prior::New };
     match outdated {
         Some(record) => batch.replace(place, record.revision, value),
         None => batch.insert(place, value),
     }
-    batch.mark(key::memo_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &ticket.name), prior);
+    batch.mark(
+        key::idempotency_expiry(now.plus_millis(KEPT_MILLIS).millis(), organization, &idempotency_key.name),
+        prior,
+    );
 }
 
-/// The JSON of a [`Memo`]. The body is copied without parsing it.
-fn memo(ticket: &Ticket, (status, revision, body): (u16, Option<Revision>, &Bytes), now: Timestamp) -> Bytes {
+/// The JSON of a [`IdempotencyRecord`]. The body is copied without parsing it.
+fn encode(
+    idempotency_key: &IdempotencyKey,
+    (status, revision, body): (u16, Option<Revision>, &Bytes),
+    now: Timestamp,
+) -> Bytes {
     let revision = revision.map_or_else(|| "null".to_owned(), |revision| revision.to_string());
     let head = format!(
         "{{\"fingerprint\":\"{}\",\"status\":{status},\"revision\":{revision},\"kept_at\":\"{now}\",\"body\":",
-        ticket.fingerprint
+        idempotency_key.fingerprint
     );
     let mut value = Vec::with_capacity(head.len() + body.len() + 1);
     value.extend_from_slice(head.as_bytes());
     value.extend_from_slice(body);
     value.push(b'}');
-    debug_assert!(serde_json::from_slice::<Memo>(&value).is_ok(), "an answer is JSON");
+    debug_assert!(serde_json::from_slice::<IdempotencyRecord>(&value).is_ok(), "an answer is JSON");
     value.into()
 }
 
@@ -143,30 +155,30 @@ pub struct Sweep {
 }
 
 /// Removes responses that were stored more than 24 hours ago. Reads at most `most` expiries of `span`; `None` when there are
-/// none. Begin with [`key::memo_expiries_until`] and continue from [`Sweep::behind`].
+/// none. Begin with [`key::idempotency_expiries_until`] and continue from [`Sweep::behind`].
 ///
 /// # Errors
 /// The store is not available.
 pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) -> Result<Option<Sweep>, Error> {
     let found = store.scan(span, most).await?;
     let Some(behind) = found.last().map(|row| after(key_of(row))) else { return Ok(None) };
-    let (mut expired, mut memos, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut expired, mut keys, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for row in found {
-        let named = row.and_then(|row| match key::memo_of_expiry(&row.key) {
-            Some(memo) => Ok((row.key, memo)),
+        let named = row.and_then(|row| match key::idempotency_record_of(&row.key) {
+            Some(place) => Ok((row.key, place)),
             None => Err(DamagedRow::new(row.key, "it names no idempotency key")),
         });
         match named {
-            Ok((expiry, memo)) => {
+            Ok((expiry, place)) => {
                 expired.push(expiry);
-                memos.push(memo);
+                keys.push(place);
             }
             Err(row) => damaged.push(row),
         }
     }
     let mut batch = Batch::default();
-    for (expiry, memo) in expired.into_iter().zip(get_each(store, &memos).await?) {
-        let outdated = memo.and_then(|record| match record {
+    for (expiry, stored) in expired.into_iter().zip(get_each(store, &keys).await?) {
+        let outdated = stored.and_then(|record| match record {
             Some(record) if is_outdated(&record, now)? => Ok(Some(record)),
             _ => Ok(None),
         });
@@ -186,26 +198,26 @@ pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) 
 }
 
 fn is_outdated(record: &Record, now: Timestamp) -> Result<bool, Box<DamagedRow>> {
-    let memo: Result<Memo, _> = serde_json::from_slice(&record.value);
-    let memo = memo.map_err(|error| DamagedRow::new(record.key.clone(), format!("it does not parse: {error}")))?;
-    Ok(memo.expires_at() <= now)
+    let stored: Result<IdempotencyRecord, _> = serde_json::from_slice(&record.value);
+    let stored = stored.map_err(|error| DamagedRow::new(record.key.clone(), format!("it does not parse: {error}")))?;
+    Ok(stored.expires_at() <= now)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ticket(header: &str, body: &str) -> Result<Ticket, &'static str> {
-        Ticket::new(header.as_bytes(), "POST", "/v1/leads", body.as_bytes())
+    fn idempotency_key(header: &str, body: &str) -> Result<IdempotencyKey, &'static str> {
+        IdempotencyKey::new(header.as_bytes(), "POST", "/v1/leads", body.as_bytes())
     }
 
     #[test]
-    fn a_memo_has_the_members_and_the_order_of_its_struct() {
-        let ticket = ticket("abc", "{}").unwrap();
+    fn a_stored_response_has_the_members_and_the_order_of_its_struct() {
+        let idempotency_key = idempotency_key("abc", "{}").unwrap();
         for (status, revision, body) in [(200, Some(7), "{\"a\": 1.50}"), (400, None, "{}")] {
             let body = Bytes::from_static(body.as_bytes());
-            let written = memo(&ticket, (status, revision, &body), Timestamp::from_millis(1_999));
-            let read: Memo = serde_json::from_slice(&written).unwrap();
+            let written = encode(&idempotency_key, (status, revision, &body), Timestamp::from_millis(1_999));
+            let read: IdempotencyRecord = serde_json::from_slice(&written).unwrap();
             assert_eq!((read.status, read.revision, read.body.get().as_bytes()), (status, revision, &body[..]));
             assert_eq!(serde_json::to_vec(&read).unwrap(), written);
         }
@@ -213,23 +225,23 @@ mod tests {
 
     #[test]
     fn a_quoted_key_is_the_same_as_a_bare_one() {
-        assert_eq!(ticket("\"abc\"", ""), ticket("abc", ""));
-        assert_ne!(ticket("abc", "{}"), ticket("abc", ""));
+        assert_eq!(idempotency_key("\"abc\"", ""), idempotency_key("abc", ""));
+        assert_ne!(idempotency_key("abc", "{}"), idempotency_key("abc", ""));
     }
 
     #[test]
     fn a_key_is_1_to_255_visible_characters() {
         let (longest, longer) = ("k".repeat(255), "k".repeat(256));
-        assert!(ticket(&longest, "").is_ok());
+        assert!(idempotency_key(&longest, "").is_ok());
         for bad in ["", "\"\"", "a b", "é", "tab\t", &longer] {
-            assert!(ticket(bad, "").is_err(), "{bad}");
+            assert!(idempotency_key(bad, "").is_err(), "{bad}");
         }
     }
 
     #[test]
     fn parts_of_a_request_cannot_run_into_each_other() {
-        let one = Ticket::new(b"k", "POST", "/v1/leads", b"x");
-        let other = Ticket::new(b"k", "POST", "/v1/lead", b"sx");
+        let one = IdempotencyKey::new(b"k", "POST", "/v1/leads", b"x");
+        let other = IdempotencyKey::new(b"k", "POST", "/v1/lead", b"sx");
         assert_ne!(one, other);
     }
 }

@@ -4,7 +4,7 @@
 //! their outbox rows, its holds and the stored response. The store commits the batch atomically. If a row that the write
 //! has read changes first, the write is prepared again.
 
-pub mod access;
+pub mod api_keys;
 mod completion;
 mod counter;
 mod create;

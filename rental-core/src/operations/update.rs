@@ -10,7 +10,7 @@ use super::{
 use crate::{
     error::Error,
     request::body::Verb,
-    resources::{Collection, Facts, organization::Organization},
+    resources::{Collection, RuleContext, organization::Organization},
     store::{Batch, Revision, Store},
 };
 
@@ -42,8 +42,8 @@ impl Intent for Update<'_> {
             let mut batch = Batch::default();
             let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
             let missing = sent.forget_missing(missing)?;
-            let facts = Facts { now: edge.now(), organization, references: &references, number: 0 };
-            let outcome = missing.join(change(&before, &sent, &facts))?;
+            let context = RuleContext { now: edge.now(), organization, references: &references, number: 0 };
+            let outcome = missing.join(change(&before, &sent, &context))?;
             replace(store, edge, organization, spec, before, outcome, batch).await
         })
     }

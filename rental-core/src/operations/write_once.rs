@@ -2,7 +2,7 @@
 
 use super::{
     edge::Edge,
-    idempotency::{self, Known, Memo, Ticket},
+    idempotency::{self, IdempotencyKey, IdempotencyRecord, Lookup},
     intent::{Intent, Prepared},
 };
 use crate::{
@@ -44,31 +44,31 @@ pub async fn write(
     store: &dyn Store,
     edge: &dyn Edge,
     organization: OrganizationId,
-    ticket: Option<&Ticket>,
+    idempotency_key: Option<&IdempotencyKey>,
     intent: &dyn Intent,
     (success, render): (u16, Render<'_>),
 ) -> Result<Written, Error> {
     for _ in 0..MOST_ATTEMPTS {
         let mut outdated = None;
-        if let Some(ticket) = ticket {
-            match idempotency::look_up(store, organization, ticket, edge.now()).await? {
-                Known::Answered(memo) => return Ok(replay(memo)),
-                Known::Fresh(record) => outdated = record,
+        if let Some(idempotency_key) = idempotency_key {
+            match idempotency::look_up(store, organization, idempotency_key, edge.now()).await? {
+                Lookup::Stored(stored) => return Ok(replay(stored)),
+                Lookup::NotStored(record) => outdated = record,
             }
         }
         let (mut batch, mut written) = match intent.prepare(store, edge).await {
             Ok(Prepared { batch, body, revision }) => {
                 (batch, Written { status: success, body, revision: Some(revision), replayed: false, committed: false })
             }
-            Err(error) if ticket.is_some() && error.is_final() => {
+            Err(error) if idempotency_key.is_some() && error.is_final() => {
                 let (status, body) = render(&error);
                 (Batch::default(), Written { status, body, revision: None, replayed: false, committed: false })
             }
             Err(error) => return Err(error),
         };
-        if let Some(ticket) = ticket {
+        if let Some(idempotency_key) = idempotency_key {
             let answer = (written.status, written.revision, &written.body);
-            idempotency::remember(&mut batch, organization, ticket, outdated, answer, edge.now());
+            idempotency::remember(&mut batch, organization, idempotency_key, outdated, answer, edge.now());
         }
         if batch.is_empty() {
             return Ok(written);
@@ -81,7 +81,7 @@ pub async fn write(
     Err(Error::Unavailable("others changed the same objects too often".into()))
 }
 
-fn replay(memo: Memo) -> Written {
-    let body = Bytes::copy_from_slice(memo.body.get().as_bytes());
-    Written { status: memo.status, body, revision: memo.revision, replayed: true, committed: false }
+fn replay(stored: IdempotencyRecord) -> Written {
+    let body = Bytes::copy_from_slice(stored.body.get().as_bytes());
+    Written { status: stored.status, body, revision: stored.revision, replayed: true, committed: false }
 }

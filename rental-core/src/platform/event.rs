@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     resources::{
         Resource,
-        event::{self, EVENT_TYPES, EventType},
+        event::{self, EVENT_TYPES, EventSpec, EventType},
     },
     schema::ResourceSpec,
     store::Record,
@@ -49,7 +49,8 @@ impl Event {
     /// [`Error::Conflict`] when the event carries another kind of object than `T`; [`Error::Internal`] when it is
     /// damaged.
     pub fn data<T: Resource>(&self) -> Result<T, Error> {
-        let object = EVENT_TYPES.iter().find(|row| row.0 == self.event_type).map_or("", |row| row.2);
+        let spec = EVENT_TYPES.iter().find(|spec| spec.event_type == self.event_type);
+        let object = spec.map_or("", EventSpec::object);
         if object != T::SPEC.object {
             let name = self.event_type.as_str();
             return Err(Error::Conflict(format!("{name} carries a {object}, not a {}.", T::SPEC.object)));
@@ -68,10 +69,10 @@ impl Listed for Event {
     fn read(record: Record) -> Result<Self, Error> {
         let members: Members<'_> =
             serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-        let known = EVENT_TYPES.iter().find(|row| row.1 == members.r#type);
+        let known = EVENT_TYPES.iter().find(|spec| spec.name == members.r#type);
         let event_type = known
             .ok_or_else(|| Error::Internal(format!("event {} has the unknown type {}", members.id, members.r#type)))?
-            .0;
+            .event_type;
         Ok(Self { id: members.id, event_type, created: members.created, body: record.value.clone() })
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     error::{Error, KeyProblem},
     operations::{
         self, Create, Intent, Preparing,
-        access::{self, Principal},
+        api_keys::{self, Principal},
         edge::Edge,
     },
     resources::{
@@ -48,12 +48,12 @@ impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let (collection, system) = (of::<ApiKey>().create().done(), Organization::system());
-            let given = [("hint", FieldValue::Text(access::hint(self.text)))];
+            let given = [("hint", FieldValue::Text(api_keys::hint(self.text)))];
             let create = Create { collection: &collection, organization: &system, body: self.body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let record: ApiKey =
                 serde_json::from_slice(&prepared.body).map_err(|error| Error::Internal(error.to_string()))?;
-            prepared.batch.insert(key::access(&self.hash), access::entry(&self.hash, record.id));
+            prepared.batch.insert(key::access(&self.hash), api_keys::entry(&self.hash, record.id));
             Ok(prepared)
         })
     }
@@ -66,8 +66,8 @@ pub(super) async fn issue(
     (scope, name, expires_at): (Scope, &str, Option<Timestamp>),
 ) -> Result<IssuedKey, Error> {
     let edge: &dyn PlatformEdge = context.edge();
-    let text = access::key_text(&edge.random_bytes()?);
-    let hash = access::key_hash(&text).ok_or_else(|| Error::Internal("a new key has no hash".into()))?;
+    let text = api_keys::key_text(&edge.random_bytes()?);
+    let hash = api_keys::key_hash(&text).ok_or_else(|| Error::Internal("a new key has no hash".into()))?;
     let body = json!({"organization_id": organization, "scope": scope, "name": name, "expires_at": expires_at});
     let body = body.to_string();
     let intent = Issue { text: &text, hash, body: body.as_bytes() };
@@ -80,9 +80,9 @@ pub(super) async fn issue(
 /// Finds the record of a presented key and its organization, even when the key is revoked or expired.
 pub(super) async fn principal(store: &dyn Store, presented: &str) -> Result<Principal, Error> {
     let unknown = || Error::Unauthenticated(KeyProblem::Invalid);
-    let hash = access::key_hash(presented).ok_or_else(unknown)?;
+    let hash = api_keys::key_hash(presented).ok_or_else(unknown)?;
     let entry = store.get(&[key::access(&hash)]).await?.pop().flatten().ok_or_else(unknown)?;
-    let id = access::open_entry(&entry.value, &hash).ok_or_else(unknown)?;
+    let id = api_keys::open_entry(&entry.value, &hash).ok_or_else(unknown)?;
     let key: ApiKey = load(store, id).await?.ok_or_else(unknown)?;
     let organization: Organization = load(store, key.organization_id).await?.ok_or_else(unknown)?;
     Ok(Principal { key, organization: Arc::new(organization) })

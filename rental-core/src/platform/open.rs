@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::{Error, FieldCode},
     operations::{
-        access::{Access, Principal},
+        api_keys::{Access, Principal},
         idempotency,
     },
     resources::organization::{Organization, SYSTEM},
@@ -240,7 +240,7 @@ impl Platform {
     /// all others were removed.
     pub async fn remove_expired_responses(&self) -> Result<(), Error> {
         let (store, now) = (self.0.store(), self.0.edge().now());
-        let (mut span, mut damaged) = (place::memo_expiries_until(now.millis()), None);
+        let (mut span, mut damaged) = (place::idempotency_expiries_until(now.millis()), None);
         while let Some(step) = idempotency::sweep(store, &span, now, REMOVED_AT_ONCE).await? {
             damaged = damaged.or_else(|| step.damaged.into_iter().next());
             // When a key was used again since it was read, the batch is stale: the same entries are read again.

@@ -3,7 +3,7 @@
 use super::{context::Context, kept, stored::Stored};
 use crate::{
     error::{Error, FieldCode},
-    operations::{self, Intent, Written, idempotency::Ticket},
+    operations::{self, Intent, Written, idempotency::IdempotencyKey},
     resources::{Create, Resource, Update, of},
     store::Revision,
     value::OrganizationId,
@@ -40,16 +40,16 @@ impl Request {
         body: &[u8],
         intent: &dyn Intent,
     ) -> Result<Stored<T>, Error> {
-        let ticket = match &self.idempotency_key {
+        let idempotency_key = match &self.idempotency_key {
             Some(key) => Some(
-                Ticket::new(key.as_bytes(), operation, target, body)
+                IdempotencyKey::new(key.as_bytes(), operation, target, body)
                     .map_err(|rule| Error::field("idempotency_key", FieldCode::Invalid, rule))?,
             ),
             None => None,
         };
         let (store, edge) = (self.context.store(), self.context.edge());
         let end = (kept::SUCCESS, &kept::write as operations::Render<'_>);
-        let written = operations::write(store, edge, self.owner, ticket.as_ref(), intent, end).await?;
+        let written = operations::write(store, edge, self.owner, idempotency_key.as_ref(), intent, end).await?;
         match written {
             Written { status: kept::SUCCESS, body, revision, replayed, .. } => {
                 Stored::written(&body, revision.unwrap_or(1), replayed)

@@ -2,9 +2,9 @@
 
 use crate::{
     error::{Error, FieldCode},
-    resources::{Create, Facts, Resource, event::EventType},
-    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
-    value::{ApiKeyId, OrganizationId, Text, Timestamp, fields, kinds, words},
+    resources::{Create, Resource, RuleContext, event::EventType, fields},
+    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
+    value::{ApiKeyId, OrganizationId, Text, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -79,29 +79,12 @@ fields! {
 }
 
 impl Resource for ApiKey {
-    type Kind = kinds::ApiKey;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> ApiKeyId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "organization_id" => Some(IndexValue::Id(self.organization_id.uuid())),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
-    }
 }
 
 impl Create for ApiKey {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        if self.expires_at.is_some_and(|expiry| expiry <= facts.now) {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        if self.expires_at.is_some_and(|expiry| expiry <= context.now) {
             return Err(Error::field("expires_at", FieldCode::Invalid, "must be in the future"));
         }
         Ok(Vec::new())

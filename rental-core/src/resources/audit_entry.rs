@@ -2,7 +2,7 @@
 //! its transaction. Entries are never changed or removed.
 
 use crate::{
-    resources::{Resource, operator::ROOT},
+    resources::{Object, Resource, operator::ROOT},
     schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     value::{AuditEntryId, Name, OperatorId, OrganizationId, Timestamp, kinds},
 };
@@ -128,9 +128,11 @@ pub struct AuditEntry {
 }
 
 impl Resource for AuditEntry {
-    type Kind = kinds::AuditEntry;
-
     const SPEC: &'static ResourceSpec = &SPEC;
+}
+
+impl Object for AuditEntry {
+    type Kind = kinds::AuditEntry;
 
     fn id(&self) -> AuditEntryId {
         self.id

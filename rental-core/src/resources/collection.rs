@@ -3,7 +3,7 @@
 use super::{
     effects,
     resource::{Resource, parse},
-    rules::{Create, Facts, Otherwise, Outcome, Update},
+    rules::{Create, Otherwise, Outcome, RuleContext, Update},
 };
 use crate::{
     error::Error,
@@ -13,9 +13,9 @@ use crate::{
 use std::marker::PhantomData;
 
 /// Creates the object of a POST.
-type Rule = fn(&Fields, Otherwise<'_>, &Facts<'_>) -> Result<Outcome, Error>;
+type Rule = fn(&Fields, Otherwise<'_>, &RuleContext<'_>) -> Result<Outcome, Error>;
 /// Applies a PATCH to a stored object.
-type Change = fn(&Record, &Fields, &Facts<'_>) -> Result<Outcome, Error>;
+type Change = fn(&Record, &Fields, &RuleContext<'_>) -> Result<Outcome, Error>;
 
 /// A resource with the operations that one table offers; see [`of`].
 #[derive(Clone, Copy)]
@@ -86,9 +86,9 @@ impl<T: Resource> Row<T> {
     }
 }
 
-fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, facts: &Facts<'_>) -> Result<Outcome, Error> {
+fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let mut object: T = sent.object(otherwise).map_err(unfit)?;
-    let events = object.create(facts)?;
+    let events = object.create(context)?;
     Ok(Outcome {
         object: serde_json::to_vec(&object).map_err(unwritable)?,
         changed: true,
@@ -98,15 +98,15 @@ fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, facts: &Facts<'_>)
     })
 }
 
-fn update<T: Update>(before: &Record, sent: &Fields, facts: &Facts<'_>) -> Result<Outcome, Error> {
+fn update<T: Update>(before: &Record, sent: &Fields, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let before: T = parse(&before.key, &before.value)?;
     let mut object = before.clone();
     sent.apply(&mut object).map_err(unfit)?;
-    object.apply(&before, sent, facts)?;
+    object.apply(&before, sent, context)?;
     let changed = object != before;
     let events = object.events(&before, changed, sent);
     if changed {
-        object.touch(facts.now);
+        object.touch(context.now);
     }
     Ok(Outcome {
         object: serde_json::to_vec(&object).map_err(unwritable)?,

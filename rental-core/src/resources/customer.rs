@@ -2,12 +2,11 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, update_time::later},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        BY_UPDATE, CREATED_AT, Fields, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
-        ordered_index,
+        BY_UPDATE, CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
-    value::{CustomerId, Email, Language, Name, Phone, Text, Timestamp, fields, kinds},
+    value::{CustomerId, Email, Language, Name, Phone, Text, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,31 +54,13 @@ fields! {
 }
 
 impl Resource for Customer {
-    type Kind = kinds::Customer;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> CustomerId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "email" => self.email.as_deref().map(IndexValue::Text),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 }
 
 impl Portable for Customer {}
 
 impl Create for Customer {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         Ok(vec![EventType::CustomerCreated])
     }
 }

@@ -1,7 +1,7 @@
 //! Deliveries: one event for one endpoint, with the log of its attempts.
 
 use crate::{
-    resources::Resource,
+    resources::{Object, Resource},
     schema::{
         CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
         object,
@@ -149,9 +149,11 @@ impl Delivery {
 }
 
 impl Resource for Delivery {
-    type Kind = kinds::Delivery;
-
     const SPEC: &'static ResourceSpec = &SPEC;
+}
+
+impl Object for Delivery {
+    type Kind = kinds::Delivery;
 
     fn id(&self) -> DeliveryId {
         self.id
@@ -166,6 +168,6 @@ impl Resource for Delivery {
     }
 
     fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
+        self.updated_at = Self::update_time(self.updated_at, now);
     }
 }

@@ -1,4 +1,4 @@
-//! The fourteen event types (spec, Event types) and the body that every delivery of an event sends.
+//! The event types (spec, Event types), how each is caused, and the body that every delivery of an event sends.
 
 use crate::{
     rows,
@@ -8,67 +8,84 @@ use crate::{
 };
 use bytes::Bytes;
 
-/// The type of an event (spec, Event types).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum EventType {
-    /// `rental.created`: a rental was created.
-    RentalCreated,
-    /// `rental.updated`: a field of a rental changed.
-    RentalUpdated,
-    /// `rental.completed`: a PATCH set the status `COMPLETED`.
-    RentalCompleted,
-    /// `rental.cancelled`: a PATCH set the status `CANCELLED`.
-    RentalCancelled,
-    /// `customer.created`: a customer was created.
-    CustomerCreated,
-    /// `customer.updated`: a field of a customer changed.
-    CustomerUpdated,
-    /// `invoice.created`: an invoice was created.
-    InvoiceCreated,
-    /// `invoice.paid`: an invoice was paid.
-    InvoicePaid,
-    /// `invoice.voided`: an invoice was voided.
-    InvoiceVoided,
-    /// `vehicle.created`: a vehicle was created.
-    VehicleCreated,
-    /// `vehicle.updated`: a field of a vehicle changed.
-    VehicleUpdated,
-    /// `toll.attached`: a toll was attached to a customer, or to another one.
-    TollAttached,
-    /// `violation.attached`: a violation was attached to a customer, or to another one.
-    ViolationAttached,
-    /// `lead.received`: a lead was created.
-    LeadReceived,
+/// The change through the API that emits an event. `rental-cli trigger` makes this change.
+#[derive(Clone, Copy, Debug)]
+pub enum Cause {
+    /// A POST that creates an object.
+    Create,
+    /// A PATCH that sets this field to this value, which is JSON text.
+    Set(&'static str, &'static str),
+    /// A PATCH that sets this field to the id of an object that it can refer to.
+    Attach(&'static str),
+    /// A POST of the operator to this path below the object.
+    Operator(&'static str),
 }
 
-/// The names of the fourteen types.
-pub const EVENT_NAMES: &[&str] = &{
-    let mut names = [""; EVENT_TYPES.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = EVENT_TYPES[at].1;
-        at += 1;
-    }
-    names
-};
+/// One event type: what it is called, when it is emitted, and how to cause it.
+#[derive(Clone, Copy, Debug)]
+pub struct EventSpec {
+    /// The type.
+    pub event_type: EventType,
+    /// The name of the type: the object in `data`, a dot, and what happened.
+    pub name: &'static str,
+    /// One sentence for the documentation of the API: when the event is emitted.
+    pub doc: &'static str,
+    /// A change that emits the event.
+    pub cause: Cause,
+}
 
-/// One row for each type: type, name, resource in `data`, and when the event is emitted.
-pub const EVENT_TYPES: [(EventType, &str, &str, &str); 14] = [
-    (EventType::RentalCreated, "rental.created", "rental", "A rental was created."),
-    (EventType::RentalUpdated, "rental.updated", "rental", "A rental changed."),
-    (EventType::RentalCompleted, "rental.completed", "rental", "A rental was set to `COMPLETED`."),
-    (EventType::RentalCancelled, "rental.cancelled", "rental", "A rental was set to `CANCELLED`."),
-    (EventType::CustomerCreated, "customer.created", "customer", "A customer was created."),
-    (EventType::CustomerUpdated, "customer.updated", "customer", "A customer changed."),
-    (EventType::InvoiceCreated, "invoice.created", "invoice", "An invoice was created."),
-    (EventType::InvoicePaid, "invoice.paid", "invoice", "An invoice was paid."),
-    (EventType::InvoiceVoided, "invoice.voided", "invoice", "An invoice was voided."),
-    (EventType::VehicleCreated, "vehicle.created", "vehicle", "A vehicle was created."),
-    (EventType::VehicleUpdated, "vehicle.updated", "vehicle", "A vehicle changed."),
-    (EventType::TollAttached, "toll.attached", "toll", "A toll was attached to a customer."),
-    (EventType::ViolationAttached, "violation.attached", "violation", "A violation was attached to a customer."),
-    (EventType::LeadReceived, "lead.received", "lead", "A lead came in."),
-];
+impl EventSpec {
+    /// The object in `data`: `rental` for `rental.created`.
+    #[must_use]
+    pub fn object(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(object, _)| object)
+    }
+}
+
+/// Declares the event types, in the order of the documentation: variant, name, when it is emitted, cause.
+macro_rules! event_types {
+    ($($variant:ident, $name:literal, $doc:literal, $cause:expr;)+) => {
+        /// The type of an event (spec, Event types).
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub enum EventType {
+            $(#[doc = concat!("`", $name, "`: ", $doc)] $variant,)+
+        }
+
+        impl EventType {
+            /// The name of the type: `rental.created`.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        /// The names of all types.
+        pub const EVENT_NAMES: &[&str] = &[$($name),+];
+
+        /// The descriptions of all types.
+        pub const EVENT_TYPES: &[EventSpec] =
+            &[$(EventSpec { event_type: EventType::$variant, name: $name, doc: $doc, cause: $cause }),+];
+    };
+}
+
+event_types! {
+    RentalCreated, "rental.created", "A rental was created.", Cause::Create;
+    RentalUpdated, "rental.updated", "A rental changed.", Cause::Set("damage_at_return", "true");
+    RentalCompleted, "rental.completed", "A rental was set to `COMPLETED`.", Cause::Set("status", "\"COMPLETED\"");
+    RentalCancelled, "rental.cancelled", "A rental was set to `CANCELLED`.", Cause::Set("status", "\"CANCELLED\"");
+    CustomerCreated, "customer.created", "A customer was created.", Cause::Create;
+    CustomerUpdated, "customer.updated", "A customer changed.", Cause::Set("notes", "\"Prefers morning pickups\"");
+    InvoiceCreated, "invoice.created", "An invoice was created.", Cause::Create;
+    InvoicePaid, "invoice.paid", "An invoice was paid.", Cause::Operator("pay");
+    InvoiceVoided, "invoice.voided", "An invoice was voided.", Cause::Operator("void");
+    VehicleCreated, "vehicle.created", "A vehicle was created.", Cause::Create;
+    VehicleUpdated, "vehicle.updated", "A vehicle changed.", Cause::Set("color", "\"Blue\"");
+    TollAttached, "toll.attached", "A toll was attached to a customer.", Cause::Attach("customer_id");
+    ViolationAttached, "violation.attached", "A violation was attached to a customer.", Cause::Attach("customer_id");
+    LeadReceived, "lead.received", "A lead came in.", Cause::Create;
+}
 
 /// The description of an event, as it is stored, listed and delivered (spec, Delivery 3).
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -90,14 +107,6 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     look_ups: &[],
     usual_changes: &[],
 };
-
-impl EventType {
-    /// The name of the type: `rental.created`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        EVENT_TYPES.iter().find(|row| row.0 == self).map_or("", |row| row.1)
-    }
-}
 
 /// The key of an event.
 #[must_use]
@@ -132,12 +141,34 @@ pub fn body(id: EventId, kind: EventType, created: Timestamp, data: &[u8]) -> By
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        request::body::Verb,
+        resources::RESOURCES,
+        schema::{Fields, Presence},
+    };
 
     #[test]
-    fn there_are_fourteen_types_named_after_their_resource() {
-        for (kind, name, object, _) in EVENT_TYPES {
-            assert_eq!(kind.as_str(), name);
-            assert!(name.starts_with(object), "{name} carries a {object}");
+    fn every_type_has_a_cause_that_the_api_offers() {
+        for event in EVENT_TYPES {
+            let entry = RESOURCES.iter().find(|entry| entry.spec.object == event.object());
+            let entry = entry.unwrap_or_else(|| panic!("{} carries no resource", event.name));
+            let created = [entry.public, entry.recorded].into_iter().flatten().any(|offer| offer.create.is_some());
+            assert!(created, "{}: nothing creates its object", event.name);
+            let update = |field: &str| {
+                let field = entry.spec.field(field).unwrap_or_else(|| panic!("{} sets no field", event.name));
+                assert_ne!(field.update, Presence::Never, "{}", event.name);
+                field.kind
+            };
+            match event.cause {
+                Cause::Create | Cause::Operator(_) => {}
+                Cause::Set(field, value) => {
+                    update(field);
+                    let body = format!("{{\"{field}\":{value}}}");
+                    let parsed = Fields::parse(body.as_bytes(), entry.spec, Verb::Update, 2);
+                    assert!(parsed.is_ok(), "{}: {parsed:?}", event.name);
+                }
+                Cause::Attach(field) => assert!(matches!(update(field), Kind::Reference(_)), "{}", event.name),
+            }
         }
     }
 

@@ -3,16 +3,16 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Create, Facts, Portable, Resource, amount_limit::too_large, event::EventType, rental::Rental, toll::Toll,
-        update_time::later, violation::Violation,
+        Create, Object, Portable, Resource, RuleContext, event::EventType, fields, rental::Rental, toll::Toll,
+        violation::Violation,
     },
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
-        object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
     },
     value::{
         Currency, CustomerId, FieldValue, FromField, FromFields, Id, InvoiceId, Money, Name, RentalId, Text, Timestamp,
-        TollId, ViolationId, fields, kinds, words,
+        TollId, ViolationId, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -142,27 +142,8 @@ impl FromField for Vec<Line> {
 }
 
 impl Resource for Invoice {
-    type Kind = kinds::Invoice;
-
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
-
-    fn id(&self) -> InvoiceId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "status" => self.status.map(|status| IndexValue::Text(status.as_str())),
-            "customer_id" => Some(IndexValue::Id(self.customer_id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     /// An invoice that is not void claims the tolls and violations that it bills, so that no other one can bill them.
     fn effects(&self) -> Effects {
@@ -176,18 +157,18 @@ impl Resource for Invoice {
 
 impl Create for Invoice {
     /// Completes each line from the object that it bills, and computes the total.
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         let mut errors = FieldErrors::default();
         for (at, line) in self.lines.iter_mut().enumerate() {
-            match line.complete(at, self.customer_id, facts) {
+            match line.complete(at, self.customer_id, context) {
                 Err(Error::Invalid(wrong)) => errors.extend(wrong.listed().iter().cloned()),
                 other => other?,
             }
         }
         errors.extend(self.billed_twice());
         errors.or(())?;
-        self.total = Some(self.sum().ok_or_else(|| too_large("lines"))?);
-        self.invoice_number = Some(numbered(facts.number));
+        self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
+        self.invoice_number = Some(numbered(context.number));
         self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])
     }
@@ -200,8 +181,8 @@ fn numbered(number: u64) -> Text {
 
 impl Portable for Invoice {
     /// Checks that the number follows the last one and, unless the invoice is void, that its lines match what they bill.
-    fn arrive(&self, facts: &Facts<'_>) -> Result<(), Error> {
-        let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(facts.number));
+    fn arrive(&self, context: &RuleContext<'_>) -> Result<(), Error> {
+        let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(context.number));
         if next != number {
             let rule = format!(
                 "must be {next}, the next one of this organization: numbers have no gaps, and none is given twice; import \
@@ -227,7 +208,7 @@ impl Portable for Invoice {
         let mut errors = FieldErrors::from(self.billed_twice());
         if self.status != Some(InvoiceStatus::Void) {
             for (at, line) in self.lines.iter().enumerate() {
-                errors.extend(line.unlike(at, self.customer_id, facts)?);
+                errors.extend(line.unlike(at, self.customer_id, context)?);
             }
         }
         errors.or(())
@@ -241,10 +222,10 @@ impl Line {
     }
 
     /// The error when this line differs from the object that it bills: in the customer, or in the amount of a toll.
-    fn unlike(&self, at: usize, customer: CustomerId, facts: &Facts<'_>) -> Result<Option<FieldError>, Error> {
+    fn unlike(&self, at: usize, customer: CustomerId, context: &RuleContext<'_>) -> Result<Option<FieldError>, Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
-        let toll = facts.reference::<Toll>(&place("toll_id"))?;
-        let violation = facts.reference::<Violation>(&place("violation_id"))?;
+        let toll = context.reference::<Toll>(&place("toll_id"))?;
+        let violation = context.reference::<Violation>(&place("violation_id"))?;
         let wrong = |member: &str, rule| Some(FieldError::new(&place(member), FieldCode::Invalid, rule));
         Ok(match (toll, violation) {
             (Some(toll), _) if toll.customer_id != Some(customer) => {
@@ -260,10 +241,10 @@ impl Line {
 
     /// Copies description and amount from the object that the line bills, whose customer must be that of the invoice. A toll
     /// or violation is billed with its own amount; a fee needs a separate line.
-    fn complete(&mut self, at: usize, customer: CustomerId, facts: &Facts<'_>) -> Result<(), Error> {
+    fn complete(&mut self, at: usize, customer: CustomerId, context: &RuleContext<'_>) -> Result<(), Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
         let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
-        if let Some(toll) = facts.reference::<Toll>(&place("toll_id"))? {
+        if let Some(toll) = context.reference::<Toll>(&place("toll_id"))? {
             if toll.customer_id != Some(customer) {
                 return refuse("toll_id", "is not attached to this customer; attach it first");
             }
@@ -274,7 +255,7 @@ impl Line {
             let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref()];
             self.settle(toll.amount, "Toll", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
-        if let Some(violation) = facts.reference::<Violation>(&place("violation_id"))? {
+        if let Some(violation) = context.reference::<Violation>(&place("violation_id"))? {
             if violation.customer_id != Some(customer) {
                 return refuse("violation_id", "is not attached to this customer; attach it first");
             }
@@ -285,7 +266,7 @@ impl Line {
                 [Some(&*violation.summons_number), violation.violation.as_deref(), violation.issue_date.as_deref()];
             self.settle(violation.amount_due, "Violation", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
         }
-        if let Some(rental) = facts.reference::<Rental>(&place("rental_id"))? {
+        if let Some(rental) = context.reference::<Rental>(&place("rental_id"))? {
             if rental.customer_id != customer {
                 return refuse("rental_id", "is a rental of another customer");
             }

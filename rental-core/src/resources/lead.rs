@@ -2,9 +2,9 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, event::EventType},
+    resources::{Create, Portable, Resource, RuleContext, event::EventType, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{CustomerId, LeadId, Text, Timestamp, fields, kinds, words},
+    value::{CustomerId, LeadId, Text, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -71,23 +71,13 @@ fields! {
 }
 
 impl Resource for Lead {
-    type Kind = kinds::Lead;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> LeadId {
-        self.id
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
-    }
 }
 
 impl Portable for Lead {}
 
 impl Create for Lead {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.status = Some(LeadStatus::New);
         Ok(vec![EventType::LeadReceived])
     }

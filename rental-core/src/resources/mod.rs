@@ -1,9 +1,8 @@
 //! The resources: the struct, description and rules of each, and the list of all.
 //!
 //! POST and PATCH of a resource are traits ([`Create`], [`Update`]), so no route table can offer them for a resource that
-//! does not have them. Rules are pure functions: they get facts and return events and effects.
+//! does not have them. Rules are pure functions: they get a context and return events and effects.
 
-mod amount_limit;
 pub mod api_key;
 mod attribution;
 pub mod audit_entry;
@@ -11,29 +10,107 @@ mod collection;
 pub mod customer;
 pub mod delivery;
 pub mod effects;
+mod entry;
 pub mod event;
 pub mod invoice;
 pub mod lead;
 pub mod operator;
 pub mod organization;
-pub mod registry;
 pub mod rental;
 mod resource;
 pub mod row_words;
 mod rules;
 pub mod sql_views;
 pub mod toll;
-mod update_time;
 pub mod vehicle;
 pub mod violation;
 pub mod webhook_endpoint;
 
-pub use attribution::unattached_look_up;
+pub use attribution::{Attributable, Occasion, Payer, unattached_look_up};
 pub use collection::{Collection, Row, of};
-pub(crate) use registry::spec_of_tag;
-pub use registry::{API, RESOURCES, spec_of, specs};
-pub use resource::{Resource, parse, to_json};
-pub use rules::{Create, Facts, Otherwise, Outcome, Portable, Update};
+pub use entry::Entry;
+pub(crate) use entry::Porter;
+pub(crate) use resource::fields;
+pub use resource::{Object, Resource, parse, to_json};
+pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
+
+use crate::schema::ResourceSpec;
+use api_key::ApiKey;
+use audit_entry::AuditEntry;
+use customer::Customer;
+use delivery::Delivery;
+use invoice::Invoice;
+use lead::Lead;
+use operator::Operator;
+use organization::Organization;
+use rental::Rental;
+use toll::Toll;
+use vehicle::Vehicle;
+use violation::Violation;
+use webhook_endpoint::WebhookEndpoint;
+
+/// All resources, in the order of the documentation. The store does not depend on this order.
+pub const RESOURCES: &[Entry] = &[
+    entry::portable::<Vehicle>(1).public(of::<Vehicle>().list().get().create().update().done()),
+    entry::portable::<Customer>(2).public(of::<Customer>().list().get().create().update().done()),
+    entry::portable::<Rental>(3).public(of::<Rental>().list().get().create().update().done()),
+    // Created by the operator, so there is no public POST.
+    entry::portable::<Invoice>(6).public(of::<Invoice>().list().get().done()).recorded(of::<Invoice>().create().done()),
+    entry::portable::<Toll>(4).public(of::<Toll>().list().get().update().done()).recorded(of::<Toll>().create().done()),
+    entry::portable::<Violation>(5)
+        .public(of::<Violation>().list().get().update().done())
+        .recorded(of::<Violation>().create().done()),
+    entry::portable::<Lead>(7).public(of::<Lead>().create().done()),
+    entry::entry::<Organization>().operator(of::<Organization>().list().get().create().update().done()),
+    // Separate actions change keys, so there is no update.
+    entry::entry::<ApiKey>().operator(of::<ApiKey>().list().get().create().done()),
+    entry::entry::<WebhookEndpoint>().operator(of::<WebhookEndpoint>().list().get().create().update().done()),
+    entry::EVENT,
+    entry::entry::<Delivery>(),
+    entry::entry::<AuditEntry>().operator(of::<AuditEntry>().list().get().done()),
+    // Separate actions change operators, so there is no update.
+    entry::entry::<Operator>().operator(of::<Operator>().list().get().create().done()),
+];
+
+/// The collections of the public API (spec, Endpoints).
+pub fn api() -> impl Iterator<Item = &'static Collection> {
+    RESOURCES.iter().filter_map(|entry| entry.public.as_ref())
+}
+
+/// The collections that operators record for an organization.
+pub fn recorded() -> impl Iterator<Item = &'static Collection> {
+    RESOURCES.iter().filter_map(|entry| entry.recorded.as_ref())
+}
+
+/// How the resources of an export are imported, in the order of the export.
+pub(crate) fn porters() -> impl Iterator<Item = &'static Porter> {
+    let mut porters: Vec<&Porter> = RESOURCES.iter().filter_map(|entry| entry.porter.as_ref()).collect();
+    porters.sort_by_key(|porter| porter.place);
+    porters.into_iter()
+}
+
+/// The entry of the resource with this tag in keys.
+#[must_use]
+pub(crate) fn of_tag(tag: u8) -> Option<&'static Entry> {
+    RESOURCES.iter().find(|entry| entry.spec.tag == tag)
+}
+
+/// The description of the resource with this tag in keys.
+#[must_use]
+pub(crate) fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
+    of_tag(tag).map(|entry| entry.spec)
+}
+
+/// The description of the resource with this `object`, such as `vehicle`.
+#[must_use]
+pub fn spec_of(object: &str) -> Option<&'static ResourceSpec> {
+    specs().find(|spec| spec.object == object)
+}
+
+/// The descriptions of all resources, the public ones first.
+pub fn specs() -> impl Iterator<Item = &'static ResourceSpec> {
+    RESOURCES.iter().map(|entry| entry.spec)
+}
 
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,9 @@
 
 use crate::{
     error::{Error, FieldCode},
-    resources::{Create, Facts, Resource, event::EventType},
-    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Name, OperatorId, Text, Timestamp, fields, kinds, words},
+    resources::{Create, Object, Resource, RuleContext, event::EventType, fields},
+    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    value::{Name, OperatorId, Text, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,30 +96,16 @@ fields! {
 }
 
 impl Resource for Operator {
-    type Kind = kinds::Operator;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> OperatorId {
-        self.id
-    }
-
-    fn index_value(&self, _: &str) -> Option<IndexValue<'_>> {
-        None
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
-    }
 }
 
 impl Create for Operator {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         if self.name.trim().eq_ignore_ascii_case(ROOT) {
             let rule = "must not be `root`, which is the holder of the admin token";
             return Err(Error::field("name", FieldCode::Invalid, rule));
         }
-        if self.expires_at.is_some_and(|expiry| expiry <= facts.now) {
+        if self.expires_at.is_some_and(|expiry| expiry <= context.now) {
             return Err(Error::field("expires_at", FieldCode::Invalid, "must be in the future"));
         }
         Ok(Vec::new())

@@ -3,9 +3,9 @@
 mod rules;
 
 use crate::{
-    resources::Resource,
+    resources::{Resource, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Name, OrganizationId, Timestamp, Zone, fields, kinds, words},
+    value::{Currency, Name, OrganizationId, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -110,15 +110,5 @@ impl Organization {
 }
 
 impl Resource for Organization {
-    type Kind = kinds::Organization;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> OrganizationId {
-        self.id
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
-    }
 }

@@ -2,15 +2,12 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    resources::{
-        Create, Facts, Portable, Resource, Update, amount_limit::too_large, event::EventType, update_time::later,
-        vehicle::Vehicle,
-    },
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, IndexValue, Kind, LookUpSpec,
-        ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
+        UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, fields, kinds, words},
+    value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -238,27 +235,7 @@ fn dates_out_of_order() -> Error {
 }
 
 impl Resource for Rental {
-    type Kind = kinds::Rental;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> RentalId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "status" => Some(IndexValue::Text(self.status.as_str())),
-            "customer_id" => Some(IndexValue::Id(self.customer_id.uuid())),
-            "vehicle_id" => Some(IndexValue::Id(self.vehicle_id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     fn effects(&self) -> Effects {
         let holding = matches!(self.status, RentalStatus::Approved | RentalStatus::Active);
@@ -273,7 +250,7 @@ impl Resource for Rental {
 }
 
 impl Portable for Rental {
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
+    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         let mut counted = self.clone();
         counted.count_nights()?;
         if counted.rental_days != self.rental_days {
@@ -286,25 +263,25 @@ impl Portable for Rental {
 
 impl Create for Rental {
     /// Sets the price, unless the request contains one: nights times the present rate of the vehicle.
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.count_nights()?;
         self.check_handover()?;
         if self.final_price.is_none()
             && let Some(nights) = self.rental_days
-            && let Some(vehicle) = facts.reference::<Vehicle>("vehicle_id")?
+            && let Some(vehicle) = context.reference::<Vehicle>("vehicle_id")?
             // A rate in another currency cannot be the price.
             && let Some(rate) = vehicle.daily_rate.filter(|_| vehicle.currency == self.currency)
         {
-            self.final_price = Some(rate.times(nights).ok_or_else(|| too_large("final_price"))?);
+            self.final_price = Some(rate.times(nights).ok_or_else(|| Error::too_large("final_price"))?);
         }
         Ok(vec![EventType::RentalCreated])
     }
 }
 
 impl Update for Rental {
-    fn apply(&mut self, before: &Self, sent: &Fields, facts: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, before: &Self, sent: &Fields, context: &RuleContext<'_>) -> Result<(), Error> {
         self.count_nights()?;
-        self.note_handover(before, sent, facts.now);
+        self.note_handover(before, sent, context.now);
         self.check_handover()
     }
 

@@ -1,4 +1,4 @@
-//! The trait of all resources, and the JSON of their stored objects.
+//! The traits of all resources, the macro that declares their structs, and the JSON of their stored objects.
 
 use crate::{
     error::Error,
@@ -10,18 +10,27 @@ use crate::{
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A resource: the struct of its objects and its description.
-pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
+/// The fields that code for all resources reads and writes. [`fields!`](fields) implements it.
+pub trait Object {
     /// What its ids name: the `K` of its [`Id`].
     type Kind: 'static;
 
+    /// The id of the object.
+    fn id(&self) -> Id<Self::Kind>;
+
+    /// The value of a field in the key of an index entry; `None` when the field is `null`.
+    fn index_value(&self, field: &str) -> Option<IndexValue<'_>>;
+
+    /// Sets `updated_at` for a change at `now`.
+    fn touch(&mut self, now: Timestamp);
+}
+
+/// A resource: the struct of its objects and its description.
+pub trait Resource: Object + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The description, which checks, indexes and the documentation use.
     const SPEC: &'static ResourceSpec;
     /// The name of the counter that numbers new objects; `None` when they are not numbered.
     const COUNTER: Option<&'static str> = None;
-
-    /// The id of the object.
-    fn id(&self) -> Id<Self::Kind>;
 
     /// The key of the object of `organization` with this id.
     #[must_use]
@@ -29,19 +38,75 @@ pub trait Resource: Serialize + DeserializeOwned + Send + Sync + 'static {
         key::record(organization, Self::SPEC, id.uuid())
     }
 
-    /// The value of a field that an index of [`Resource::SPEC`] compares; `None` when the field is `null`.
-    fn index_value(&self, _field: &str) -> Option<IndexValue<'_>> {
-        None
-    }
-
-    /// Sets `updated_at` for a change at `now`; always later than before.
-    fn touch(&mut self, now: Timestamp);
-
     /// The rows derived from the object, without its index entries; [`effects::of`](super::effects::of) adds them.
     fn effects(&self) -> Effects {
         Effects::default()
     }
+
+    /// The `updated_at` of an object that changes at `now`; never earlier than before.
+    ///
+    /// Where a list is ordered by `updated_at`, it is always later than before: also for two changes within one millisecond
+    /// or after the clock was set back. So the list shows the object again.
+    #[must_use]
+    fn update_time(before: Timestamp, now: Timestamp) -> Timestamp {
+        match Self::SPEC.ranges {
+            [] => before.max(now),
+            _ if now > before => now,
+            _ => before.plus_millis(1),
+        }
+    }
 }
+
+/// Declares a struct and implements [`FromFields`](crate::value::FromFields). The fields must be those of the resource's
+/// SPEC, in the same order. If the first field is `id`, the struct is that of a resource, and gets [`Object`] too.
+macro_rules! fields {
+    ($(#[$meta:meta])* pub struct $name:ident { pub id: $id:ty, $(pub $field:ident: $type:ty,)+ }) => {
+        $crate::resources::fields! { @ $(#[$meta])* pub struct $name { pub id: $id, $(pub $field: $type,)+ } }
+
+        impl $crate::resources::Object for $name {
+            type Kind = <$id as $crate::value::IdType>::Kind;
+
+            fn id(&self) -> $id {
+                self.id
+            }
+
+            fn index_value(&self, field: &str) -> Option<$crate::value::IndexValue<'_>> {
+                match field {
+                    $(stringify!($field) => $crate::value::FromField::index_value(&self.$field),)+
+                    _ => None,
+                }
+            }
+
+            fn touch(&mut self, now: $crate::value::Timestamp) {
+                self.updated_at = <Self as $crate::resources::Resource>::update_time(self.updated_at, now);
+            }
+        }
+    };
+    ($(@)? $(#[$meta:meta])* pub struct $name:ident { $(pub $field:ident: $type:ty,)+ }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $(pub $field: $type,)+
+        }
+
+        impl $crate::value::FromFields for $name {
+            fn from_fields(next: $crate::value::Next<'_, '_>) -> Result<Self, &'static str> {
+                Ok(Self { $($field: $crate::value::read(stringify!($field), next)?,)+ })
+            }
+
+            fn set(&mut self, name: &'static str, value: &$crate::value::FieldValue) -> Result<(), &'static str> {
+                match name {
+                    $(stringify!($field) => {
+                        self.$field = $crate::value::FromField::from_field(value).ok_or(name)?;
+                    })+
+                    _ => return Err(name),
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+pub(crate) use fields;
 
 /// Parses a stored object.
 ///

@@ -55,8 +55,8 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Hold { organization, vehicle, rental, .. } => {
             format!("a hold of vehicle {vehicle} by rental {rental} of organization {organization}")
         }
-        Row::Memo { organization, .. } => format!("an idempotency record of organization {organization}"),
-        Row::MemoExpiry { organization, .. } => {
+        Row::IdempotencyRecord { organization, .. } => format!("an idempotency record of organization {organization}"),
+        Row::IdempotencyExpiry { organization, .. } => {
             format!("when an idempotency record of organization {organization} expires")
         }
         Row::Outbox { event } => format!("the outbox row of event {event}"),
@@ -67,7 +67,7 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Secrets { endpoint } => format!("the secrets of webhook_endpoint {endpoint}"),
         Row::Marker(Marker::Loading) => "the mark of a copy that is not complete".into(),
         Row::Marker(Marker::Upgrade) => "the mark of an upgrade that is not complete".into(),
-        Row::Beat { server } => format!("the heartbeat of server {server}"),
+        Row::Heartbeat { server } => format!("the heartbeat of server {server}"),
         Row::Owner { endpoint } => format!("which server sends for webhook_endpoint {endpoint}"),
         Row::Bell { server, endpoint } => format!("a bell for webhook_endpoint {endpoint} at server {server}"),
         Row::Identity { organization, resource, .. } => {

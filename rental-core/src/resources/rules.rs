@@ -19,7 +19,7 @@ pub trait Create: Resource + FromFields {
     ///
     /// # Errors
     /// The object breaks a rule that concerns several fields or objects.
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error>;
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error>;
 }
 
 /// A resource whose objects a PATCH changes.
@@ -28,7 +28,7 @@ pub trait Update: Resource + FromFields + Clone + PartialEq {
     ///
     /// # Errors
     /// The object breaks a rule that concerns several fields or objects.
-    fn apply(&mut self, _before: &Self, _sent: &Fields, _facts: &Facts<'_>) -> Result<(), Error> {
+    fn apply(&mut self, _before: &Self, _sent: &Fields, _context: &RuleContext<'_>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -45,13 +45,13 @@ pub trait Portable: Resource + FromFields {
     ///
     /// # Errors
     /// [`Error::Invalid`] with the fields that contradict each other.
-    fn arrive(&self, _facts: &Facts<'_>) -> Result<(), Error> {
+    fn arrive(&self, _context: &RuleContext<'_>) -> Result<(), Error> {
         Ok(())
     }
 }
 
 /// The inputs of a rule in addition to the object.
-pub struct Facts<'a> {
+pub struct RuleContext<'a> {
     /// The time of the request.
     pub now: Timestamp,
     /// The organization that owns the object.
@@ -62,7 +62,7 @@ pub struct Facts<'a> {
     pub number: u64,
 }
 
-impl Facts<'_> {
+impl RuleContext<'_> {
     /// The object that the body refers to in `field`, if the field was sent.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-use super::{RESOURCES, effects, registry, rental, spec_of, specs};
+use super::{RESOURCES, effects, porters, rental, spec_of, specs};
 use crate::{
     request::body::Verb,
     schema::{Fields, IndexSpec, Kind, Presence, ResourceSpec},
@@ -15,7 +15,7 @@ fn sample(spec: &ResourceSpec) -> String {
 
 #[test]
 fn every_struct_has_the_fields_of_its_description_in_order() {
-    for entry in registry::all() {
+    for entry in RESOURCES {
         let (object, text) = (entry.spec.object, sample(entry.spec));
         let again = (entry.reprint)(&Key::from_bytes(b"sample"), text.as_bytes());
         let again = again.unwrap_or_else(|error| panic!("{object}: {error:?}\n{text}"));
@@ -28,6 +28,21 @@ fn tags_and_names_are_used_once() {
     let tags: BTreeSet<u8> = specs().map(|spec| spec.tag).collect();
     let names: BTreeSet<&str> = specs().flat_map(|spec| [spec.object, spec.plural]).collect();
     assert_eq!((tags.len(), names.len()), (RESOURCES.len(), 2 * RESOURCES.len()));
+}
+
+#[test]
+fn an_export_has_each_place_once_and_every_object_after_those_it_refers_to() {
+    let places: Vec<usize> = porters().map(|porter| porter.place).collect();
+    assert_eq!(places, (1..=places.len()).collect::<Vec<_>>());
+    let mut before = Vec::new();
+    for porter in porters() {
+        for field in porter.spec.fields {
+            if let Kind::Reference(object) = field.kind {
+                assert!(before.contains(&object), "{} comes before {object}", porter.spec.object);
+            }
+        }
+        before.push(porter.spec.object);
+    }
 }
 
 /// Numbers of indexes and look-ups are part of stored keys. A line of this table may be added; none may change, and

@@ -1,22 +1,17 @@
 //! Tolls (spec, Toll). They are imported from statements of toll agencies and attached to the customer who pays.
 
 use crate::{
-    error::Error,
     resources::{
-        Create, Facts, Portable, Resource, Update,
-        attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
+        Resource,
+        attribution::{Attributable, Occasion, Payer, UNATTACHED},
         event::EventType,
-        update_time::later,
+        fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexPrefix, IndexValue,
-        Kind, LookUpSpec, RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object,
-        ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, IndexPrefix, Kind, LookUpSpec,
+        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
-    value::{
-        Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, fields, kinds,
-        tag_digits,
-    },
+    value::{Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, tag_digits},
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -106,30 +101,11 @@ fields! {
 }
 
 impl Resource for Toll {
-    type Kind = kinds::Toll;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> TollId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "vehicle_id" => self.vehicle_id.map(|id| IndexValue::Id(id.uuid())),
-            "customer_id" => self.customer_id.map(|id| IndexValue::Id(id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: unattached(self.customer_id, self.attribution).into_iter().chain(self.passage()).collect(),
+            entries: self.payer().unattached().into_iter().chain(self.passage()).collect(),
             identity: self.identity(),
             charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
             ..Effects::default()
@@ -164,30 +140,31 @@ impl Toll {
     }
 }
 
-impl Portable for Toll {
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
-        check_attribution(self.customer_id, self.attribution, self.rental_id)
-    }
-}
+impl Attributable for Toll {
+    const OCCASION: Occasion = Occasion::Toll;
+    const ATTACHED: EventType = EventType::TollAttached;
 
-impl Create for Toll {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.attribution = chosen(None, None, self.customer_id);
-        if self.occurred_on.is_none() {
-            self.occurred_on = self.occurred_at.map(|time| facts.organization.time_zone.local(time).date());
-        }
-        Ok(attached(EventType::TollAttached, None, self.customer_id))
-    }
-}
-
-impl Update for Toll {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
-        self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
-        self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
-        Ok(())
+    fn vehicle(&mut self) -> &mut Option<VehicleId> {
+        &mut self.vehicle_id
     }
 
-    fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        attached(EventType::TollAttached, before.customer_id, self.customer_id)
+    fn identifiers(&self) -> [Option<&str>; 3] {
+        [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
+    }
+
+    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
+        (self.occurred_at, self.occurred_on)
+    }
+
+    fn set_date(&mut self, date: Date) {
+        self.occurred_on = Some(date);
+    }
+
+    fn payer(&self) -> Payer {
+        Payer { customer: self.customer_id, attribution: self.attribution, rental: self.rental_id }
+    }
+
+    fn set_payer(&mut self, payer: Payer) {
+        (self.customer_id, self.attribution, self.rental_id) = (payer.customer, payer.attribution, payer.rental);
     }
 }

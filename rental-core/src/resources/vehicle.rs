@@ -2,15 +2,12 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Portable, Resource, Update, event::EventType, update_time::later},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, IndexValue, Kind, LookUpSpec, ResourceSpec,
-        UPDATED_AT, field, id, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT,
+        field, id, look_up, object, ordered_index,
     },
-    value::{
-        Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, fields, kinds, tag_digits,
-        tag_serial, words,
-    },
+    value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -112,20 +109,7 @@ pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
 }
 
 impl Resource for Vehicle {
-    type Kind = kinds::Vehicle;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> VehicleId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
 
     /// The look-ups by transponder and by plate, both in canonical form.
     fn effects(&self) -> Effects {
@@ -133,10 +117,6 @@ impl Resource for Vehicle {
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| plate_look_up(&plate));
         Effects { entries: tag.into_iter().chain(plate).collect(), ..Effects::default() }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
     }
 }
 
@@ -147,8 +127,8 @@ impl Portable for Vehicle {
 }
 
 impl Create for Vehicle {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.organization_id = facts.organization.id;
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        self.organization_id = context.organization.id;
         Ok(vec![EventType::VehicleCreated])
     }
 }

@@ -1,20 +1,17 @@
 //! Violations (spec, Violation). They are imported from lists of cities and attached to the customer who pays.
 
 use crate::{
-    error::Error,
     resources::{
-        Create, Facts, Portable, Resource, Update,
-        attribution::{UNATTACHED, attached, check_attribution, chosen, unattached},
+        Resource,
+        attribution::{Attributable, Occasion, Payer, UNATTACHED},
         event::EventType,
-        update_time::later,
+        fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Fields, IndexValue, Kind,
-        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
+        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Kind, RENTAL_ID, ResourceSpec,
+        UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
-    value::{
-        Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId, fields, kinds,
-    },
+    value::{Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId},
 };
 use serde::{Deserialize, Serialize};
 
@@ -118,30 +115,11 @@ fields! {
 }
 
 impl Resource for Violation {
-    type Kind = kinds::Violation;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> ViolationId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "vehicle_id" => self.vehicle_id.map(|id| IndexValue::Id(id.uuid())),
-            "customer_id" => self.customer_id.map(|id| IndexValue::Id(id.uuid())),
-            "updated_at" => Some(IndexValue::Time(self.updated_at)),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = later(self.updated_at, now);
-    }
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: unattached(self.customer_id, self.attribution),
+            entries: self.payer().unattached().into_iter().collect(),
             identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
             charge: Some(Charge { customer: self.customer_id, amount: None }),
             ..Effects::default()
@@ -155,30 +133,31 @@ pub fn identity(issuer: &str, summons_number: &str) -> String {
     format!("{}\n#{summons_number}", issuer.to_lowercase())
 }
 
-impl Portable for Violation {
-    fn arrive(&self, _: &Facts<'_>) -> Result<(), Error> {
-        check_attribution(self.customer_id, self.attribution, self.rental_id)
-    }
-}
+impl Attributable for Violation {
+    const OCCASION: Occasion = Occasion::Violation;
+    const ATTACHED: EventType = EventType::ViolationAttached;
 
-impl Create for Violation {
-    fn create(&mut self, facts: &Facts<'_>) -> Result<Vec<EventType>, Error> {
-        self.attribution = chosen(None, None, self.customer_id);
-        if self.issued_on.is_none() {
-            self.issued_on = self.issued_at.map(|time| facts.organization.time_zone.local(time).date());
-        }
-        Ok(attached(EventType::ViolationAttached, None, self.customer_id))
-    }
-}
-
-impl Update for Violation {
-    fn apply(&mut self, before: &Self, _: &Fields, _: &Facts<'_>) -> Result<(), Error> {
-        self.attribution = chosen(self.attribution, before.customer_id, self.customer_id);
-        self.rental_id = self.rental_id.filter(|_| before.customer_id == self.customer_id);
-        Ok(())
+    fn vehicle(&mut self) -> &mut Option<VehicleId> {
+        &mut self.vehicle_id
     }
 
-    fn events(&self, before: &Self, _: bool, _: &Fields) -> Vec<EventType> {
-        attached(EventType::ViolationAttached, before.customer_id, self.customer_id)
+    fn identifiers(&self) -> [Option<&str>; 3] {
+        [None, self.plate.as_deref(), self.state.as_deref()]
+    }
+
+    fn when(&self) -> (Option<Timestamp>, Option<Date>) {
+        (self.issued_at, self.issued_on)
+    }
+
+    fn set_date(&mut self, date: Date) {
+        self.issued_on = Some(date);
+    }
+
+    fn payer(&self) -> Payer {
+        Payer { customer: self.customer_id, attribution: self.attribution, rental: self.rental_id }
+    }
+
+    fn set_payer(&mut self, payer: Payer) {
+        (self.customer_id, self.attribution, self.rental_id) = (payer.customer, payer.attribution, payer.rental);
     }
 }

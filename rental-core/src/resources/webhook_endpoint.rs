@@ -2,12 +2,11 @@
 
 use crate::{
     error::Error,
-    resources::{Create, Facts, Resource, Update, event::EventType},
+    resources::{Create, Object, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        CREATED_AT, Fields, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id,
-        index, object,
+        CREATED_AT, Fields, IndexPrefix, IndexSpec, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
     },
-    value::{EndpointId, OrganizationId, Text, Timestamp, fields, kinds, words},
+    value::{EndpointId, OrganizationId, Text, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -134,28 +133,11 @@ impl WebhookEndpoint {
 }
 
 impl Resource for WebhookEndpoint {
-    type Kind = kinds::Endpoint;
-
     const SPEC: &'static ResourceSpec = &SPEC;
-
-    fn id(&self) -> EndpointId {
-        self.id
-    }
-
-    fn index_value(&self, field: &str) -> Option<IndexValue<'_>> {
-        match field {
-            "organization_id" => Some(IndexValue::Id(self.organization_id.uuid())),
-            _ => None,
-        }
-    }
-
-    fn touch(&mut self, now: Timestamp) {
-        self.updated_at = self.updated_at.max(now);
-    }
 }
 
 impl Create for WebhookEndpoint {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         self.status = Some(EndpointStatus::Enabled);
         self.failures_in_a_row = Some(0);
         Ok(Vec::new())

@@ -41,8 +41,8 @@ impl<'a> Row<'a> {
                 id: parts.uuid()?,
             },
             Tag::Bell => Self::Bell { server: parts.id()?, endpoint: parts.id()? },
-            Tag::Beat => Self::Beat { server: parts.id()? },
-            Tag::Memo => Self::Memo { organization: parts.id()?, name: parts.text()? },
+            Tag::Heartbeat => Self::Heartbeat { server: parts.id()? },
+            Tag::IdempotencyRecord => Self::IdempotencyRecord { organization: parts.id()?, name: parts.text()? },
             Tag::Counter => Self::Counter { organization: parts.id()?, name: parts.text()? },
             Tag::Outbox => Self::Outbox { event: parts.id()? },
             Tag::Subscribed => Self::Subscribed { organization: parts.id()? },
@@ -53,8 +53,8 @@ impl<'a> Row<'a> {
                 Self::Identity { organization: parts.id()?, resource: parts.byte()?, hash: *parts.take()? }
             }
             Tag::Owner => Self::Owner { endpoint: parts.id()? },
-            Tag::MemoExpiry => {
-                Self::MemoExpiry { millis: parts.millis()?, organization: parts.id()?, name: parts.text()? }
+            Tag::IdempotencyExpiry => {
+                Self::IdempotencyExpiry { millis: parts.millis()?, organization: parts.id()?, name: parts.text()? }
             }
         };
         parts.0.is_empty().then_some(row)

@@ -25,8 +25,8 @@ impl Row<'_> {
                 key::entry_of(organization, (resource, index), values, id)
             }
             Self::Bell { server, endpoint } => key::bell(server, endpoint),
-            Self::Beat { server } => key::beat(server),
-            Self::Memo { organization, name } => key::memo(organization, name),
+            Self::Heartbeat { server } => key::heartbeat(server),
+            Self::IdempotencyRecord { organization, name } => key::idempotency_record(organization, name),
             Self::Counter { organization, name } => key::counter(organization, name),
             Self::Outbox { event } => key::outbox(event),
             Self::Subscribed { organization } => key::subscribed(organization),
@@ -35,7 +35,9 @@ impl Row<'_> {
             Self::Task { id } => key::task(id),
             Self::Identity { organization, resource, hash } => key::identity_of(organization, resource, hash),
             Self::Owner { endpoint } => key::owner(endpoint),
-            Self::MemoExpiry { millis, organization, name } => key::memo_expiry(millis, organization, name),
+            Self::IdempotencyExpiry { millis, organization, name } => {
+                key::idempotency_expiry(millis, organization, name)
+            }
         }
     }
 }

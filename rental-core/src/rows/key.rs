@@ -97,28 +97,28 @@ pub fn hold_parts(key: &Key) -> Option<(u32, RentalId)> {
 
 /// The key of the stored response of an idempotency key.
 #[must_use]
-pub fn memo(organization: OrganizationId, name: &str) -> Key {
-    key(Tag::Memo, &[organization.as_bytes(), name.as_bytes()])
+pub fn idempotency_record(organization: OrganizationId, name: &str) -> Key {
+    key(Tag::IdempotencyRecord, &[organization.as_bytes(), name.as_bytes()])
 }
 
 /// The key of the row that says when a stored response expires, in milliseconds since 1970.
 #[must_use]
-pub fn memo_expiry(millis: u64, organization: OrganizationId, name: &str) -> Key {
-    key(Tag::MemoExpiry, &[&millis.to_be_bytes(), organization.as_bytes(), name.as_bytes()])
+pub fn idempotency_expiry(millis: u64, organization: OrganizationId, name: &str) -> Key {
+    key(Tag::IdempotencyExpiry, &[&millis.to_be_bytes(), organization.as_bytes(), name.as_bytes()])
 }
 
 /// The expiries up to `millis`, earliest first.
 #[must_use]
-pub fn memo_expiries_until(millis: u64) -> Span {
-    let at = |millis: &[u8]| key(Tag::MemoExpiry, &[millis]);
+pub fn idempotency_expiries_until(millis: u64) -> Span {
+    let at = |millis: &[u8]| key(Tag::IdempotencyExpiry, &[millis]);
     Span { from: at(&[]), to: at(&millis.to_be_bytes()), order: Order::Ascending, follow: None }
 }
 
 /// The key of the stored response that belongs to an expiry.
 #[must_use]
-pub fn memo_of_expiry(expiry: &Key) -> Option<Key> {
+pub fn idempotency_record_of(expiry: &Key) -> Option<Key> {
     match Row::decode(expiry)? {
-        Row::MemoExpiry { organization, name, .. } => Some(memo(organization, name)),
+        Row::IdempotencyExpiry { organization, name, .. } => Some(idempotency_record(organization, name)),
         _ => None,
     }
 }
@@ -198,14 +198,14 @@ pub fn counter(organization: OrganizationId, name: &str) -> Key {
 
 /// The key of a server's heartbeat.
 #[must_use]
-pub fn beat(server: ServerId) -> Key {
-    key(Tag::Beat, &[server.as_bytes()])
+pub fn heartbeat(server: ServerId) -> Key {
+    key(Tag::Heartbeat, &[server.as_bytes()])
 }
 
 /// The heartbeats of all servers.
 #[must_use]
-pub fn beats() -> Span {
-    Span::under(key(Tag::Beat, &[]))
+pub fn heartbeats() -> Span {
+    Span::under(key(Tag::Heartbeat, &[]))
 }
 
 /// The key of the owner of an endpoint: the server that sends its deliveries.

@@ -123,12 +123,12 @@ pub enum Row<'a> {
         endpoint: EndpointId,
     },
     /// The heartbeat of a running server.
-    Beat {
+    Heartbeat {
         /// The id of the server.
         server: ServerId,
     },
     /// The stored response of an idempotency key.
-    Memo {
+    IdempotencyRecord {
         /// The organization that owns the row.
         organization: OrganizationId,
         /// The idempotency key.
@@ -185,7 +185,7 @@ pub enum Row<'a> {
         endpoint: EndpointId,
     },
     /// The time at which the stored response of an idempotency key expires.
-    MemoExpiry {
+    IdempotencyExpiry {
         /// The time, in milliseconds since 1970.
         millis: u64,
         /// The organization that owns the row.
@@ -217,16 +217,16 @@ impl Row<'_> {
             | Self::Billed { .. }
             | Self::Due { .. }
             | Self::Erased { .. }
-            | Self::Memo { .. }
+            | Self::IdempotencyRecord { .. }
             | Self::Counter { .. }
             | Self::Outbox { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
             | Self::Identity { .. }
-            | Self::MemoExpiry { .. }
+            | Self::IdempotencyExpiry { .. }
             // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
-            Self::Bell { .. } | Self::Beat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
+            Self::Bell { .. } | Self::Heartbeat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
         }
     }
 }

@@ -45,10 +45,10 @@ tags! {
     IndexEntry = b'i',
     /// See [`Row::Bell`](super::Row::Bell).
     Bell = b'j',
-    /// See [`Row::Beat`](super::Row::Beat).
-    Beat = b'l',
-    /// See [`Row::Memo`](super::Row::Memo).
-    Memo = b'm',
+    /// See [`Row::Heartbeat`](super::Row::Heartbeat).
+    Heartbeat = b'l',
+    /// See [`Row::IdempotencyRecord`](super::Row::IdempotencyRecord).
+    IdempotencyRecord = b'm',
     /// See [`Row::Counter`](super::Row::Counter).
     Counter = b'n',
     /// See [`Row::Outbox`](super::Row::Outbox).
@@ -65,6 +65,6 @@ tags! {
     Identity = b'u',
     /// See [`Row::Owner`](super::Row::Owner).
     Owner = b'w',
-    /// See [`Row::MemoExpiry`](super::Row::MemoExpiry).
-    MemoExpiry = b'x',
+    /// See [`Row::IdempotencyExpiry`](super::Row::IdempotencyExpiry).
+    IdempotencyExpiry = b'x',
 }

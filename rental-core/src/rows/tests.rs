@@ -55,8 +55,10 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
             })
             .boxed(),
         Tag::Bell => (id(), id()).prop_map(|(server, endpoint)| Row::Bell { server, endpoint }).boxed(),
-        Tag::Beat => id().prop_map(|server| Row::Beat { server }).boxed(),
-        Tag::Memo => (id(), name()).prop_map(|(organization, name)| Row::Memo { organization, name }).boxed(),
+        Tag::Heartbeat => id().prop_map(|server| Row::Heartbeat { server }).boxed(),
+        Tag::IdempotencyRecord => {
+            (id(), name()).prop_map(|(organization, name)| Row::IdempotencyRecord { organization, name }).boxed()
+        }
         Tag::Counter => (id(), name()).prop_map(|(organization, name)| Row::Counter { organization, name }).boxed(),
         Tag::Outbox => id().prop_map(|event| Row::Outbox { event }).boxed(),
         Tag::Subscribed => id().prop_map(|organization| Row::Subscribed { organization }).boxed(),
@@ -69,8 +71,8 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
             .prop_map(|(organization, resource, hash)| Row::Identity { organization, resource, hash })
             .boxed(),
         Tag::Owner => id().prop_map(|endpoint| Row::Owner { endpoint }).boxed(),
-        Tag::MemoExpiry => (any::<u64>(), id(), name())
-            .prop_map(|(millis, organization, name)| Row::MemoExpiry { millis, organization, name })
+        Tag::IdempotencyExpiry => (any::<u64>(), id(), name())
+            .prop_map(|(millis, organization, name)| Row::IdempotencyExpiry { millis, organization, name })
             .boxed(),
     }
 }
@@ -105,8 +107,10 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
             (Tag::IndexEntry, vec![number(organization), resource.into(), index.into()], values)
         }
         Row::Bell { server, endpoint } => (Tag::Bell, vec![number(server), number(endpoint)], b""),
-        Row::Beat { server } => (Tag::Beat, vec![number(server)], b""),
-        Row::Memo { organization, name } => (Tag::Memo, vec![number(organization)], name.as_bytes()),
+        Row::Heartbeat { server } => (Tag::Heartbeat, vec![number(server)], b""),
+        Row::IdempotencyRecord { organization, name } => {
+            (Tag::IdempotencyRecord, vec![number(organization)], name.as_bytes())
+        }
         Row::Counter { organization, name } => (Tag::Counter, vec![number(organization)], name.as_bytes()),
         Row::Outbox { event } => (Tag::Outbox, vec![number(event)], b""),
         Row::Subscribed { organization } => (Tag::Subscribed, vec![number(organization)], b""),
@@ -119,8 +123,8 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
             (Tag::Identity, vec![number(organization), resource.into(), half(hash)], b"")
         }
         Row::Owner { endpoint } => (Tag::Owner, vec![number(endpoint)], b""),
-        Row::MemoExpiry { millis, organization, name } => {
-            (Tag::MemoExpiry, vec![millis.into(), number(organization)], name.as_bytes())
+        Row::IdempotencyExpiry { millis, organization, name } => {
+            (Tag::IdempotencyExpiry, vec![millis.into(), number(organization)], name.as_bytes())
         }
     };
     (tag as u8, numbers, tail.to_vec())
@@ -148,9 +152,11 @@ fn mix(one: Row<'static>, other: Row<'static>) -> Row<'static> {
         (Row::Record { organization, resource, .. }, Row::Record { id, .. }) => {
             Row::Record { organization, resource, id }
         }
-        (Row::Memo { organization, .. }, Row::Memo { name, .. }) => Row::Memo { organization, name },
-        (Row::MemoExpiry { millis, .. }, Row::MemoExpiry { organization, name, .. }) => {
-            Row::MemoExpiry { millis, organization, name }
+        (Row::IdempotencyRecord { organization, .. }, Row::IdempotencyRecord { name, .. }) => {
+            Row::IdempotencyRecord { organization, name }
+        }
+        (Row::IdempotencyExpiry { millis, .. }, Row::IdempotencyExpiry { organization, name, .. }) => {
+            Row::IdempotencyExpiry { millis, organization, name }
         }
         (_, other) => other,
     }

@@ -4,8 +4,7 @@
 //! an index is never reused, so an index contains no entries that an older program wrote for another index.
 
 use super::kind::Kind;
-use crate::value::{self, Timestamp};
-use uuid::Uuid;
+use crate::value::{self, IndexValue, Timestamp};
 
 /// An index for the filters of a list. An object has one entry in it if all fields of the index are set.
 #[derive(Debug)]
@@ -52,17 +51,6 @@ impl LookUpSpec {
     pub(crate) fn of(&self, values: &[&[u8]]) -> IndexPrefix {
         values.iter().fold(IndexPrefix::new(self.number), |prefix, value| prefix.with(value))
     }
-}
-
-/// The value of a field in the key of an index entry.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum IndexValue<'a> {
-    /// A text, stored as its bytes.
-    Text(&'a str),
-    /// An id, stored as its 16 bytes.
-    Id(Uuid),
-    /// A time, stored as 8 bytes of milliseconds, big-endian, so that keys are in the order of time.
-    Time(Timestamp),
 }
 
 impl<'a> IndexValue<'a> {

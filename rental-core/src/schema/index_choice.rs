@@ -2,9 +2,10 @@
 
 use super::{
     filter_spec::FilterSpec,
-    index::{IndexPrefix, IndexSpec, IndexValue},
+    index::{IndexPrefix, IndexSpec},
     resource_spec::ResourceSpec,
 };
+use crate::value::IndexValue;
 
 impl ResourceSpec {
     /// The index for a list filtered by exactly these fields, in order of creation or by a time field.

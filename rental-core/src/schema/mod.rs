@@ -17,6 +17,7 @@ mod resource_spec;
 mod sent;
 mod shared_fields;
 
+pub use crate::value::IndexValue;
 pub use api_version::API_VERSION;
 pub use attribution::Attribution;
 pub(crate) use attribution::{ATTRIBUTION, RENTAL_ID};
@@ -27,7 +28,7 @@ pub use field_spec::{FieldSpec, Presence};
 pub use filter_spec::FilterSpec;
 pub(crate) use filter_spec::{BY_UPDATE, filter};
 pub use hold::Hold;
-pub use index::{IndexPrefix, IndexSpec, IndexValue, LookUpSpec};
+pub use index::{IndexPrefix, IndexSpec, LookUpSpec};
 pub(crate) use index::{index, look_up, ordered_index};
 pub use kind::Kind;
 pub use resource_spec::ResourceSpec;

@@ -227,8 +227,8 @@ pub enum StoreError {
     Unavailable(String),
     /// The engine failed during a commit: the batch may or may not have been applied. Read before a retry.
     Unknown(String),
-    /// The store as a whole is corrupted, or another program wrote it.
-    Corrupt(String),
+    /// The store as a whole is damaged, or another program wrote it.
+    DamagedStore(String),
     /// One row is damaged; all other rows can be read and written.
     Damaged(Box<DamagedRow>),
 }
@@ -239,7 +239,7 @@ impl std::fmt::Display for StoreError {
             Self::Busy => f.write_str("the write queue is full"),
             Self::Unavailable(detail) => write!(f, "the store cannot serve: {detail}"),
             Self::Unknown(detail) => write!(f, "a commit may or may not have happened: {detail}"),
-            Self::Corrupt(detail) => write!(f, "the store is damaged: {detail}"),
+            Self::DamagedStore(detail) => write!(f, "the store is damaged: {detail}"),
             Self::Damaged(row) => write!(f, "the store is damaged: {row}"),
         }
     }

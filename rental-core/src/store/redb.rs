@@ -9,7 +9,7 @@
 //! [`Store::ready`](crate::store::Store::ready) fails, and [`Redb::failed`] completes so that the process can stop.
 
 mod batch;
-mod closed;
+mod closed_file;
 mod engine;
 mod file;
 mod maintenance;
@@ -21,7 +21,7 @@ mod versioned;
 mod writer;
 
 pub use crate::store::{SCHEMA_VERSION, WriterStats};
-pub use closed::{Closed, Found};
+pub use closed_file::{ClosedFile, Finding};
 pub use engine::Redb;
 pub use file::IN_USE;
 pub use maintenance::{Compacted, RestoreError, Restored, compact, restore, restore_and_upgrade};

@@ -10,11 +10,11 @@ use serde::Serialize;
 /// The result of a step of a long operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// The step was committed, and more steps follow.
-    Went,
+    /// The operation is not complete: take the next step at once.
+    Continue,
     /// Another process committed a step first, and this one changed nothing. The other process may still be at work: wait a
     /// little before the next step.
-    Outrun,
+    Overtaken,
     /// The operation is complete.
     Done,
 }

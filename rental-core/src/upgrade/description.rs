@@ -30,8 +30,8 @@ fn example(tag: Tag) -> Row<'static> {
         Tag::Hold => Row::Hold { organization: Id::nil(), vehicle: Id::nil(), class: 0, start: 0, rental: Id::nil() },
         Tag::IndexEntry => Row::IndexEntry { organization: Id::nil(), resource: 0, index: 0, values: &[], id },
         Tag::Bell => Row::Bell { server: Id::nil(), endpoint: Id::nil() },
-        Tag::Beat => Row::Beat { server: Id::nil() },
-        Tag::Memo => Row::Memo { organization: Id::nil(), name },
+        Tag::Heartbeat => Row::Heartbeat { server: Id::nil() },
+        Tag::IdempotencyRecord => Row::IdempotencyRecord { organization: Id::nil(), name },
         Tag::Counter => Row::Counter { organization: Id::nil(), name },
         Tag::Outbox => Row::Outbox { event: Id::nil() },
         Tag::Subscribed => Row::Subscribed { organization: Id::nil() },
@@ -40,7 +40,7 @@ fn example(tag: Tag) -> Row<'static> {
         Tag::Task => Row::Task { id: Id::nil() },
         Tag::Identity => Row::Identity { organization: Id::nil(), resource: 0, hash: [0; 16] },
         Tag::Owner => Row::Owner { endpoint: Id::nil() },
-        Tag::MemoExpiry => Row::MemoExpiry { millis: 0, organization: Id::nil(), name },
+        Tag::IdempotencyExpiry => Row::IdempotencyExpiry { millis: 0, organization: Id::nil(), name },
     }
 }
 
@@ -57,8 +57,8 @@ fn meaning(row: &Row<'_>) -> &'static str {
         Row::Hold { .. } => "hold of a vehicle",
         Row::IndexEntry { .. } => "index entry",
         Row::Bell { .. } => "bell of a server",
-        Row::Beat { .. } => "heartbeat of a server",
-        Row::Memo { .. } => "stored response of an idempotency key",
+        Row::Heartbeat { .. } => "heartbeat of a server",
+        Row::IdempotencyRecord { .. } => "stored response of an idempotency key",
         Row::Counter { .. } => "counter",
         Row::Outbox { .. } => "outbox row of an event",
         Row::Subscribed { .. } => "mark of an organization with webhook endpoints",
@@ -67,7 +67,7 @@ fn meaning(row: &Row<'_>) -> &'static str {
         Row::Task { .. } => "long task",
         Row::Identity { .. } => "claim of an identity",
         Row::Owner { .. } => "owner of a webhook endpoint",
-        Row::MemoExpiry { .. } => "expiry of a stored response",
+        Row::IdempotencyExpiry { .. } => "expiry of a stored response",
     }
 }
 

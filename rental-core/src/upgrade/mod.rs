@@ -14,7 +14,7 @@
 //!
 //! Every batch checks the revision of the marker, and the last batch of a window advances it. After a crash the upgrade
 //! continues from the marker and skips rows that are already written. If two servers upgrade at the same time, one of them
-//! gets [`Step::Outrun`], reads the marker again and continues.
+//! gets [`Step::Overtaken`], reads the marker again and continues.
 //!
 //! A lift is idempotent. Steps are kept forever, never change after a release, and do not use the present resources.
 

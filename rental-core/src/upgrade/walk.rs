@@ -235,14 +235,14 @@ impl<'s> Upgrade<'s> {
         }
         if self.row.is_none() {
             (self.marker.removed, self.marker.written) = (before.removed, before.written);
-            return Ok(if done { Step::Done } else { Step::Went });
+            return Ok(if done { Step::Done } else { Step::Continue });
         }
         self.pending.clear();
         // A sweep reads the rows of this window, and the end must be durable, so both wait for all batches.
         let most = if done || self.marker.phase == Phase::Sweep { 0 } else { batches };
         match self.wait_for_commits(most).await? {
             true if done => Ok(Step::Done),
-            true => Ok(Step::Went),
+            true => Ok(Step::Continue),
             false => self.follow_other_process().await,
         }
     }
@@ -262,7 +262,7 @@ impl<'s> Upgrade<'s> {
             Some(record) => {
                 self.marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
                 self.row = Some(Progress::of(&record));
-                Ok(Step::Outrun)
+                Ok(Step::Overtaken)
             }
         }
     }

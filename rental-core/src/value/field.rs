@@ -93,15 +93,31 @@ impl Serialize for Object<'_> {
     }
 }
 
+/// The value of a field in the key of an index entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum IndexValue<'a> {
+    /// A text, stored as its bytes.
+    Text(&'a str),
+    /// An id, stored as its 16 bytes.
+    Id(Uuid),
+    /// A time, stored as 8 bytes of milliseconds, big-endian, so that keys are in the order of time.
+    Time(Timestamp),
+}
+
 /// The type of a struct's field, which a checked value can be converted into.
 pub trait FromField: Sized {
     /// Converts the value; `None` when it is of another kind.
     fn from_field(value: &FieldValue) -> Option<Self>;
+
+    /// The value in the key of an index entry; `None` for `null`, and for types that no index contains.
+    fn index_value(&self) -> Option<IndexValue<'_>> {
+        None
+    }
 }
 
 /// Implements [`FromField`] for each type that one variant of [`FieldValue`] contains.
 macro_rules! from_variant {
-    ($($type:ty: $variant:ident,)+) => {
+    ($($type:ty: $variant:ident $(, in indexes as $index:ident)?;)+) => {
         $(impl FromField for $type {
             fn from_field(value: &FieldValue) -> Option<Self> {
                 match value {
@@ -109,26 +125,42 @@ macro_rules! from_variant {
                     _ => None,
                 }
             }
+
+            $(fn index_value(&self) -> Option<IndexValue<'_>> {
+                Some(IndexValue::$index(self))
+            })?
         })+
     };
 }
 
 from_variant! {
-    bool: Boolean,
-    i64: Integer,
-    Money: Money,
-    Text: Text,
-    Name: Name,
-    Email: Email,
-    Phone: Phone,
-    Language: Language,
-    String: Plain,
-    Date: Date,
-    Timestamp: Time,
-    Currency: Currency,
-    Zone: Zone,
-    Box<RawValue>: Json,
-    Vec<String>: Texts,
+    bool: Boolean;
+    i64: Integer;
+    Money: Money;
+    Text: Text, in indexes as Text;
+    Name: Name, in indexes as Text;
+    Email: Email, in indexes as Text;
+    Phone: Phone, in indexes as Text;
+    Language: Language;
+    String: Plain, in indexes as Text;
+    Date: Date;
+    Currency: Currency;
+    Zone: Zone;
+    Box<RawValue>: Json;
+    Vec<String>: Texts;
+}
+
+impl FromField for Timestamp {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Time(time) => Some(*time),
+            _ => None,
+        }
+    }
+
+    fn index_value(&self) -> Option<IndexValue<'_>> {
+        Some(IndexValue::Time(*self))
+    }
 }
 
 impl FromField for u32 {
@@ -153,6 +185,10 @@ impl<T: FromField> FromField for Option<T> {
             FieldValue::Null => Some(None),
             value => T::from_field(value).map(Some),
         }
+    }
+
+    fn index_value(&self) -> Option<IndexValue<'_>> {
+        self.as_ref().and_then(T::index_value)
     }
 }
 

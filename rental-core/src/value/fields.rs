@@ -1,4 +1,4 @@
-//! Structs built from checked values: the macro that declares them, and the trait that it implements.
+//! Structs built from checked values.
 
 use crate::value::{FieldValue, FromField};
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Returns the name and value of the next field, in the order of the struct; `None` after the last one.
 pub type Next<'a, 'v> = &'a mut dyn FnMut() -> Option<(&'static str, Cow<'v, FieldValue>)>;
 
-/// A struct built from checked values, without JSON in between. `fields!` implements it.
+/// A struct built from checked values, without JSON in between. The macro `fields!` of `resources/` implements it.
 pub trait FromFields: Sized {
     /// Builds the struct from its fields, which `next` returns in the order of the struct.
     ///
@@ -20,34 +20,6 @@ pub trait FromFields: Sized {
     /// `name`, when the struct has no such field or the field has another type.
     fn set(&mut self, name: &'static str, value: &FieldValue) -> Result<(), &'static str>;
 }
-
-/// Declares a struct and implements [`FromFields`]. The fields must be those of the resource's SPEC, in the same order.
-macro_rules! fields {
-    ($(#[$meta:meta])* pub struct $name:ident { $(pub $field:ident: $type:ty,)+ }) => {
-        $(#[$meta])*
-        pub struct $name {
-            $(pub $field: $type,)+
-        }
-
-        impl $crate::value::FromFields for $name {
-            fn from_fields(next: $crate::value::Next<'_, '_>) -> Result<Self, &'static str> {
-                Ok(Self { $($field: $crate::value::read(stringify!($field), next)?,)+ })
-            }
-
-            fn set(&mut self, name: &'static str, value: &$crate::value::FieldValue) -> Result<(), &'static str> {
-                match name {
-                    $(stringify!($field) => {
-                        self.$field = $crate::value::FromField::from_field(value).ok_or(name)?;
-                    })+
-                    _ => return Err(name),
-                }
-                Ok(())
-            }
-        }
-    };
-}
-
-pub(crate) use fields;
 
 /// Takes the next field; an error unless it is called `name`.
 pub(crate) fn read<T: FromField>(name: &'static str, next: Next<'_, '_>) -> Result<T, &'static str> {

@@ -5,7 +5,7 @@
 //! [`ResourceSpec`](crate::schema::ResourceSpec), a cursor), an id is a plain [`Uuid`]. Only [`Id::from_uuid`] and
 //! [`Id::uuid`] lead from one to the other, so no id changes its kind by itself.
 
-use super::{FieldValue, FromField};
+use super::{FieldValue, FromField, IndexValue};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{cmp::Ordering, fmt, hash, marker::PhantomData};
 use uuid::Uuid;
@@ -17,7 +17,8 @@ pub fn id(text: &str) -> Option<Uuid> {
     if plain { Uuid::try_parse(text).ok() } else { None }
 }
 
-/// The id of an object of one kind. `K` is one of [`kinds`](super::kinds).
+/// The id of an object of one kind. `K` is one of [`kinds`](super::kinds), or the
+/// struct of a resource.
 ///
 /// It is stored and sent as its UUID: 16 bytes in keys, lower-case text with hyphens in JSON. Ids of different kinds are
 /// different types, so the compiler refuses a rental's id where a vehicle's id belongs:
@@ -150,6 +151,20 @@ impl<K> FromField for Id<K> {
     fn from_field(value: &FieldValue) -> Option<Self> {
         Uuid::from_field(value).map(Self::from_uuid)
     }
+
+    fn index_value(&self) -> Option<IndexValue<'_>> {
+        Some(IndexValue::Id(self.0))
+    }
+}
+
+/// The type of an id, for code that knows the type and not its kind: `<VehicleId as IdType>::Kind`.
+pub trait IdType {
+    /// What the id names.
+    type Kind: 'static;
+}
+
+impl<K: 'static> IdType for Id<K> {
+    type Kind = K;
 }
 
 #[cfg(test)]

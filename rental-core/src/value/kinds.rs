@@ -1,6 +1,7 @@
 //! What ids name: a type without values for each kind of object, and the type of its ids.
 //!
-//! The kinds are here and not in the files of the structs, because keys and rows have typed ids and know no object.
+//! These kinds are here and not in the files of the structs, because keys and rows have typed ids and know no object. A
+//! resource whose ids no key and no row names can be the kind itself: `pub type BranchId = Id<Branch>;` in its own file.
 
 use super::Id;
 

@@ -18,10 +18,10 @@ mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
-pub use field::{FieldValue, FromField};
+pub use field::{FieldValue, FromField, IndexValue};
+pub(crate) use fields::read;
 pub use fields::{FromFields, Next};
-pub(crate) use fields::{fields, read};
-pub use id::{Id, id};
+pub use id::{Id, IdType, id};
 pub use kinds::{
     ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId, OrganizationId,
     RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,

@@ -39,6 +39,10 @@ macro_rules! words {
                     _ => None,
                 }
             }
+
+            fn index_value(&self) -> Option<$crate::value::IndexValue<'_>> {
+                Some($crate::value::IndexValue::Text(self.as_str()))
+            }
         }
 
         impl std::fmt::Display for $name {

@@ -2,7 +2,7 @@
 
 use crate::{
     resources::{
-        Resource,
+        Object,
         delivery::{Attempt, Delivery, DeliveryStatus},
     },
     value::Timestamp,
@@ -100,7 +100,7 @@ impl Ending {
 
 /// What follows an attempt for the delivery.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Next {
+pub enum RetryDecision {
     /// Done.
     Delivered,
     /// The next attempt is due at this time.
@@ -111,9 +111,9 @@ pub enum Next {
 
 /// What follows an attempt for the delivery and its endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Verdict {
+pub struct AfterAttempt {
     /// What follows for the delivery.
-    pub next: Next,
+    pub next: RetryDecision,
     /// The endpoint's number of consecutive failures after this attempt.
     pub failures: u32,
     /// Whether this failure disables the endpoint.
@@ -122,14 +122,22 @@ pub struct Verdict {
 
 /// Decides what follows an attempt. `attempts` and `failures` are the numbers before this attempt.
 #[must_use]
-pub fn after_attempt(attempts: u32, failures: u32, ending: &Ending, now: Timestamp, schedule: &Schedule) -> Verdict {
+pub fn after_attempt(
+    attempts: u32,
+    failures: u32,
+    ending: &Ending,
+    now: Timestamp,
+    schedule: &Schedule,
+) -> AfterAttempt {
     if ending.is_success() {
-        return Verdict { next: Next::Delivered, failures: 0, disables: false };
+        return AfterAttempt { next: RetryDecision::Delivered, failures: 0, disables: false };
     }
     let failures = failures.saturating_add(1);
     let delay = usize::try_from(attempts).ok().and_then(|made| schedule.0.get(made)).copied();
-    let next = delay.map_or(Next::GivenUp, |delay| Next::RetryAt(now.plus_millis(delay.max(asked_delay(ending)))));
-    Verdict { next, failures, disables: failures == DISABLE_AFTER }
+    let next = delay.map_or(RetryDecision::GivenUp, |delay| {
+        RetryDecision::RetryAt(now.plus_millis(delay.max(asked_delay(ending))))
+    });
+    AfterAttempt { next, failures, disables: failures == DISABLE_AFTER }
 }
 
 /// Most attempts in the log of a delivery.
@@ -137,16 +145,16 @@ const LOG: usize = 10;
 
 impl Delivery {
     /// Adds an attempt to the log and sets what follows.
-    pub fn record(&mut self, ending: &Ending, verdict: Verdict, attempt: Attempt, now: Timestamp) {
+    pub fn record(&mut self, ending: &Ending, after: AfterAttempt, attempt: Attempt, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         (self.last_response_status, self.last_error) = match ending {
             Ending::Answered { status, .. } => (Some(*status), None),
             Ending::Failed(failure) => (None, Some(failure.as_str().to_owned())),
         };
-        let (status, next) = match verdict.next {
-            Next::Delivered => (DeliveryStatus::Delivered, None),
-            Next::RetryAt(time) => (DeliveryStatus::Pending, Some(time)),
-            Next::GivenUp => (DeliveryStatus::Failed, None),
+        let (status, next) = match after.next {
+            RetryDecision::Delivered => (DeliveryStatus::Delivered, None),
+            RetryDecision::RetryAt(time) => (DeliveryStatus::Pending, Some(time)),
+            RetryDecision::GivenUp => (DeliveryStatus::Failed, None),
         };
         self.status = status;
         self.next_attempt_at = next;
@@ -184,12 +192,12 @@ mod tests {
     #[test]
     fn retries_follow_30_s_2_m_10_m_30_m_2_h_and_then_no_more() {
         for (attempts, delay) in [30, 120, 600, 1800, 7200].into_iter().enumerate() {
-            let verdict = after_attempt(attempts as u32, 0, &answered(500), at(1000), &Schedule::default());
-            assert_eq!(verdict.next, Next::RetryAt(at(1000 + delay * 1000)));
+            let after = after_attempt(attempts as u32, 0, &answered(500), at(1000), &Schedule::default());
+            assert_eq!(after.next, RetryDecision::RetryAt(at(1000 + delay * 1000)));
         }
         assert_eq!(
             after_attempt(5, 0, &Ending::Failed(Failure::TimedOut), at(0), &Schedule::default()).next,
-            Next::GivenUp
+            RetryDecision::GivenUp
         );
     }
 
@@ -198,7 +206,7 @@ mod tests {
         for status in [200, 201, 204, 299] {
             assert_eq!(
                 after_attempt(0, 7, &answered(status), at(0), &Schedule::default()),
-                Verdict { next: Next::Delivered, failures: 0, disables: false }
+                AfterAttempt { next: RetryDecision::Delivered, failures: 0, disables: false }
             );
         }
         for status in [100, 199, 300, 301, 302, 307, 400, 404, 410, 500, 503, 599] {
@@ -218,10 +226,10 @@ mod tests {
     fn retry_after_may_delay_but_not_hasten() {
         let asked = |status, seconds| Ending::Answered { status, retry_after: Some(seconds) };
         let next = |ending: &Ending| after_attempt(0, 0, ending, at(0), &Schedule::default()).next;
-        assert_eq!(next(&asked(429, 60)), Next::RetryAt(at(60_000)));
-        assert_eq!(next(&asked(503, 1)), Next::RetryAt(at(30_000)));
-        assert_eq!(next(&asked(500, 60)), Next::RetryAt(at(30_000)));
-        assert_eq!(next(&asked(503, u64::MAX)), Next::RetryAt(at(24 * 3_600_000)));
+        assert_eq!(next(&asked(429, 60)), RetryDecision::RetryAt(at(60_000)));
+        assert_eq!(next(&asked(503, 1)), RetryDecision::RetryAt(at(30_000)));
+        assert_eq!(next(&asked(500, 60)), RetryDecision::RetryAt(at(30_000)));
+        assert_eq!(next(&asked(503, u64::MAX)), RetryDecision::RetryAt(at(24 * 3_600_000)));
     }
 
     #[test]
@@ -246,14 +254,14 @@ mod tests {
             let (mut attempts, mut failures, mut now) = (0, 0, at(0));
             for (status, retry_after) in endings {
                 let ending = if status < 100 { Ending::Failed(Failure::CannotConnect) } else { Ending::Answered { status, retry_after } };
-                let verdict = after_attempt(attempts, failures, &ending, now, &schedule);
+                let after = after_attempt(attempts, failures, &ending, now, &schedule);
                 attempts += 1;
-                prop_assert_eq!(verdict.failures, if ending.is_success() { 0 } else { failures + 1 });
-                failures = verdict.failures;
-                match verdict.next {
-                    Next::Delivered => { prop_assert!(ending.is_success()); break; }
-                    Next::GivenUp => { prop_assert_eq!(attempts, 6); break; }
-                    Next::RetryAt(time) => {
+                prop_assert_eq!(after.failures, if ending.is_success() { 0 } else { failures + 1 });
+                failures = after.failures;
+                match after.next {
+                    RetryDecision::Delivered => { prop_assert!(ending.is_success()); break; }
+                    RetryDecision::GivenUp => { prop_assert_eq!(attempts, 6); break; }
+                    RetryDecision::RetryAt(time) => {
                         prop_assert!(time >= now.plus_millis(30_000));
                         now = time;
                     }

@@ -1,7 +1,7 @@
 //! Decides which server sends the deliveries of which endpoint when several servers share a store. Every endpoint has one
 //! owner at a time, so order, concurrency and probes are the same as with a single server.
 //!
-//! A running server writes its heartbeat every [`BEAT_MILLIS`]. If a heartbeat does not change for `DEAD_AFTER_MILLIS` on
+//! A running server writes its heartbeat every [`HEARTBEAT_MILLIS`]. If a heartbeat does not change for `DEAD_AFTER_MILLIS` on
 //! the observer's clock, the observer considers its server dead. Clocks of different servers are never compared. The owner
 //! of an endpoint is a row, which a server takes over with a checked write, so only one of several servers gets it. All
 //! servers compute the preferred owner with the same hash, which distributes the endpoints evenly.
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 
 /// Milliseconds between two heartbeats of a server.
-pub const BEAT_MILLIS: u64 = 2_000;
+pub const HEARTBEAT_MILLIS: u64 = 2_000;
 /// Milliseconds for which a server may send after its last heartbeat was written; less than `DEAD_AFTER_MILLIS`.
 pub const TRUSTED_MILLIS: u64 = 7_000;
 /// Milliseconds without a new heartbeat after which a server is considered dead.
@@ -30,12 +30,12 @@ pub struct Watch {
 
 impl Watch {
     /// Records the present heartbeats. Returns the servers that are alive and those that are dead.
-    pub fn look(&mut self, beats: &[(ServerId, Revision)], now: u64) -> (BTreeSet<ServerId>, BTreeSet<ServerId>) {
-        let still = |(server, beat): &(ServerId, Revision)| {
-            let since = self.seen.get(server).filter(|(known, _)| known == beat).map_or(now, |(_, since)| *since);
-            (*server, (*beat, since))
+    pub fn look(&mut self, heartbeats: &[(ServerId, Revision)], now: u64) -> (BTreeSet<ServerId>, BTreeSet<ServerId>) {
+        let still = |(server, heartbeat): &(ServerId, Revision)| {
+            let since = self.seen.get(server).filter(|(known, _)| known == heartbeat).map_or(now, |(_, since)| *since);
+            (*server, (*heartbeat, since))
         };
-        self.seen = beats.iter().map(still).collect();
+        self.seen = heartbeats.iter().map(still).collect();
         let lives = |(_, (_, since)): &(&ServerId, &(Revision, u64))| now.saturating_sub(*since) < DEAD_AFTER_MILLIS;
         let (alive, dead): (Vec<_>, Vec<_>) = self.seen.iter().partition(lives);
         (alive.into_iter().map(|row| *row.0).collect(), dead.into_iter().map(|row| *row.0).collect())
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_that_stands_still_for_ten_seconds_is_a_death() {
+    fn a_heartbeat_that_is_unchanged_for_ten_seconds_is_a_death() {
         let mut watch = Watch::default();
         assert_eq!(watch.look(&[(server(1), 5), (server(2), 9)], 1_000).0, set(&[1, 2]));
         assert_eq!(watch.look(&[(server(1), 6), (server(2), 9)], 10_999).0, set(&[1, 2]));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_owner_stops_before_others_take_over() {
-        const { assert!(BEAT_MILLIS * 3 < TRUSTED_MILLIS && TRUSTED_MILLIS + BEAT_MILLIS < DEAD_AFTER_MILLIS) }
+        const { assert!(HEARTBEAT_MILLIS * 3 < TRUSTED_MILLIS && TRUSTED_MILLIS + HEARTBEAT_MILLIS < DEAD_AFTER_MILLIS) }
     }
 
     proptest! {

@@ -1,7 +1,7 @@
-//! What is left of a deleted webhook endpoint: its deliveries fail, and its due rows go.
+//! Removes what a deleted webhook endpoint leaves behind: fails its pending deliveries and deletes their due rows.
 //!
-//! The batch that deletes the endpoint deletes its secrets too and begins a [task](crate::tasks). From then on nothing new
-//! appears for the endpoint, because every batch that adds a due row checks that the endpoint is present.
+//! The batch that deletes the endpoint also deletes its secrets and begins a [task](crate::tasks). Every batch that adds a due
+//! row checks that the endpoint exists, so no new due rows appear after the deletion.
 
 use crate::{
     error::Error,
@@ -18,33 +18,28 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Due rows that one batch removes.
+/// Most due rows that one step deletes.
 pub const BATCH: usize = 256;
-/// The `last_error` of a delivery that was given up because its endpoint was deleted.
+/// The `last_error` of a delivery that failed because its endpoint was deleted.
 pub const REASON: &str = "endpoint_deleted";
 
-/// How far the removal of what an endpoint leaves behind has come.
+/// The state of the task.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EndpointDeletion {
-    /// The endpoint.
+    /// The id of the deleted endpoint.
     pub endpoint_id: EndpointId,
-    /// Deliveries that were given up.
+    /// Number of pending deliveries that the task has set to failed.
     pub deliveries: u64,
 }
 
-/// The key of an endpoint's record.
+/// The id of the task that cleans up after an endpoint: the UUID of the endpoint, so there is at most one such task.
 #[must_use]
-pub fn place(endpoint: EndpointId) -> Key {
-    WebhookEndpoint::key(SYSTEM, endpoint)
-}
-
-/// The id of the task of an endpoint's deletion: the UUID of the endpoint, so that there is at most one.
-#[must_use]
-pub fn task(endpoint: EndpointId) -> TaskId {
+pub fn task_id(endpoint: EndpointId) -> TaskId {
     TaskId::from_uuid(endpoint.uuid())
 }
 
-/// Adds the next step to `batch`; true if it is the last one. A corrupted delivery stays as it is, without its due row.
+/// Adds the next step to `batch`. Returns whether it is the last one. A step deletes at most [`BATCH`] due rows and fails
+/// their deliveries. It deletes the due row of a damaged delivery, too, and leaves the delivery as it is.
 pub(crate) async fn step(
     store: &dyn Store,
     state: &mut EndpointDeletion,
@@ -86,21 +81,21 @@ pub(crate) async fn step(
     Ok(done)
 }
 
-/// The key of the delivery that a due row is about.
+/// The key of the delivery that a due row names.
 fn delivery_of(row: &Record) -> Result<Key, Box<DamagedRow>> {
     let read = || Some(Delivery::key(Id::from_slice(&row.value)?, Id::from_uuid(row.key.id()?)));
     read().ok_or_else(|| DamagedRow::new(row.key.clone(), "it names no delivery of an organization"))
 }
 
-/// Endpoints that have due rows and no record. A corrupted record counts as one.
-pub(crate) async fn endpoints_that_are_gone(store: &dyn Store) -> Result<Vec<EndpointId>, Error> {
+/// Finds the endpoints that have due rows but no record. A damaged record counts as a record.
+pub(crate) async fn deleted_with_due_rows(store: &dyn Store) -> Result<Vec<EndpointId>, Error> {
     let (mut gone, mut span) = (Vec::new(), key::due_rows_of_all());
     while let Some(row) = store.scan(&span, 1).await?.pop() {
         let Some(endpoint) = key::due_endpoint(key_of(&row)) else {
             span.from = key_of(&row).next();
             continue;
         };
-        if let Some(Ok(None)) = get_each(store, &[place(endpoint)]).await?.pop() {
+        if let Some(Ok(None)) = get_each(store, &[WebhookEndpoint::key(SYSTEM, endpoint)]).await?.pop() {
             gone.push(endpoint);
         }
         span.from = key::all_due_rows(endpoint).to;

@@ -3,11 +3,12 @@
 use crate::{
     error::Error,
     operations::edge::Edge,
-    resources::{Resource, delivery::Delivery, effects, to_json, webhook_endpoint::WebhookEndpoint},
+    resources::{
+        Resource, delivery::Delivery, effects, organization::SYSTEM, to_json, webhook_endpoint::WebhookEndpoint,
+    },
     rows::{key, outbox::OutboxEvent},
     store::{Batch, Check, Prior, Write},
     value::{DeliveryId, EndpointId, EventId, Id, OrganizationId},
-    webhooks::deletion,
 };
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
@@ -37,7 +38,7 @@ pub fn plan(
         let own = endpoints.get(&row.organization).map_or(&[][..], Vec::as_slice);
         for endpoint in own.iter().filter(|endpoint| endpoint.wants(&row.kind)) {
             if woken.insert(endpoint.id) {
-                batch.checks.push(Check::Present(deletion::place(endpoint.id)));
+                batch.checks.push(Check::Present(WebhookEndpoint::key(SYSTEM, endpoint.id)));
             }
             insert(&mut batch, row.organization, endpoint.id, (row.event, &row.kind), edge)?;
         }
@@ -56,7 +57,7 @@ pub fn add(
     event: (EventId, &str),
     edge: &dyn Edge,
 ) -> Result<Delivery, Error> {
-    batch.checks.push(Check::Present(deletion::place(endpoint)));
+    batch.checks.push(Check::Present(WebhookEndpoint::key(SYSTEM, endpoint)));
     insert(batch, organization, endpoint, event, edge)
 }
 

@@ -4,7 +4,7 @@ use crate::fleet::{CACHE, dump, dump_file, fleet, get, wait};
 use redb::{Database, ReadableTable, TableDefinition};
 use rental_core::{
     check::{self, Report},
-    operations::idempotency::{self, Ticket},
+    operations::idempotency::{self, IdempotencyKey},
     resources::{
         rental,
         row_words::{damage_in_words, in_words},
@@ -13,7 +13,7 @@ use rental_core::{
     rows::{Row, key},
     store::{
         Batch, Check, Commit, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
-        redb::{Closed, Found, Redb},
+        redb::{ClosedFile, Finding, Redb},
     },
     tasks::Task,
     value::{Id, OrganizationId, TaskId, Timestamp},
@@ -23,7 +23,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 
 fn report(path: &Path) -> Result<Report, StoreError> {
-    Closed::open(path, CACHE).map(|closed| check::of_file(&closed, &mut |_| {}))
+    ClosedFile::open(path, CACHE).map(|closed| check::of_file(&closed, &mut |_| {}))
 }
 
 /// Changes a row behind the engine's back.
@@ -131,22 +131,22 @@ fn a_sweep_goes_on_behind_damaged_idempotency_records() {
     let store = Redb::open(&path, CACHE).unwrap();
     let names: Vec<String> = (0..40).map(|n| format!("key-{n:02}")).collect();
     for name in &names {
-        let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
+        let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/v1/leads", b"{}").unwrap();
         let mut batch = Batch::default();
-        idempotency::remember(&mut batch, organization, &ticket, None, (200, None, &"{}".into()), then);
+        idempotency::remember(&mut batch, organization, &idempotency_key, None, (200, None, &"{}".into()), then);
         assert_eq!(wait(store.commit(batch)), Ok(Commit::Applied));
     }
     store.close().unwrap();
     let expires = then.plus_millis(idempotency::KEPT_MILLIS);
     // A rotten record, one that is no longer JSON, and a rotten expiry entry: the first, so that each step begins with it.
-    let memo = |n: usize| key::memo(organization, &names[n]);
-    tamper(&path, &memo(5), |stored| stored[30] ^= 1);
-    commit(&path, vec![Write::Put(memo(6), 1, "{".into(), Prior::Any)]);
-    let expiry = key::memo_expiry(expires.millis(), organization, &names[0]);
+    let stored = |n: usize| key::idempotency_record(organization, &names[n]);
+    tamper(&path, &stored(5), |stored| stored[30] ^= 1);
+    commit(&path, vec![Write::Put(stored(6), 1, "{".into(), Prior::Any)]);
+    let expiry = key::idempotency_expiry(expires.millis(), organization, &names[0]);
     tamper(&path, &expiry, |stored| stored.push(9));
     let store = Redb::open(&path, CACHE).unwrap();
     let now = expires.plus_millis(1);
-    let mut span = key::memo_expiries_until(now.millis());
+    let mut span = key::idempotency_expiries_until(now.millis());
     let (mut steps, mut damaged) = (0, Vec::new());
     while let Some(step) = wait(idempotency::sweep(&store, &span, now, 3)).unwrap() {
         steps += 1;
@@ -155,8 +155,8 @@ fn a_sweep_goes_on_behind_damaged_idempotency_records() {
         assert_eq!(wait(store.commit(step.batch)), Ok(Commit::Applied));
         span.from = step.behind;
     }
-    assert_eq!(damaged, [expiry, memo(5), memo(6)]);
-    let keys: Vec<Key> = (0..names.len()).map(memo).collect();
+    assert_eq!(damaged, [expiry, stored(5), stored(6)]);
+    let keys: Vec<Key> = (0..names.len()).map(stored).collect();
     let left: Vec<usize> = wait(get_each(&store, &keys))
         .unwrap()
         .iter()
@@ -178,7 +178,7 @@ fn a_sound_store_has_no_problems_and_looking_does_not_change_it() {
     assert_eq!((report.records["rental"], report.records["invoice"]), (60, 12));
     assert!(fs::read(&path).unwrap() == before, "the check wrote to the file");
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
-    assert!(Closed::open(&path, CACHE).is_ok(), "a file that can be read alone can be checked");
+    assert!(ClosedFile::open(&path, CACHE).is_ok(), "a file that can be read alone can be checked");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_store_in_use_is_not_checked() {
     let refused = report(&path).expect_err("it is open").to_string();
     assert!(refused.contains("in use by another process"), "{refused}");
     drop(open);
-    let looking = Closed::open(&path, CACHE).unwrap();
+    let looking = ClosedFile::open(&path, CACHE).unwrap();
     assert!(Redb::open(&path, CACHE).is_err(), "nobody writes while it is looked at");
     drop(looking);
     assert!(Redb::open(&path, CACHE).is_ok());
@@ -247,7 +247,7 @@ fn the_check_knows_every_kind_of_row() {
         vec![
             Write::Put(key::task(Id::from_uuid(id)), 1, task.into(), Prior::Any),
             state(key::erased(organization, &rental::SPEC, id), ""),
-            state(key::beat(Id::from_uuid(id)), ""),
+            state(key::heartbeat(Id::from_uuid(id)), ""),
             state(key::owner(Id::from_uuid(id)), "?"),
             state(key::bell(Id::from_uuid(id), Id::from_uuid(id)), ""),
         ],
@@ -440,14 +440,14 @@ fn flipped_bits_in_the_file_are_found_or_change_nothing() {
         let (at, bit) = (used[roll(used.len())] * 512 + roll(512), roll(8));
         bytes[at] ^= 1 << bit;
         fs::write(&copy, &bytes).unwrap();
-        let Ok(closed) = Closed::open(&copy, CACHE) else {
+        let Ok(closed) = ClosedFile::open(&copy, CACHE) else {
             closed_off += 1;
             continue;
         };
         let report = check::of_file(&closed, &mut |_| {});
         let mut left = Vec::new();
         closed.walk(&mut |step| {
-            if let Found::Row(record) = step {
+            if let Finding::Row(record) = step {
                 left.push(record);
             }
             true

@@ -2,8 +2,8 @@
 
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Update, idempotency::Ticket},
-    resources::{API, Collection, invoice::Invoice, of, organization::Organization},
+    operations::{self, Create, Edge, Intent, Update, idempotency::IdempotencyKey},
+    resources::{self, Collection, invoice::Invoice, of, organization::Organization},
     store::{Key, Record, Store, redb::Redb},
     value::{OrganizationId, Timestamp},
 };
@@ -47,16 +47,16 @@ impl Edge for Still {
 
 /// Does it, and gives the id.
 pub(crate) fn write(store: &Redb, edge: &Still, organization: &Organization, intent: &dyn Intent) -> String {
-    let ticket = operation_ticket(edge);
+    let idempotency_key = operation_key(edge);
     let render = |error: &Error| panic!("{error:?}");
-    let written = wait(operations::write(store, edge, organization.id, Some(&ticket), intent, (200, &render)));
+    let written = wait(operations::write(store, edge, organization.id, Some(&idempotency_key), intent, (200, &render)));
     let object: serde_json::Value = serde_json::from_slice(&written.expect("it is made").body).expect("JSON");
     object["id"].as_str().expect("an id").to_owned()
 }
 
-fn operation_ticket(edge: &Still) -> Ticket {
+fn operation_key(edge: &Still) -> IdempotencyKey {
     let name = edge.new_id().to_string();
-    Ticket::new(name.as_bytes(), "POST", "/", b"").expect("a key")
+    IdempotencyKey::new(name.as_bytes(), "POST", "/", b"").expect("a key")
 }
 
 pub(crate) fn create(store: &Redb, edge: &Still, organization: &Organization, row: &Collection, body: &str) -> String {
@@ -64,8 +64,7 @@ pub(crate) fn create(store: &Redb, edge: &Still, organization: &Organization, ro
 }
 
 pub(crate) fn row(object: &str) -> &'static Collection {
-    static ROWS: [Collection; 7] = API;
-    ROWS.iter().find(|row| row.spec.object == object).expect("a public resource")
+    resources::api().find(|row| row.spec.object == object).expect("a public resource")
 }
 
 /// A store with this many rentals, of which every second holds its vehicle, and an invoice for every fifth.

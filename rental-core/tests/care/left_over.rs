@@ -8,7 +8,7 @@ use rental_core::{
     rows::{Row, key},
     store::{
         Batch, Commit, Key, Prior, Span, Store, Write, key_of,
-        redb::{Closed, Redb},
+        redb::{ClosedFile, Redb},
     },
     tasks::{self, Step, Task},
     value::{EndpointId, EventId, TaskId},
@@ -19,7 +19,7 @@ use std::path::Path;
 const ENDPOINT: EndpointId = EndpointId::from_u128(77);
 
 fn report(path: &Path) -> Report {
-    check::of_file(&Closed::open(path, CACHE).unwrap(), &mut |_| {})
+    check::of_file(&ClosedFile::open(path, CACHE).unwrap(), &mut |_| {})
 }
 
 fn on_file<T>(path: &Path, act: impl FnOnce(&Redb) -> T) -> T {
@@ -67,7 +67,7 @@ fn due_rows_of_a_deleted_endpoint_are_a_problem_until_there_is_a_task() {
     on_file(&path, |store| assert_eq!(wait(tasks::begin_left_over_deletions(store, edge.now())), Ok(1)));
     assert_eq!(report(&path).problems, 0);
     on_file(&path, |store| {
-        let task = wait(store.get(&[key::task(deletion::task(ENDPOINT))])).unwrap().pop().flatten().unwrap();
+        let task = wait(store.get(&[key::task(deletion::task_id(ENDPOINT))])).unwrap().pop().flatten().unwrap();
         assert_eq!(wait(tasks::step(store, &task, edge.now(), &mut Vec::new())), Ok(Step::Done));
         assert_eq!(wait(store.scan(&key::all_due_rows(ENDPOINT), deletion::BATCH)), Ok(Vec::new()));
     });

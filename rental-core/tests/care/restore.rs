@@ -6,7 +6,7 @@ use rental_core::{
     resources::organization::Organization,
     store::{
         archive::{ArchiveError, Reader, Writer},
-        redb::{self, Closed, Redb, RestoreError, SCHEMA_VERSION, Snapshot},
+        redb::{self, ClosedFile, Redb, RestoreError, SCHEMA_VERSION, Snapshot},
     },
     value::Timestamp,
 };
@@ -71,7 +71,7 @@ fn a_backup_under_load_gives_the_rows_of_one_moment_back() {
             assert!(dump_file(&to) == expected, "round {round}");
             assert_eq!(made.archive.rows, expected.len() as u64);
             assert_ne!(dump(&store).len(), expected.len(), "there was no load");
-            let report = check::of_file(&Closed::open(&to, CACHE).unwrap(), &mut |_| {});
+            let report = check::of_file(&ClosedFile::open(&to, CACHE).unwrap(), &mut |_| {});
             assert_eq!((report.problems, report.rows), (0, expected.len() as u64), "{:?}", report.listed);
         }
         drop(ends);

@@ -4,7 +4,7 @@ use super::super::{Clock, fleet, runtime, vehicle};
 use rental_core::{
     Platform,
     error::{Error, KeyProblem},
-    operations::{access, edge::Edge},
+    operations::{api_keys, edge::Edge},
     platform::Access,
     resources::{api_key::Scope, organization::Plan},
     store::memory::Memory,
@@ -53,7 +53,7 @@ fn a_key_works_until_its_end_and_only_on_the_pro_plan() {
         fleet.update_organization(json!({"plan": "pro"})).await.unwrap();
         clock.advance_hours(1);
         assert_eq!(write(&issued.key).await, Err(Error::Unauthenticated(KeyProblem::Expired)));
-        let unknown = access::key_text(&[255; 32]);
+        let unknown = api_keys::key_text(&[255; 32]);
         assert_eq!(write(&unknown).await, Err(Error::Unauthenticated(KeyProblem::Invalid)));
         let past = fleet.issue_key(Scope::Read, "Late", Some(end)).await;
         assert!(matches!(past, Err(Error::Invalid(_))), "{past:?}");

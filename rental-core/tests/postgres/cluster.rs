@@ -25,9 +25,21 @@ set -e
 directory=$(mktemp -d /tmp/rental-postgres.XXXXXX)
 trap '"$1/pg_ctl" -D "$directory/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$directory"' EXIT
 "$1/initdb" -D "$directory/data" -A trust -U postgres -E UTF8 --locale=C --no-sync >"$directory/initdb.log" 2>&1
-printf 'local all locked scram-sha-256\nlocal all all trust\n' >"$directory/data/pg_hba.conf"
+printf 'local all locked scram-sha-256\nlocal all all trust\nlocal replication all trust\n' >"$directory/data/pg_hba.conf"
 printf "listen_addresses = ''\nunix_socket_directories = '%s'\nmax_connections = 600\nshared_buffers = 64MB\n" "$directory" \
   >>"$directory/data/postgresql.conf"
+"$1/pg_ctl" -D "$directory/data" -l "$directory/server.log" -w start >/dev/null
+echo "$directory"
+read -r _ || true
+"#;
+
+/// Makes a standby of the cluster in `$2`, starts it, says where it is, and waits for the end.
+const STANDBY: &str = r#"
+set -e
+directory=$(mktemp -d /tmp/rental-postgres.XXXXXX)
+trap '"$1/pg_ctl" -D "$directory/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$directory"' EXIT
+"$1/pg_basebackup" -h "$2" -U postgres -D "$directory/data" -R -X stream -c fast
+printf "unix_socket_directories = '%s'\n" "$directory" >>"$directory/data/postgresql.conf"
 "$1/pg_ctl" -D "$directory/data" -l "$directory/server.log" -w start >/dev/null
 echo "$directory"
 read -r _ || true
@@ -47,9 +59,25 @@ impl Cluster {
             eprintln!("skipped: PostgreSQL is not installed (Debian: apt-get install postgresql)");
             return None;
         };
+        Some(Self::run(programs, SCRIPT, Path::new("")))
+    }
+
+    /// A synchronous standby of this cluster: from now on no commit here is answered before the standby has it too.
+    #[allow(dead_code, reason = "not every test program that uses this file has a standby")]
+    pub(crate) fn standby(&self) -> Self {
+        let standby = Self::run(self.programs.clone(), STANDBY, &self.directory);
+        self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.sql("postgres", "SELECT pg_reload_conf()");
+        while self.sql("postgres", "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != "1" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        standby
+    }
+
+    fn run(programs: PathBuf, script: &str, source: &Path) -> Self {
         let mut shell = as_its_user("sh")
-            .args(["-c", SCRIPT, "sh"])
-            .arg(&programs)
+            .args(["-c", script, "sh"])
+            .args([&programs, source])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -57,7 +85,23 @@ impl Cluster {
         let mut line = String::new();
         BufReader::new(shell.stdout.take().expect("stdout is piped")).read_line(&mut line).expect("it says where");
         assert!(!line.is_empty(), "PostgreSQL did not start");
-        Some(Self { directory: PathBuf::from(line.trim_end()), programs, shell })
+        Self { directory: PathBuf::from(line.trim_end()), programs, shell }
+    }
+
+    /// Kills the server process at once. Its children end when they notice.
+    #[allow(dead_code, reason = "not every test program that uses this file kills one")]
+    pub(crate) fn kill(&self) {
+        let pid = fs::read_to_string(self.directory.join("data/postmaster.pid")).expect("it runs");
+        let pid = pid.lines().next().expect("a process").to_owned();
+        assert!(Command::new("kill").args(["-9", &pid]).status().expect("kill runs").success());
+    }
+
+    /// Makes a standby the primary.
+    #[allow(dead_code, reason = "not every test program that uses this file has a standby")]
+    pub(crate) fn promote(&self) {
+        let mut promote = as_its_user(&self.programs.join("pg_ctl").to_string_lossy());
+        promote.arg("-D").arg(self.directory.join("data")).args(["-w", "promote"]).stdout(Stdio::null());
+        assert!(promote.status().expect("pg_ctl runs").success(), "the standby was not promoted");
     }
 
     /// The URL of a new, empty database.

@@ -2,7 +2,7 @@
 
 use crate::stores::{STORES, fixture, memory, rows_of, upgrade, wait};
 use rental_core::{
-    operations::{self, access},
+    operations::{self, api_keys},
     request::page::ListQuery,
     resources::{self, organization::SYSTEM},
     rows::key,
@@ -146,9 +146,9 @@ fn keys_and_secrets_open_as_before() {
     for directory in STORES {
         let (store, answers) = (upgraded(directory), answers(directory));
         for organization in answers["organizations"].as_array().unwrap() {
-            let hash = access::key_hash(organization["key"].as_str().unwrap()).unwrap();
+            let hash = api_keys::key_hash(organization["key"].as_str().unwrap()).unwrap();
             let found = wait(store.get(&[key::access(&hash)])).unwrap().pop().flatten().unwrap();
-            assert!(access::open_entry(&found.value, &hash).is_some());
+            assert!(api_keys::open_entry(&found.value, &hash).is_some());
         }
         let text = String::from_utf8(fixture(directory, "master-key")).unwrap();
         let mut bytes = [0; 32];

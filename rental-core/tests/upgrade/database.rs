@@ -138,18 +138,18 @@ fn servers_that_upgrade_at_once_equal_one() {
         crate::stores::fill(&model, &before).await;
         upgrade(&model).await;
         let run = async |store: &Postgres| {
-            let mut outrun = 0;
+            let mut overtaken = 0;
             if let Some(upgrade) = Upgrade::begin(store).await.unwrap() {
                 let mut upgrade = upgrade.in_batches_of(30);
                 loop {
                     match upgrade.step().await.unwrap() {
                         Step::Done => break,
-                        Step::Outrun => outrun += 1,
-                        Step::Went => {}
+                        Step::Overtaken => overtaken += 1,
+                        Step::Continue => {}
                     }
                 }
             }
-            outrun
+            overtaken
         };
         let (one, other) = tokio::join!(run(&first), run(&second));
         assert!(one + other > 0, "they never met");
@@ -170,7 +170,7 @@ fn a_database_of_an_older_version_is_refused_until_it_is_upgraded() {
         assert!(refused.contains("schema version 2") && refused.contains("rental-cli store upgrade"), "{refused}");
         let store = open(&url).await;
         let mut begun = Upgrade::begin(&store).await.unwrap().unwrap().in_batches_of(30);
-        assert_eq!(begun.step().await, Ok(Step::Went));
+        assert_eq!(begun.step().await, Ok(Step::Continue));
         drop(begun);
         let refused = Postgres::open(&address, None, settings()).await.err().expect("it is refused").to_string();
         assert!(refused.contains("did not come to its end"), "{refused}");

@@ -114,15 +114,15 @@ fn two_that_upgrade_at_once_equal_one() {
     let store = memory("v2", &before);
     let begin = || wait(Upgrade::begin(&store)).unwrap().unwrap().in_batches_of(ROWS);
     let (mut first, mut second) = (begin(), begin());
-    let mut outrun = 0;
+    let mut overtaken = 0;
     loop {
         let steps = [wait(first.step()).unwrap(), wait(second.step()).unwrap()];
-        outrun += steps.iter().filter(|step| **step == Step::Outrun).count();
+        overtaken += steps.iter().filter(|step| **step == Step::Overtaken).count();
         if steps == [Step::Done; 2] {
             break;
         }
     }
-    assert!(outrun > 0);
+    assert!(overtaken > 0);
     same(&wait(everything(&store)), &wait(everything(&whole)), "both");
 }
 
@@ -131,7 +131,7 @@ fn half_an_upgrade_is_no_store() {
     let (_folder, path) = file("v2");
     let store = Redb::open_any_version(&path, CACHE).unwrap();
     let mut upgrade = wait(Upgrade::begin(&store)).unwrap().unwrap().in_batches_of(ROWS);
-    assert_eq!(wait(upgrade.step()), Ok(Step::Went));
+    assert_eq!(wait(upgrade.step()), Ok(Step::Continue));
     drop(upgrade);
     store.close().unwrap();
     let refused = Redb::open(&path, CACHE).err().expect("it is refused").to_string();

@@ -11,7 +11,7 @@ use crate::access::{
 };
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::access::{self, Principal},
+    operations::api_keys::{self, Principal},
     resources::{
         Resource,
         api_key::ApiKey,
@@ -84,7 +84,7 @@ impl Authenticator {
 
     /// Removes one key from the cache, unless another request has read it again since.
     pub(crate) fn forget(&self, presented: &str, pass: &Arc<Pass>) {
-        let Some(hash) = access::key_hash(presented) else { return };
+        let Some(hash) = api_keys::key_hash(presented) else { return };
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.get(&hash[..16]).is_some_and(|entry| Arc::ptr_eq(&entry.pass, pass)) {
             seen.remove(&hash[..16]);
@@ -100,7 +100,7 @@ impl Authenticator {
         now: Timestamp,
     ) -> Result<(Arc<Pass>, bool), Error> {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
-        let Some(hash) = access::key_hash(presented) else { return Err(invalid) };
+        let Some(hash) = api_keys::key_hash(presented) else { return Err(invalid) };
         let epoch = self.epoch.load(Ordering::SeqCst);
         let (pass, revalidate) = match self.cached(&hash, epoch, now) {
             Some(pass) => (pass, self.shared),
@@ -156,7 +156,7 @@ impl Authenticator {
 
 async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {
     let Some(entry) = store.get(&[key::access(hash)]).await?.pop().flatten() else { return Ok(None) };
-    let Some(id) = access::open_entry(&entry.value, hash) else { return Ok(None) };
+    let Some(id) = api_keys::open_entry(&entry.value, hash) else { return Ok(None) };
     let key: Option<(ApiKey, Revision)> = load(store, id).await?;
     let Some((key, seen)) = key else { return Ok(None) };
     let organization: Option<(Organization, Revision)> = load(store, key.organization_id).await?;

@@ -12,9 +12,9 @@ pub(crate) struct Limit {
 #[derive(Debug, Default)]
 pub(crate) struct Bucket(AtomicU64);
 
-/// What a limited request is told.
+/// How the rate limit decided about a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Verdict {
+pub(crate) struct RateLimitStatus {
     pub(crate) allowed: bool,
     /// Requests that would still be allowed at once.
     pub(crate) remaining: u64,
@@ -35,7 +35,7 @@ impl Limit {
     }
 
     /// Takes one request from `bucket` at `now` (nanoseconds since the server started), if there is one.
-    pub(crate) fn take(self, bucket: &Bucket, now: u64) -> Verdict {
+    pub(crate) fn take(self, bucket: &Bucket, now: u64) -> RateLimitStatus {
         let interval = SECOND / u64::from(self.per_second);
         let tolerance = interval * self.burst();
         let mut due = bucket.0.load(Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Limit {
             let next = due.max(now) + interval;
             let ahead = next - now;
             if ahead > tolerance {
-                return Verdict {
+                return RateLimitStatus {
                     allowed: false,
                     remaining: 0,
                     wait_secs: (ahead - tolerance).div_ceil(SECOND).max(1),
@@ -51,7 +51,7 @@ impl Limit {
             }
             match bucket.0.compare_exchange_weak(due, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    return Verdict {
+                    return RateLimitStatus {
                         allowed: true,
                         remaining: (tolerance - ahead) / interval,
                         wait_secs: ahead.div_ceil(SECOND),
@@ -73,7 +73,7 @@ mod tests {
         let (limit, bucket) = (Limit::new(10), Bucket::default());
         let at = |millis: u64| limit.take(&bucket, millis * 1_000_000);
         assert!((0..20).all(|_| at(0).allowed));
-        assert_eq!(at(0), Verdict { allowed: false, remaining: 0, wait_secs: 1 });
+        assert_eq!(at(0), RateLimitStatus { allowed: false, remaining: 0, wait_secs: 1 });
         assert!(!at(99).allowed);
         assert!(at(100).allowed);
         assert!(!at(100).allowed);

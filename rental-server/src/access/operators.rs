@@ -4,7 +4,7 @@
 use super::uses::{MINUTE, Uses};
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::access,
+    operations::api_keys,
     resources::{Resource, operator::Operator, organization::SYSTEM, parse},
     rows::key,
     store::Store,
@@ -30,11 +30,11 @@ impl Operators {
     ) -> Result<Operator, Error> {
         let unknown = Error::Unauthenticated(KeyProblem::Invalid);
         let entry = store.get(&[key::access(hash)]).await?.pop().flatten();
-        let entry = entry.and_then(|entry| access::open_operator_entry(&entry.value, hash));
+        let entry = entry.and_then(|entry| api_keys::open_operator_entry(&entry.value, hash));
         let (id, rotation) = entry.ok_or_else(|| unknown.clone())?;
         let record = store.get(&[Operator::key(SYSTEM, id)]).await?.pop().flatten().ok_or(unknown)?;
         let operator: Operator = parse(&record.key, &record.value)?;
-        access::admit(&operator, rotation, now).map_err(Error::Unauthenticated)?;
+        api_keys::admit(&operator, rotation, now).map_err(Error::Unauthenticated)?;
         let minute = now.millis() / MINUTE;
         if operator.last_used_at.is_none_or(|used| used.millis() / MINUTE < minute) {
             self.uses.note(id, minute);

@@ -3,7 +3,7 @@
 mod data;
 
 use crate::{
-    edge::{self, Moment},
+    edge::{self, FixedClock},
     fleet_api,
     operator::{api_keys, invoices::Settle, operators, organizations::ORGANIZATIONS, records},
     state::App,
@@ -47,7 +47,7 @@ pub(crate) async fn fill(app: &Arc<App>, base: &str, token: &str) -> Result<(), 
     let explain = |error: Error| format!("cannot make the sample data: {error:?}");
     let (organization, write_key) = seed(app).await.map_err(explain)?;
     let read_key =
-        api_keys::issue(app, &organization, "read", "Demo, read only", &Moment::new()).await.map_err(explain)?;
+        api_keys::issue(app, &organization, "read", "Demo, read only", &FixedClock::new()).await.map_err(explain)?;
     let mut out = std::io::stdout().lock();
     let _ = writeln!(
         out,
@@ -80,7 +80,7 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let system = Seed { app, organization: Organization::system() };
     let made = system.create(Some(&ORGANIZATIONS), vec![json!({"name": "Sunrise Rentals (demo)"})]).await?;
     let organization = Organization::deserialize(&made[0]).map_err(|error| Error::Internal(error.to_string()))?;
-    let key = api_keys::issue(app, &organization, "read_write", "Demo", &Moment::new()).await?;
+    let key = api_keys::issue(app, &organization, "read_write", "Demo", &FixedClock::new()).await?;
     let documented = Ids::documented(&api_key::SPEC)?;
     api_keys::issue(app, &organization, "read", "Example of the documentation", &documented).await?;
     operators::issue(app, "read_only", "Example of the documentation", &Ids::documented(&operator::SPEC)?).await?;
@@ -100,7 +100,7 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     for (at, bill) in bills.iter().enumerate().filter(|(at, _)| at % 4 != 0) {
         let how = if at % 20 == 1 { Settlement::Void } else { Settlement::Paid };
         let settle = Settle { organization: &seed.organization, id: text(bill, "id"), how };
-        seed.perform(&settle, &Moment::new()).await?;
+        seed.perform(&settle, &FixedClock::new()).await?;
     }
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
     seed.create(records::collection("toll"), tolls).await?;
@@ -149,7 +149,7 @@ impl Seed<'_> {
     async fn hand_over(&self, id: &str) -> Result<Value, Error> {
         let collection = fleet_api::collection("vehicle").ok_or_else(|| Error::Internal("no vehicles".into()))?;
         let (organization, body) = (&self.organization, br#"{"status":"rented"}"#);
-        self.perform(&Update { collection, organization, id, body, expected: &|_| true }, &Moment::new()).await
+        self.perform(&Update { collection, organization, id, body, expected: &|_| true }, &FixedClock::new()).await
     }
 
     async fn perform(&self, intent: &dyn Intent, edge: &dyn Edge) -> Result<Value, Error> {
@@ -163,12 +163,12 @@ impl Seed<'_> {
 /// Gives a chosen id first, if there is one, and new ids after it.
 struct Ids {
     first: Mutex<Option<Uuid>>,
-    rest: Moment,
+    rest: FixedClock,
 }
 
 impl Default for Ids {
     fn default() -> Self {
-        Self { first: Mutex::default(), rest: Moment::new() }
+        Self { first: Mutex::default(), rest: FixedClock::new() }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     access::{
         Revalidating,
         authentication::Pass,
-        limiter::{Limit, Verdict},
+        limiter::{Limit, RateLimitStatus},
     },
     endpoint::{self, Action, Endpoint, read},
     guard::presented,
@@ -22,23 +22,20 @@ use rental_core::{
     error::{Error, KeyProblem},
     operations::{
         Edge,
-        access::{Access, operator_hash},
+        api_keys::{Access, operator_hash},
     },
-    resources::{Collection, registry},
+    resources::{self, Collection},
     store::Store,
 };
 
-/// The public table (spec, Endpoints).
-static COLLECTIONS: [Collection; registry::API.len()] = registry::API;
-
 /// The collection of a public resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
-    COLLECTIONS.iter().find(|row| row.spec.object == object)
+    resources::api().find(|row| row.spec.object == object)
 }
 
 /// Every operation of the public API.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    COLLECTIONS.iter().flat_map(of).collect()
+    resources::api().flat_map(of).collect()
 }
 
 fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
@@ -74,10 +71,11 @@ pub(crate) async fn with_key(
     (action, collection, id): (Action, &'static Collection, &str),
     body: Body<'_>,
 ) -> Handled {
-    let mut request = Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), verdict: None };
+    let mut request =
+        Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), rate_limit: None };
     let presented = presented(call)?;
     loop {
-        let opened = app.authenticator.authenticate(app.store(), presented, call.moment.now()).await;
+        let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now()).await;
         let (pass, cached) = opened.map_err(|error| match error {
             Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => {
                 Problem::BadToken(BadToken::AdminAsApiKey)
@@ -112,21 +110,21 @@ struct Keyed<'r> {
     /// The bytes of the body, or why they could not be read.
     read: Result<Bytes, Problem>,
     /// The decision of the rate limit, once it was asked.
-    verdict: Option<(Limit, Verdict)>,
+    rate_limit: Option<(Limit, RateLimitStatus)>,
 }
 
 impl Keyed<'_> {
     async fn handle(&mut self, app: &App, store: &dyn Store, pass: &Pass) -> Handled {
         let call = self.call;
         let access = if self.action.writes() { Access::Write } else { Access::Read };
-        pass.principal.authorize(access, call.moment.now())?;
-        if let (Some(limit), None) = (app.limits.rate, &self.verdict) {
+        pass.principal.authorize(access, call.clock.now())?;
+        if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.verdict = Some((limit, limit.take(&pass.usage.bucket, nanos)));
+            self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, nanos)));
         }
-        if let Some((_, Verdict { allowed: false, wait_secs, .. })) = self.verdict {
+        if let Some((_, RateLimitStatus { allowed: false, wait_secs, .. })) = self.rate_limit {
             let refused = Problem::TooManyRequests { retry_after: wait_secs };
-            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), self.verdict));
+            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), self.rate_limit));
         }
         let (organization, spec) = (&pass.principal.organization, self.collection.spec);
         let target = (store, &**organization, self.collection);
@@ -139,11 +137,11 @@ impl Keyed<'_> {
                 Box::pin(async { update(app, target, self.id, call, &self.body(app).await?).await }).await
             }
         };
-        match self.verdict {
+        match self.rate_limit {
             None => handled,
             Some(_) => {
                 let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, call.request_id.as_str()));
-                Ok(with_limits(reply, self.verdict))
+                Ok(with_limits(reply, self.rate_limit))
             }
         }
     }
@@ -158,10 +156,10 @@ impl Keyed<'_> {
 }
 
 /// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
-fn with_limits(reply: Reply, verdict: Option<(Limit, Verdict)>) -> Reply {
-    let Some((limit, verdict)) = verdict else { return reply };
+fn with_limits(reply: Reply, rate_limit: Option<(Limit, RateLimitStatus)>) -> Reply {
+    let Some((limit, rate_limit)) = rate_limit else { return reply };
     reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"default\";q={};w=2", limit.burst())).with(
         HeaderName::from_static("ratelimit"),
-        &format!("\"default\";r={};t={}", verdict.remaining, verdict.wait_secs),
+        &format!("\"default\";r={};t={}", rate_limit.remaining, rate_limit.wait_secs),
     )
 }

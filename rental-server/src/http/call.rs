@@ -1,7 +1,7 @@
 //! One request: its head, and its body when the handler reads it.
 
 use crate::{
-    edge::{Moment, RequestId},
+    edge::{FixedClock, RequestId},
     http::{client_address::client_address, problem::Problem, traffic::InFlight},
 };
 use bytes::{Bytes, BytesMut};
@@ -31,7 +31,7 @@ pub(crate) struct Call {
     /// Whether a body follows.
     has_body: bool,
     pub(crate) request_id: RequestId,
-    pub(crate) moment: Moment,
+    pub(crate) clock: FixedClock,
     /// Whether the handler waits for the body. A time-out is the client's fault then.
     reading: AtomicBool,
     /// Whether the body was read to its end.
@@ -60,7 +60,7 @@ impl Call {
             at: Instant::now(),
             has_body: !request.body().is_end_stream(),
             request_id: RequestId::new(),
-            moment: Moment::new(),
+            clock: FixedClock::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
             peer,

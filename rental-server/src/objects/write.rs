@@ -13,7 +13,7 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    operations::{self, Intent, Written, idempotency::Ticket},
+    operations::{self, Intent, Written, idempotency::IdempotencyKey},
     resources::organization::Organization,
     store::Store,
 };
@@ -38,8 +38,11 @@ pub(crate) async fn write_to(
     body: &[u8],
     intent: &dyn Intent,
 ) -> Result<Reply, Problem> {
-    let ticket = ticket(call, body)?;
-    let running = ticket.as_ref().map(|ticket| app.begin(organization.id, &ticket.name)).transpose()?;
+    let idempotency_key = idempotency_key(call, body)?;
+    let running = idempotency_key
+        .as_ref()
+        .map(|idempotency_key| app.begin(organization.id, &idempotency_key.name))
+        .transpose()?;
     let rendered = |error: &Error| {
         let (status, body) = render(&Problem::Core(error.clone()), call.request_id.as_str());
         (status.as_u16(), body)
@@ -47,7 +50,8 @@ pub(crate) async fn write_to(
     let audited = Audited { intent, organization: organization.id, call, body };
     let intent: &dyn Intent = if call.admitted.get().is_some() { &audited } else { intent };
     let outcome =
-        operations::write(store, &call.moment, organization.id, ticket.as_ref(), intent, (200, &rendered)).await;
+        operations::write(store, &call.clock, organization.id, idempotency_key.as_ref(), intent, (200, &rendered))
+            .await;
     drop(running);
     let Written { status, body, revision, replayed, committed } = outcome?;
     if committed {
@@ -64,12 +68,12 @@ pub(crate) async fn write_to(
     Ok(reply)
 }
 
-fn ticket(call: &Call, body: &[u8]) -> Result<Option<Ticket>, Problem> {
+fn idempotency_key(call: &Call, body: &[u8]) -> Result<Option<IdempotencyKey>, Problem> {
     let name = HeaderName::from_static("idempotency-key");
     let bad = |rule| Problem::BadHeader { name: "Idempotency-Key", rule };
     if !call.headers().contains_key(&name) {
         return Ok(None);
     }
     let value = call.single(&name).map_err(|()| bad("must be sent once, as visible ASCII characters"))?.unwrap_or("");
-    Ticket::new(value.as_bytes(), call.method.as_str(), call.path(), body).map(Some).map_err(bad)
+    IdempotencyKey::new(value.as_bytes(), call.method.as_str(), call.path(), body).map(Some).map_err(bad)
 }

@@ -15,9 +15,9 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Prepared, Preparing, access},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, api_keys},
     resources::{
-        Collection, Resource,
+        Collection, Object,
         api_key::{self, ApiKey},
         organization::Organization,
         parse, to_json,
@@ -116,7 +116,7 @@ impl Intent for Issue<'_> {
             let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let id = prepared.object::<ApiKey>()?.id;
-            prepared.batch.insert(key::access(&self.fresh.hash), access::entry(&self.fresh.hash, id));
+            prepared.batch.insert(key::access(&self.fresh.hash), api_keys::entry(&self.fresh.hash, id));
             Ok(prepared)
         })
     }
@@ -181,7 +181,7 @@ impl Intent for Rotate<'_> {
             let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
             let mut batch = operations::insert(store, edge, &system, new.id, &new, Batch::default()).await?;
             batch.replace(before.key, before.revision, to_json(&old)?);
-            batch.insert(key::access(&self.fresh.hash), access::entry(&self.fresh.hash, new.id));
+            batch.insert(key::access(&self.fresh.hash), api_keys::entry(&self.fresh.hash, new.id));
             Ok(Prepared { batch, body: to_json(&new)?, revision: 1 })
         })
     }

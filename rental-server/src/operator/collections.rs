@@ -8,25 +8,27 @@ use rental_core::{
     error::Error,
     operations,
     resources::{
-        Collection,
+        Collection, RESOURCES,
         organization::{self, Organization, SYSTEM},
-        parse, registry,
+        parse,
     },
     schema::ResourceSpec,
     store::Store,
 };
 
-/// The collection in which operators write objects of a resource. Evaluated at compile time: without an entry in the
-/// registry, the program does not compile.
+/// The collection in which operators write objects of a resource. Evaluated at compile time: the program does not
+/// compile when the list of resources does not offer it.
 pub(super) const fn offered(spec: &'static ResourceSpec) -> Collection {
     let mut at = 0;
-    while at < registry::OPERATOR.len() {
-        if registry::OPERATOR[at].spec.tag == spec.tag {
-            return registry::OPERATOR[at];
+    while at < RESOURCES.len() {
+        if let Some(collection) = RESOURCES[at].operator
+            && collection.spec.tag == spec.tag
+        {
+            return collection;
         }
         at += 1;
     }
-    panic!("the registry does not offer this resource to operators")
+    panic!("the list of resources does not offer this resource to operators")
 }
 
 /// The organization whose id is in the path.

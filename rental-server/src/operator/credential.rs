@@ -2,7 +2,7 @@
 //! hash.
 
 use crate::edge;
-use rental_core::{operations::access, value::Text};
+use rental_core::{operations::api_keys, value::Text};
 
 /// The longest overlap of a rotation: 30 days.
 pub(super) const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
@@ -16,12 +16,12 @@ pub(super) struct Fresh {
 impl Fresh {
     /// A new API key.
     pub(super) fn key() -> Self {
-        Self::make(access::key_text, access::key_hash)
+        Self::make(api_keys::key_text, api_keys::key_hash)
     }
 
     /// A new token of an operator.
     pub(super) fn token() -> Self {
-        Self::make(access::operator_token, access::operator_hash)
+        Self::make(api_keys::operator_token, api_keys::operator_hash)
     }
 
     fn make(text: fn(&[u8; 32]) -> String, hash: fn(&str) -> Option<[u8; 32]>) -> Self {
@@ -36,6 +36,6 @@ impl Fresh {
 
     /// The beginning and the end of the text, to tell keys and tokens apart.
     pub(super) fn hint(&self) -> Text {
-        access::hint(&self.text)
+        api_keys::hint(&self.text)
     }
 }

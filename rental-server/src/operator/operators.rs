@@ -14,9 +14,9 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Preparing, access},
+    operations::{self, Create, Edge, Intent, Preparing, api_keys},
     resources::{
-        Collection, Resource,
+        Collection, Object,
         operator::{Operator, SPEC},
         organization::{Organization, SYSTEM},
     },
@@ -103,7 +103,7 @@ impl Intent for Issue<'_> {
             let create = Create { collection: &OPERATORS, organization: &system, body, given: &given };
             let mut prepared = create.prepare(store, edge).await?;
             let id = prepared.object::<Operator>()?.id;
-            prepared.batch.insert(key::access(&self.fresh.hash), access::operator_entry(&self.fresh.hash, id, 0));
+            prepared.batch.insert(key::access(&self.fresh.hash), api_keys::operator_entry(&self.fresh.hash, id, 0));
             Ok(prepared)
         })
     }
@@ -132,7 +132,7 @@ impl Intent for Rotate<'_> {
             };
             let mut prepared = operations::edit(store, edge, &system, before, rule).await?;
             let operator = prepared.object::<Operator>()?;
-            let entry = access::operator_entry(&self.fresh.hash, operator.id(), operator.rotations);
+            let entry = api_keys::operator_entry(&self.fresh.hash, operator.id, operator.rotations);
             prepared.batch.insert(key::access(&self.fresh.hash), entry);
             Ok(prepared)
         })

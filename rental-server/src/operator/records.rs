@@ -7,18 +7,16 @@ use crate::{
     objects,
     operator::collections,
 };
-use rental_core::resources::{Collection, registry};
-
-static RECORDED: [Collection; registry::RECORDED.len()] = registry::RECORDED;
+use rental_core::resources::{self, Collection};
 
 /// The collection in which operators record objects of a resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
-    RECORDED.iter().find(|row| row.spec.object == object)
+    resources::recorded().find(|row| row.spec.object == object)
 }
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    RECORDED.iter().map(endpoint).collect()
+    resources::recorded().map(endpoint).collect()
 }
 
 fn endpoint(collection: &'static Collection) -> Endpoint {

@@ -13,11 +13,11 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    fleet::attribution::{self, Attributable, Candidate, Verdict, When, Whose},
+    fleet::attribution::{self, Candidate, VehicleMatch, Verdict, When},
     imports::statements::KINDS,
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page::{self, ListQuery},
-    resources::{organization::Organization, parse, unattached_look_up},
+    resources::{Attributable, organization::Organization, parse, unattached_look_up},
     schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
     value::VehicleId,
@@ -171,13 +171,13 @@ async fn decide<T: Attributable>(
     let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
     let [tag, plate, state] = object.identifiers();
     let whose = match known {
-        Some(vehicle) => Whose::One(vehicle),
+        Some(vehicle) => VehicleMatch::One(vehicle),
         None => attribution::vehicle_of(store, organization.id, tag, (plate, state)).await?,
     };
     let vehicle = match whose {
-        Whose::One(vehicle) => vehicle,
-        Whose::None => return Ok((None, nobody("No vehicle has this transponder or plate."))),
-        Whose::Unclear(why) => return Ok((None, Verdict::Unclear(why, Vec::new()))),
+        VehicleMatch::One(vehicle) => vehicle,
+        VehicleMatch::None => return Ok((None, nobody("No vehicle has this transponder or plate."))),
+        VehicleMatch::Unclear(why) => return Ok((None, Verdict::Unclear(why, Vec::new()))),
     };
     let (at, on) = object.when();
     let when = When { at, on };

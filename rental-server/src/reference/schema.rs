@@ -182,7 +182,7 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::TimeZone => json!({"type": "string", "pattern": "^[A-Za-z0-9_+/-]{1,64}$"}),
         Kind::Url => json!({"type": "string", "format": "uri", "maxLength": 2048}),
         Kind::EventTypes => {
-            let names: Vec<&str> = event::EVENT_TYPES.iter().map(|row| row.1).collect();
+            let names = event::EVENT_NAMES;
             json!({"type": "array", "minItems": 1, "maxItems": names.len(), "uniqueItems": true, "items": {"type": "string", "enum": names}})
         }
         Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),

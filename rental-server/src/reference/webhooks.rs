@@ -5,7 +5,7 @@ use crate::{
     reference::{schema, shapes},
 };
 use rental_core::{
-    resources::event::{self, EVENT_TYPES},
+    resources::event::{self, EVENT_TYPES, EventSpec},
     schema::FieldSpec,
 };
 use serde_json::{Map, Value, json};
@@ -21,8 +21,9 @@ pub(super) fn tag() -> Value {
 /// One operation for each event type.
 pub(super) fn operations() -> Value {
     let mut webhooks = Map::new();
-    for (_, name, object, doc) in EVENT_TYPES {
-        let spec = rental_core::resources::spec_of(object);
+    for event in EVENT_TYPES {
+        let EventSpec { name, doc, .. } = *event;
+        let spec = rental_core::resources::spec_of(event.object());
         let data = spec.map_or(Value::Null, schema::example_object);
         let example = json!({"id": "0190d0f2-7c3a-7cc0-8000-0000000000e1", "object": "event", "api_version": rental_core::API_VERSION, "type": name, "created": 1_777_973_400, "data": data});
         let schema = json!({"$ref": format!("#/components/schemas/{}", schema_name(name))});
@@ -49,10 +50,11 @@ pub(super) fn operations() -> Value {
 /// Each has all its members. `allOf` with `Event` would not do: its free `data` and the typed one have no common type
 /// in most languages.
 pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
-    EVENT_TYPES.iter().map(|(_, name, object, doc)| {
+    EVENT_TYPES.iter().map(|event| {
+        let EventSpec { name, doc, .. } = *event;
         let property = |field: &FieldSpec| match field.name {
             "type" => json!({"type": "string", "const": name, "description": "The event type."}),
-            "data" => json!({"$ref": format!("#/components/schemas/{}", camel(object))}),
+            "data" => json!({"$ref": format!("#/components/schemas/{}", camel(event.object()))}),
             _ => schema::property(field, &event::SPEC, false),
         };
         let properties = event::SPEC.fields.iter().map(|field| (field.name, property(field))).collect();

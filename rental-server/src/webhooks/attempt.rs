@@ -16,7 +16,7 @@ use rental_core::{
     store::{Batch, Check, Commit, Prior, Record, Revision},
     value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
-        attempt::{Ending, Next, Verdict, after_attempt},
+        attempt::{AfterAttempt, Ending, RetryDecision, after_attempt},
         deletion,
         fan_out::{RETRY, due},
         secret::Sealed,
@@ -54,16 +54,16 @@ pub(super) struct Report {
     pub(super) disabled: bool,
     /// Whether the endpoint had no failures when the attempt began.
     pub(super) began_healthy: bool,
-    /// What is corrupted, if the attempt could not be made or its outcome not be saved and no retry can help.
+    /// What is damaged, if the attempt could not be made or its outcome not be saved and no retry can help.
     pub(super) damage: Option<Damage>,
 }
 
 /// What keeps a delivery from being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Damage {
-    /// The delivery or its event is corrupted, or its attempt panicked.
+    /// The delivery or its event is damaged, or its attempt panicked.
     Delivery,
-    /// The endpoint is corrupted, which all its deliveries need.
+    /// The endpoint is damaged, which all its deliveries need.
     Endpoint,
 }
 
@@ -216,27 +216,27 @@ async fn settle(
             None => seen,
         };
         let deleted = endpoint.is_none();
-        let mut verdict = after_attempt(0, failures, ending, now, &hooks.settings.schedule);
+        let mut after = after_attempt(0, failures, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
             let mut object: Delivery = parse(&record.key, &record.value)?;
-            verdict = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
-            object.record(ending, verdict, log.clone(), now);
-            if let Next::RetryAt(time) = verdict.next {
+            after = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
+            object.record(ending, after, log.clone(), now);
+            if let RetryDecision::RetryAt(time) = after.next {
                 if deleted {
                     object.give_up(deletion::REASON, now);
                 } else {
                     // A due row for an endpoint that was deleted since would stay for ever.
-                    batch.checks.push(Check::Present(deletion::place(id)));
+                    batch.checks.push(Check::Present(WebhookEndpoint::key(SYSTEM, id)));
                     batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
                 }
             }
             batch.replace(record.key, record.revision, to_json(&object)?);
         }
-        let disabled = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, verdict, now))?;
+        let disabled = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {
             return Ok(Report {
                 delivery: row.delivery,
-                failures: verdict.failures,
+                failures: after.failures,
                 success: ending.is_success(),
                 disabled,
                 began_healthy: seen == 0,
@@ -247,15 +247,15 @@ async fn settle(
 }
 
 /// Writes the failures in a row to the endpoint's record if they change; true if they disable the endpoint.
-fn note_health(batch: &mut Batch, record: Record, verdict: Verdict, now: Timestamp) -> Result<bool, Error> {
+fn note_health(batch: &mut Batch, record: Record, after: AfterAttempt, now: Timestamp) -> Result<bool, Error> {
     let mut endpoint: WebhookEndpoint = parse(&record.key, &record.value)?;
-    if endpoint.failures() == verdict.failures || !endpoint.is_enabled() {
+    if endpoint.failures() == after.failures || !endpoint.is_enabled() {
         return Ok(false);
     }
-    endpoint.failures_in_a_row = Some(verdict.failures);
-    if verdict.disables {
+    endpoint.failures_in_a_row = Some(after.failures);
+    if after.disables {
         endpoint.disable("20 failures in a row", now);
     }
     batch.replace(record.key, record.revision, to_json(&endpoint)?);
-    Ok(verdict.disables)
+    Ok(after.disables)
 }

@@ -70,7 +70,7 @@ async fn count_outbox(hooks: &Hooks) -> Result<u64, Error> {
     }
 }
 
-/// Whether an endpoint gets its deliveries. A corrupted endpoint gets none, like a disabled one; the rows of a deleted
+/// Whether an endpoint gets its deliveries. A damaged endpoint gets none, like a disabled one; the rows of a deleted
 /// endpoint are about to be removed.
 async fn is_enabled(hooks: &Hooks, id: EndpointId) -> Result<bool, Error> {
     let place = [WebhookEndpoint::key(SYSTEM, id)];

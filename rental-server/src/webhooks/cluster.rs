@@ -12,7 +12,7 @@ use rental_core::{
     rows::key,
     store::{self, Batch, Check, Commit, Key, Prior, Record, Revision, Span, Write, key_of},
     value::{EndpointId, ServerId},
-    webhooks::cluster::{BEAT_MILLIS, Duty, TRUSTED_MILLIS, Watch, duty},
+    webhooks::cluster::{Duty, HEARTBEAT_MILLIS, TRUSTED_MILLIS, Watch, duty},
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -37,7 +37,7 @@ pub(super) async fn run(hooks: Arc<Hooks>) {
             tracing::warn!(?error, "cannot divide the webhook endpoints among the servers; trying again");
         }
         // The pause limits how often signals cause a turn.
-        let _ = tokio::time::timeout(Duration::from_millis(BEAT_MILLIS), ownership.look.notified()).await;
+        let _ = tokio::time::timeout(Duration::from_millis(HEARTBEAT_MILLIS), ownership.look.notified()).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     if let Err(error) = leave(&hooks, ownership).await {
@@ -78,20 +78,20 @@ async fn bells(hooks: &Hooks, ownership: &Ownership) -> Result<usize, Error> {
 #[derive(Default)]
 struct Round {
     watch: Watch,
-    beat: Revision,
+    heartbeat: Revision,
     /// The revision of each endpoint, to notice the changes of other servers.
     endpoints: HashMap<EndpointId, Revision>,
 }
 
 impl Round {
     async fn turn(&mut self, hooks: &Arc<Hooks>, ownership: &Ownership) -> Result<(), Error> {
-        self.beat(hooks, ownership).await?;
-        let beats = all(hooks, key::beats()).await?;
-        let beats: Vec<(ServerId, Revision)> =
-            beats.iter().filter_map(|row| Some((ServerId::from_uuid(row.key.id()?), row.revision))).collect();
-        let (mut alive, dead) = self.watch.look(&beats, ownership.now());
+        self.heartbeat(hooks, ownership).await?;
+        let heartbeats = all(hooks, key::heartbeats()).await?;
+        let heartbeats: Vec<(ServerId, Revision)> =
+            heartbeats.iter().filter_map(|row| Some((ServerId::from_uuid(row.key.id()?), row.revision))).collect();
+        let (mut alive, dead) = self.watch.look(&heartbeats, ownership.now());
         alive.insert(ownership.server);
-        remove_dead_servers(hooks, &beats, &dead).await?;
+        remove_dead_servers(hooks, &heartbeats, &dead).await?;
         let rows = all(hooks, key::owners()).await?;
         let owner = |row: &Record| Some((endpoint_of(&row.key)?, (ServerId::from_slice(&row.value)?, row.revision)));
         let owners: HashMap<EndpointId, (ServerId, Revision)> = rows.iter().filter_map(owner).collect();
@@ -127,24 +127,24 @@ impl Round {
     }
 
     /// Writes the heartbeat of this server, which may send for a while from then on.
-    async fn beat(&mut self, hooks: &Hooks, ownership: &Ownership) -> Result<(), Error> {
-        let (place, began) = (key::beat(ownership.server), ownership.now());
+    async fn heartbeat(&mut self, hooks: &Hooks, ownership: &Ownership) -> Result<(), Error> {
+        let (place, began) = (key::heartbeat(ownership.server), ownership.now());
         let mut batch = Batch::default();
-        batch.checks.push(if self.beat == 0 {
+        batch.checks.push(if self.heartbeat == 0 {
             Check::Absent(place.clone())
         } else {
-            Check::At(place.clone(), self.beat)
+            Check::At(place.clone(), self.heartbeat)
         });
-        batch.writes.push(Write::Put(place.clone(), self.beat + 1, bytes::Bytes::new(), Prior::Any));
+        batch.writes.push(Write::Put(place.clone(), self.heartbeat + 1, bytes::Bytes::new(), Prior::Any));
         if hooks.store().commit(batch).await? == Commit::Applied {
-            self.beat += 1;
+            self.heartbeat += 1;
             // Counted from before the write: other servers count from when they read it, which is later.
             ownership.trust_until(began + TRUSTED_MILLIS);
             return Ok(());
         }
         // Other servers took this one for dead and removed its heartbeat; or a commit was applied and its response lost;
         // or this task was started again.
-        self.beat = hooks.store().get(&[place]).await?.pop().flatten().map_or(0, |record| record.revision);
+        self.heartbeat = hooks.store().get(&[place]).await?.pop().flatten().map_or(0, |record| record.revision);
         Ok(())
     }
 }
@@ -172,13 +172,13 @@ async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
 /// Removes the heartbeats and bells of dead servers. A server that was only slow writes its heartbeat again.
 async fn remove_dead_servers(
     hooks: &Hooks,
-    beats: &[(ServerId, Revision)],
+    heartbeats: &[(ServerId, Revision)],
     dead: &BTreeSet<ServerId>,
 ) -> Result<(), Error> {
-    for (server, beat) in beats.iter().filter(|(server, _)| dead.contains(server)) {
+    for (server, heartbeat) in heartbeats.iter().filter(|(server, _)| dead.contains(server)) {
         let mut batch = Batch::default();
-        batch.checks.push(Check::At(key::beat(*server), *beat));
-        batch.delete(key::beat(*server));
+        batch.checks.push(Check::At(key::heartbeat(*server), *heartbeat));
+        batch.delete(key::heartbeat(*server));
         for bell in hooks.store().scan(&key::bells(*server), PAGE).await? {
             batch.delete(key_of(&bell).clone());
         }
@@ -270,7 +270,7 @@ async fn leave(hooks: &Hooks, ownership: &Ownership) -> Result<(), Error> {
         }
     }
     let mut batch = Batch::default();
-    batch.delete(key::beat(ownership.server));
+    batch.delete(key::heartbeat(ownership.server));
     all(hooks, key::bells(ownership.server)).await?.into_iter().for_each(|bell| batch.delete(bell.key));
     hooks.store().commit(batch).await?;
     Ok(())

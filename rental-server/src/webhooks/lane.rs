@@ -40,7 +40,7 @@ struct Lane {
     /// When the next retry becomes due.
     next_retry: Option<u64>,
     busy: HashSet<DeliveryId>,
-    /// Deliveries that cannot be sent: a row is corrupted, or the attempt panicked. The lane skips them until the endpoint
+    /// Deliveries that cannot be sent: a row is damaged, or the attempt panicked. The lane skips them until the endpoint
     /// changes or the lane is started again.
     damaged: HashSet<DeliveryId>,
     running: JoinSet<Report>,
@@ -186,7 +186,7 @@ impl Lane {
         loop {
             let known = self.damaged.len();
             self.read_window().await?;
-            // A window of corrupted rows alone is read again with room for as many more, until there are no more rows.
+            // A window of damaged rows alone is read again with room for as many more, until there are no more rows.
             if !self.window.is_empty() || self.damaged.len() == known {
                 return Ok(());
             }
@@ -259,7 +259,7 @@ impl Lane {
             self.damaged.insert(report.delivery);
             self.unread = true;
             if matches!(damage, Damage::Endpoint) {
-                // The lane loads the endpoint again, finds it corrupted, and waits until it is repaired.
+                // The lane loads the endpoint again, finds it damaged, and waits until it is repaired.
                 bell.changed.store(true, Ordering::Release);
             }
             return;

@@ -1,7 +1,7 @@
 //! The relay: makes deliveries of the events in the outbox, in the order of the events.
 
 use super::hooks::Hooks;
-use crate::edge::Moment;
+use crate::edge::FixedClock;
 use rental_core::{
     error::Error,
     operations::Edge,
@@ -53,8 +53,8 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
             place.insert(endpoints_of(hooks, row.organization).await?);
         }
     }
-    let moment = Moment::new();
-    let edge: &dyn Edge = &moment;
+    let clock = FixedClock::new();
+    let edge: &dyn Edge = &clock;
     let (mut batch, woken) = fan_out::plan(&waiting, &endpoints, edge)?;
     woken.iter().for_each(|endpoint| hooks.ring(*endpoint, &mut batch));
     let made = batch.writes.len();
@@ -65,7 +65,7 @@ async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
     Ok(waiting.len())
 }
 
-/// The oldest events in the outbox, up to a batch. Corrupted rows stay there and do not count, however many come first.
+/// The oldest events in the outbox, up to a batch. Damaged rows stay there and do not count, however many come first.
 async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     let mut span = key::outbox_rows();
     loop {
@@ -83,7 +83,7 @@ async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
     }
 }
 
-/// All endpoints of an organization, disabled ones included, without corrupted ones. A corrupted endpoint misses the
+/// All endpoints of an organization, disabled ones included, without damaged ones. A damaged endpoint misses the
 /// events that are fanned out before it is repaired; the operator can recover them.
 pub(crate) async fn endpoints_of(
     hooks: &Hooks,

@@ -2,7 +2,7 @@
 
 use super::{Hooks, Settings, hooks::Bell, lane, lanes, relay};
 use crate::{
-    edge::{Clock, Moment},
+    edge::{Clock, FixedClock},
     engine::Engine,
     supervisor::tests::{hasty, restarts},
 };
@@ -39,7 +39,7 @@ use tokio::{
 /// How often each event id has arrived.
 type Arrived = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// Accepts each delivery after a moment, so that attempts are in flight when a task panics.
+/// Accepts each delivery after a clock, so that attempts are in flight when a task panics.
 async fn receive(listener: TcpListener, arrived: Arrived) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -95,16 +95,16 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
 
 /// Commits one event as a change does.
 async fn add_event(hooks: &Hooks, organization: OrganizationId) {
-    let (moment, kind) = (Moment::new(), event::EVENT_TYPES[0]);
-    let id = EventId::from_uuid(moment.new_id());
+    let (clock, kind) = (FixedClock::new(), event::EVENT_TYPES[0]);
+    let id = EventId::from_uuid(clock.new_id());
     let mut batch = Batch::default();
-    batch.insert(event::key(organization, id), event::body(id, kind.0, moment.now(), b"{}"));
-    batch.put(key::outbox(id), outbox::value(organization, kind.1), Prior::New);
+    batch.insert(event::key(organization, id), event::body(id, kind.event_type, clock.now(), b"{}"));
+    batch.put(key::outbox(id), outbox::value(organization, kind.name), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
     hooks.committed();
 }
 
-/// Runs `work`, but panics after a moment in the first `deaths` lives.
+/// Runs `work`, but panics after a clock in the first `deaths` lives.
 async fn dying(lives: &AtomicUsize, deaths: usize, work: impl Future<Output = ()>) {
     if lives.fetch_add(1, Ordering::Relaxed) >= deaths {
         return work.await;

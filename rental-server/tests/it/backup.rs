@@ -6,7 +6,7 @@ use rental_core::{
     store::{
         Record,
         archive::Reader,
-        redb::{self, Closed, Redb},
+        redb::{self, ClosedFile, Redb},
     },
 };
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ fn a_rotten_record_is_a_500_that_names_it_in_the_log_and_nothing_else_suffers() 
     assert!(server.log().contains("a backup failed"), "{}", server.log());
     server.signal("KILL");
     server.wait_until_gone();
-    let report = check::of_file(&Closed::open(&path, CACHE).unwrap(), &mut |_| {});
+    let report = check::of_file(&ClosedFile::open(&path, CACHE).unwrap(), &mut |_| {});
     assert!(report.listed.iter().any(|problem| problem.place.contains(&rotten)), "{:?}", report.listed);
 }
 
@@ -213,7 +213,7 @@ fn a_store_with_a_bit_of_everything_is_sound() {
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
     let path = directory.path().join("store.redb");
-    let report = check::of_file(&Closed::open(&path, CACHE).unwrap(), &mut |_| {});
+    let report = check::of_file(&ClosedFile::open(&path, CACHE).unwrap(), &mut |_| {});
     assert_eq!(report.listed, []);
     let tags: std::collections::BTreeSet<u8> = dump(&path).iter().map(|row| row.key.as_bytes()[0]).collect();
     let tags: Vec<char> = tags.into_iter().map(char::from).collect();

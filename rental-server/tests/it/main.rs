@@ -15,6 +15,7 @@ mod documents;
 mod early_responses;
 mod errors;
 mod events_in_store;
+mod histories;
 mod holds;
 mod idempotency;
 mod lists;

@@ -35,7 +35,7 @@ fn everywhere<'s>(servers: &'s [Server; 3], organization: &Organization<'_>) -> 
 }
 
 /// Becomes true when it goes out of scope, also when the test fails: threads that wait for it end.
-struct AtTheEnd<'a>(&'a AtomicBool);
+pub(crate) struct AtTheEnd<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for AtTheEnd<'_> {
     fn drop(&mut self) {

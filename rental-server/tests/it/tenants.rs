@@ -4,7 +4,7 @@
 
 use crate::support::{Organization, Reply, Server, percent_encode};
 use rental_core::{
-    resources::{API, spec_of},
+    resources::{api, spec_of},
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
 };
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ fn like_unknown(place: &str, status: u16, strangers: &[String], ask: impl Fn(&st
 fn a_strangers_id_in_a_path_is_an_unknown_id() {
     let walls = Walls::new();
     let mut probes = 0;
-    for row in API {
+    for row in api() {
         let plural = row.spec.plural;
         let path = |id: &str| format!("/v1/{plural}/{id}");
         if row.get {
@@ -132,7 +132,7 @@ fn a_strangers_id_in_a_path_is_an_unknown_id() {
 fn a_stranger_in_a_body_is_an_unknown_id() {
     let walls = Walls::new();
     let mut probes = 0;
-    for row in API {
+    for row in api() {
         let path = format!("/v1/{}", row.spec.plural);
         if row.create.is_some() {
             for least in [Presence::Required, Presence::Optional] {
@@ -165,7 +165,7 @@ fn a_stranger_in_a_body_is_an_unknown_id() {
 fn a_stranger_in_a_filter_matches_nothing() {
     let walls = Walls::new();
     let mut probes = 0;
-    for row in API.into_iter().filter(|row| row.list) {
+    for row in api().filter(|row| row.list) {
         for filter in row.spec.filters {
             let Some(Kind::Reference(object)) = row.spec.field(filter.field).map(|field| field.kind) else { continue };
             let strangers = walls.strangers(plural_of(object));
@@ -186,7 +186,7 @@ fn a_stranger_in_a_filter_matches_nothing() {
 #[test]
 fn a_strangers_cursor_is_only_a_position() {
     let walls = Walls::new();
-    for row in API.into_iter().filter(|row| row.list) {
+    for row in api().filter(|row| row.list) {
         let path = format!("/v1/{}?starting_after=", row.spec.plural);
         for foreign in walls.foreign_ids.values().chain([&walls.foreign.id]) {
             let (head, last) = foreign.split_at(foreign.len() - 1);
@@ -206,7 +206,7 @@ fn a_strangers_cursor_is_only_a_position() {
 fn no_list_shows_anything_of_another_organization() {
     let walls = Walls::new();
     let foreign: Vec<&String> = walls.foreign_ids.values().chain([&walls.foreign.id]).collect();
-    for row in API.into_iter().filter(|row| row.list) {
+    for row in api().filter(|row| row.list) {
         let all = format!("/v1/{}?limit=100", row.spec.plural);
         let mut paths = vec![all.clone(), format!("{all}&starting_after=ffffffff-ffff-7fff-bfff-ffffffffffff")];
         for filter in row.spec.filters {
@@ -231,7 +231,7 @@ fn no_list_shows_anything_of_another_organization() {
 #[test]
 fn an_idempotency_key_of_another_organization_is_a_fresh_one() {
     let walls = Walls::new();
-    for row in API.into_iter().filter(|row| row.create.is_some()) {
+    for row in api().filter(|row| row.create.is_some()) {
         let path = format!("/v1/{}", row.spec.plural);
         let key = format!("shared-{}", row.spec.plural);
         let headers = [("Idempotency-Key", key.as_str())];

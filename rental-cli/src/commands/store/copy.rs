@@ -32,7 +32,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let sending = thread::spawn(move || source.write(BufWriter::new(writer)));
     let received = receive(&to, BufReader::new(reader), &from);
     // If the sender failed, its error is the cause.
-    let sent = sending.join().map_err(|_| Failure::Unreadable("the store is corrupted: reading it failed".into()))?;
+    let sent = sending.join().map_err(|_| Failure::Unreadable("the store is damaged: reading it failed".into()))?;
     let (sent, received) = match (sent, received) {
         (Ok(sent), received) => (sent, received?),
         (Err(Failure::Io { error, .. }), Err(failure)) if error.kind() == io::ErrorKind::BrokenPipe => {

@@ -10,7 +10,7 @@ pub(super) const UPGRADE_COMMAND: &str = "rental-cli store upgrade";
 /// Failure of a store that cannot be opened or read.
 pub(super) fn store_failure(error: StoreError) -> Failure {
     let (kind, hint) = match &error {
-        StoreError::Corrupt(_) | StoreError::Damaged(_) => {
+        StoreError::DamagedStore(_) | StoreError::Damaged(_) => {
             ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
         }
         StoreError::Unavailable(text) if text.contains(IN_USE) => {
@@ -23,7 +23,7 @@ pub(super) fn store_failure(error: StoreError) -> Failure {
         _ => ("store", "check the path, its permissions and the disk"),
     };
     let problem = match error {
-        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::DamagedStore(text) | StoreError::Unavailable(text) => text,
         StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
@@ -38,7 +38,7 @@ pub(super) fn database_failure(error: StoreError) -> Failure {
         return store_failure(error);
     }
     let problem = match error {
-        StoreError::Corrupt(text) | StoreError::Unavailable(text) => text,
+        StoreError::DamagedStore(text) | StoreError::Unavailable(text) => text,
         StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };

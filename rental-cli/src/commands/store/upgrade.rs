@@ -136,8 +136,8 @@ async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Resu
         let step = upgrade.step().await.map_err(refused)?;
         progress.at(upgrade.progress().seen);
         match step {
-            Step::Went => {}
-            Step::Outrun => tokio::time::sleep(PAUSE).await,
+            Step::Continue => {}
+            Step::Overtaken => tokio::time::sleep(PAUSE).await,
             Step::Done => return Ok(Some(upgrade.progress().clone())),
         }
     }

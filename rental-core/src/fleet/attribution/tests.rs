@@ -205,16 +205,16 @@ fn a_rental_without_an_end_is_open() {
 fn a_tag_and_a_plate_must_agree() {
     let [a, b] = [1, 2].map(VehicleId::from_u128);
     for (tag, plate, expected) in [
-        (&[][..], &[][..], Whose::None),
-        (&[a], &[], Whose::One(a)),
-        (&[], &[b], Whose::One(b)),
-        (&[a], &[a], Whose::One(a)),
-        (&[a], &[a, b], Whose::One(a)),
-        (&[a, b], &[b], Whose::One(b)),
+        (&[][..], &[][..], VehicleMatch::None),
+        (&[a], &[], VehicleMatch::One(a)),
+        (&[], &[b], VehicleMatch::One(b)),
+        (&[a], &[a], VehicleMatch::One(a)),
+        (&[a], &[a, b], VehicleMatch::One(a)),
+        (&[a, b], &[b], VehicleMatch::One(b)),
     ] {
         assert_eq!(agreed(tag, plate), expected);
     }
     for (tag, plate) in [(&[a][..], &[b][..]), (&[a, b], &[]), (&[], &[a, b]), (&[a, b], &[a, b])] {
-        assert!(matches!(agreed(tag, plate), Whose::Unclear(_)), "{tag:?} {plate:?}");
+        assert!(matches!(agreed(tag, plate), VehicleMatch::Unclear(_)), "{tag:?} {plate:?}");
     }
 }

@@ -10,9 +10,9 @@ use crate::{
     imports::{Counts, RowOutcome},
     operations::{self, edge::Edge},
     resources::{
-        Facts, invoice,
+        RuleContext, invoice,
         organization::{self, Organization, SYSTEM},
-        registry::PORTERS,
+        porters,
     },
     rows::key,
     store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
@@ -192,8 +192,8 @@ impl<'a> Importer<'a> {
         batch: &mut Batch,
     ) -> Result<RowOutcome, Error> {
         let ParsedLine { resource, id, fields, object, .. } = line;
-        let places: Vec<Key> = PORTERS.iter().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
-        for (spec, known) in PORTERS.iter().map(|known| known.spec).zip(draft.get(&places).await?) {
+        let places: Vec<Key> = porters().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
+        for (spec, known) in porters().map(|known| known.spec).zip(draft.get(&places).await?) {
             match known {
                 None => {}
                 Some(known) if spec.tag == resource.spec.tag && known.value == *object => {
@@ -213,9 +213,9 @@ impl<'a> Importer<'a> {
                 Some(name) => operations::next_number(draft, self.organization.id, name, &mut added).await?,
                 None => 0,
             };
-            let facts =
-                Facts { now: self.edge.now(), organization: self.organization, references: &references, number };
-            let outcome = (resource.accept)(fields, object.clone(), &facts)?;
+            let context =
+                RuleContext { now: self.edge.now(), organization: self.organization, references: &references, number };
+            let outcome = (resource.accept)(fields, object.clone(), &context)?;
             let place = key::record(self.organization.id, resource.spec, *id);
             added.insert(place.clone(), object.clone().into());
             operations::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await

@@ -18,7 +18,7 @@ use crate::{
     resources::{
         Resource,
         organization::{Organization, SYSTEM},
-        registry::PORTERS,
+        porters,
     },
     rows::key,
     store::{Key, Order, SCHEMA_VERSION, Span, after},
@@ -36,7 +36,7 @@ pub const END: &str = "export_end";
 pub fn spans(organization: OrganizationId) -> Vec<Span> {
     let all = |prefix: Key| Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(Organization::key(SYSTEM, organization));
-    std::iter::once(own).chain(PORTERS.iter().map(|porter| all(key::records(organization, porter.spec)))).collect()
+    std::iter::once(own).chain(porters().map(|porter| all(key::records(organization, porter.spec)))).collect()
 }
 
 /// The line of a record: the bytes that a GET returns. Line breaks between the tokens of a client's JSON become spaces.

@@ -7,11 +7,7 @@ use crate::{
         body::{Verb, shorten},
         page,
     },
-    resources::{
-        organization::Organization,
-        registry::{PORTERS, Porter},
-        row_words,
-    },
+    resources::{Porter, organization::Organization, porters, row_words},
     schema::{Fields, ResourceSpec},
     value::{Currency, FromField, OrganizationId, Text, Timestamp},
 };
@@ -58,8 +54,8 @@ pub(super) fn parse(
 ) -> Result<ParsedLine, String> {
     let named: Named<'_> =
         serde_json::from_slice(line).map_err(|error| format!("It is no JSON object with an `object`: {error}."))?;
-    let resource = PORTERS.iter().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
-        let known: Vec<&str> = PORTERS.iter().map(|resource| resource.spec.object).collect();
+    let resource = porters().find(|resource| resource.spec.object == named.object).ok_or_else(|| {
+        let known: Vec<&str> = porters().map(|resource| resource.spec.object).collect();
         format!("`object` is {:?}, but must be one of {}.", shorten(&named.object), known.join(", "))
     })?;
     let fields = Fields::parse(line, resource.spec, Verb::Whole, target.default_currency.digits()).map_err(sentence)?;

@@ -1,9 +1,8 @@
 //! The rules of a resource for its import. `toll` and `violation` implement them.
 
 use crate::{
-    fleet::attribution::Attributable,
     imports::{RowOutcome, statements::StatementRow},
-    resources::organization::Organization,
+    resources::{Attributable, organization::Organization},
     schema::IndexPrefix,
     value::{Id, Money, Name, Timestamp, VehicleId},
 };

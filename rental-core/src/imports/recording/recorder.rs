@@ -3,7 +3,7 @@
 use super::importable::{Importable, NewObject};
 use crate::{
     error::Error,
-    fleet::attribution::{self, Whose},
+    fleet::attribution::{self, VehicleMatch},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::organization::Organization,
@@ -121,8 +121,8 @@ impl<'a, T: Importable> Recorder<'a, T> {
             return Ok(*known);
         }
         let found = match attribution::vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
-            Whose::One(id) => Some(id),
-            Whose::None | Whose::Unclear(_) => None,
+            VehicleMatch::One(id) => Some(id),
+            VehicleMatch::None | VehicleMatch::Unclear(_) => None,
         };
         if self.vehicles.len() >= MAX_VEHICLES {
             self.vehicles.clear();

@@ -3,12 +3,12 @@
 use super::Organization;
 use crate::{
     error::Error,
-    resources::{Create, Facts, Update, event::EventType},
+    resources::{Create, RuleContext, Update, event::EventType},
     schema::Fields,
 };
 
 impl Create for Organization {
-    fn create(&mut self, _: &Facts<'_>) -> Result<Vec<EventType>, Error> {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         Ok(Vec::new())
     }
 }

@@ -112,8 +112,8 @@ impl Postgres {
         for _ in 0..ATTEMPTS {
             match self.commit(batch.clone()).await {
                 Ok(Commit::Applied) => return Ok(()),
-                Ok(Commit::Stale(key)) => return Err(StoreError::Corrupt(format!("{key:?} was in the way"))),
-                Err(error @ (StoreError::Corrupt(_) | StoreError::Damaged(_))) => return Err(error),
+                Ok(Commit::Stale(key)) => return Err(StoreError::DamagedStore(format!("{key:?} was in the way"))),
+                Err(error @ (StoreError::DamagedStore(_) | StoreError::Damaged(_))) => return Err(error),
                 Err(error) => last = error,
             }
             tokio::time::sleep(PAUSE).await;
@@ -139,6 +139,6 @@ impl Postgres {
         }
         let why =
             format!("{found} of {rows} rows were read back as they were written; does somebody else write to it?");
-        Err(StoreError::Corrupt(why))
+        Err(StoreError::DamagedStore(why))
     }
 }

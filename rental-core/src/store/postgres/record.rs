@@ -20,5 +20,5 @@ pub(super) fn record(row: &Row, at: usize) -> Result<Record, StoreError> {
 
 /// The error of a row whose columns have other types than this program writes.
 pub(super) fn foreign(error: &Error) -> StoreError {
-    StoreError::Corrupt(format!("the table is not one of this program: {}", address::describe(error)))
+    StoreError::DamagedStore(format!("the table is not one of this program: {}", address::describe(error)))
 }

@@ -17,7 +17,8 @@ impl Versioned for Postgres {
             let client = session::take(&self.connections.pool).await?;
             let asked = timeout(self.connections.patience, schema::version(&client)).await;
             let version = asked.map_err(|_| unanswered())?.map_err(|error| QueryError::from(&error))?;
-            let version = version.ok_or_else(|| StoreError::Corrupt("the database has no schema version".into()))?;
+            let version =
+                version.ok_or_else(|| StoreError::DamagedStore("the database has no schema version".into()))?;
             // A newer server may have upgraded the store.
             versioned::known(version).map_err(StoreError::Unavailable)?;
             self.connections.version.store(version, Ordering::Release);

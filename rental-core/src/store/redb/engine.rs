@@ -1,7 +1,7 @@
 //! The engine: opens and closes the file, queues batches, and implements [`Store`].
 
 use super::{
-    closed,
+    closed_file,
     file::{self, Absent, Versions},
     row,
     snapshot::Snapshot,
@@ -42,7 +42,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        closed::refuse_other_version(path, cache_bytes, Versions::Present)?;
+        closed_file::refuse_other_version(path, cache_bytes, Versions::Present)?;
         file::open(path, cache_bytes, Absent::Create, Versions::Present).and_then(Self::start)
     }
 
@@ -51,7 +51,7 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        closed::refuse_other_version(path, cache_bytes, Versions::Upgradable)?;
+        closed_file::refuse_other_version(path, cache_bytes, Versions::Upgradable)?;
         file::open(path, cache_bytes, Absent::Create, Versions::Upgradable).and_then(Self::start)
     }
 
@@ -61,7 +61,7 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open_any_version`]; also when there is no file.
     pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        closed::open_unchanged(path, cache_bytes, Versions::Upgradable).and_then(Self::start)
+        closed_file::open_unchanged(path, cache_bytes, Versions::Upgradable).and_then(Self::start)
     }
 
     /// Opens a store on any storage of redb, for fault injection.

@@ -64,7 +64,7 @@ pub(super) fn open(
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
-    let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
+    let damaged = || StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
 }
 
@@ -96,7 +96,7 @@ fn refuse_directory(path: &Path) -> Result<(), StoreError> {
 /// [`create_file`] publishes only complete files. So the data of an existing store was lost.
 fn refuse_empty(path: &Path) -> Result<(), StoreError> {
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => Err(StoreError::Corrupt(format!(
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => Err(StoreError::DamagedStore(format!(
             "{} is empty (0 bytes), so it is no store; restore it from a backup, or remove it to begin with a new store",
             path.display()
         ))),
@@ -174,12 +174,12 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     match error {
         DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} {IN_USE}")),
         DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            StoreError::Corrupt(format!(
+            StoreError::DamagedStore(format!(
                 "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
             ))
         }
         DatabaseError::Storage(redb::StorageError::Corrupted(detail)) => {
-            StoreError::Corrupt(format!("{shown} is damaged ({detail}); restore it from a backup"))
+            StoreError::DamagedStore(format!("{shown} is damaged ({detail}); restore it from a backup"))
         }
         other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),
     }
@@ -219,7 +219,9 @@ pub(super) fn recognize(db: &impl ReadableDatabase, path: &Path, versions: Versi
     let version = meta.map(|meta| meta.get(version::NAME).map(|version| version.map(|version| version.value())));
     match version.transpose().map_err(unavailable)?.flatten() {
         Some(version) => check_version(db, version, versions),
-        None => Err(StoreError::Corrupt(format!("{} is a redb file, but no store of this program", path.display()))),
+        None => {
+            Err(StoreError::DamagedStore(format!("{} is a redb file, but no store of this program", path.display())))
+        }
     }
 }
 

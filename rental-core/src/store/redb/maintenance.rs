@@ -1,7 +1,7 @@
 //! Maintenance of a file that no program has open: compaction, and restore from a backup.
 
 use super::{
-    closed::{self, Closed, Found},
+    closed_file::{self, ClosedFile, Finding},
     file,
     tables::unavailable,
 };
@@ -36,7 +36,7 @@ pub struct Compacted {
 /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be written.
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
-    closed::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
+    closed_file::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
     let mut db = file::open(path, cache_bytes, file::Absent::Fail, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
@@ -44,7 +44,7 @@ pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError>
         while db.compact().map_err(unavailable)? {}
         db.close().map_err(unavailable)
     });
-    let damaged = || StoreError::Corrupt(format!("{} is damaged; restore it from a backup", path.display()));
+    let damaged = || StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(compacting).unwrap_or_else(|_| Err(damaged()))?;
     Ok(Compacted { before, after: size()? })
 }
@@ -149,16 +149,16 @@ pub fn restore_and_upgrade<R: Read>(
 
 /// Verifies the new file: every page has a correct checksum, and its rows have the same count and digest as the backup's.
 fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result<(), StoreError> {
-    let closed = Closed::of(path, cache_bytes, file::Versions::Upgradable)?;
+    let closed = ClosedFile::of(path, cache_bytes, file::Versions::Upgradable)?;
     let (mut digest, mut found, mut problem) = (Sha256::new(), 0, closed.pages().err().map(str::to_owned));
     closed.walk(&mut |step| {
         match step {
-            Found::Row(record) => {
+            Finding::Row(record) => {
                 digest_row(&mut digest, &record);
                 found += 1;
             }
-            Found::Damaged(row) => problem = Some(row.to_string()),
-            Found::Gap(_, detail) => problem = Some(detail),
+            Finding::Damaged(row) => problem = Some(row.to_string()),
+            Finding::Gap(_, detail) => problem = Some(detail),
         }
         problem.is_none()
     });
@@ -166,5 +166,7 @@ fn verify(path: &Path, cache_bytes: usize, rows: u64, written: Sha256) -> Result
         return Ok(());
     }
     let detail = problem.unwrap_or_else(|| format!("{found} of {rows} rows were read back"));
-    Err(StoreError::Corrupt(format!("what was written could not be read back as it was ({detail}); check the disk")))
+    Err(StoreError::DamagedStore(format!(
+        "what was written could not be read back as it was ({detail}); check the disk"
+    )))
 }

@@ -14,7 +14,7 @@ pub(super) const NAME: &str = "schema_version";
 pub(super) fn read(db: &Database) -> Result<u64, StoreError> {
     let meta = db.begin_read().map_err(unavailable)?.open_table(META).map_err(unavailable)?;
     let version = meta.get(NAME).map_err(unavailable)?.map(|version| version.value());
-    version.ok_or_else(|| StoreError::Corrupt("the file has no schema version".into()))
+    version.ok_or_else(|| StoreError::DamagedStore("the file has no schema version".into()))
 }
 
 /// Applies `batch` and changes the version from `from` to `to`; stale when the version of the file is not `from`.

@@ -73,7 +73,7 @@ impl Intent for Make<'_> {
             let made: WebhookEndpoint = prepared.object()?;
             check_target(self.hooks, &made.url)?;
             let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
-            // Corrupted ones count as well: the relay reads no more rows than this.
+            // Damaged ones count as well: the relay reads no more rows than this.
             if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",

@@ -1,7 +1,7 @@
 //! Operators create, change, enable, disable, test, recover and delete webhook endpoints, and rotate their secrets.
 
 mod intents;
-mod recovery;
+mod resend_missed;
 mod test;
 
 use crate::{
@@ -68,7 +68,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .example(Example::Object)
             .operator(|request| Box::pin(rotate(request))),
         test::endpoint(),
-        recovery::endpoint(),
+        resend_missed::endpoint(),
     ]
 }
 

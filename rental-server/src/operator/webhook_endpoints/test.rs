@@ -48,17 +48,17 @@ async fn test(request: Request<'_, Operator>) -> Handled {
     let (Request { app, id, .. }, _) = request.read().await?;
     let (_, endpoint) = load(app.store(), id).await?;
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
-    let moment = edge::Moment::new();
-    let wanted = EVENT_TYPES.iter().find(|row| endpoint.wants(row.1)).unwrap_or(&EVENT_TYPES[0]);
-    let example = spec_of(wanted.2).map(example_object).unwrap_or_default();
-    let event_id = EventId::from_uuid(moment.new_id());
-    let body = event::body(event_id, wanted.0, moment.now(), example.to_string().as_bytes());
-    let secrets = secrets(&app.hooks, endpoint.id, moment.now()).await?;
-    let signature = signature::header(secrets.iter().map(String::as_bytes), moment.now().seconds(), &body);
-    let message = Message { url: &url, event_id: event_id.to_string(), event_type: wanted.1, signature, body };
+    let clock = edge::FixedClock::new();
+    let wanted = EVENT_TYPES.iter().find(|event| endpoint.wants(event.name)).unwrap_or(&EVENT_TYPES[0]);
+    let example = spec_of(wanted.object()).map(example_object).unwrap_or_default();
+    let event_id = EventId::from_uuid(clock.new_id());
+    let body = event::body(event_id, wanted.event_type, clock.now(), example.to_string().as_bytes());
+    let secrets = secrets(&app.hooks, endpoint.id, clock.now()).await?;
+    let signature = signature::header(secrets.iter().map(String::as_bytes), clock.now().seconds(), &body);
+    let message = Message { url: &url, event_id: event_id.to_string(), event_type: wanted.name, signature, body };
     let (ending, attempt) = app.hooks.sender.send(message).await;
     let result = json!({
-        "object": "webhook_test", "endpoint_id": endpoint.id, "event_type": wanted.1, "delivered": ending.is_success(),
+        "object": "webhook_test", "endpoint_id": endpoint.id, "event_type": wanted.name, "delivered": ending.is_success(),
         "duration_ms": attempt.duration_ms, "status": attempt.status, "error": attempt.error, "response": attempt.response,
     });
     Ok(Reply::json(result.to_string().into()))

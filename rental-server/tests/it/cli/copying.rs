@@ -5,7 +5,7 @@ use crate::support::{
     Organization, Server, database,
     receiver::{Act, Receiver},
 };
-use rental_core::{check, store::redb::Closed};
+use rental_core::{check, store::redb::ClosedFile};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -90,7 +90,7 @@ fn a_store_grows_up_and_comes_back_with_keys_order_cursors_secrets_and_what_is_d
     let home = tempfile::tempdir().unwrap();
     let back = format!("redb:{}", home.path().join("store.redb").display());
     copy(&cli, &url, &back);
-    let closed = Closed::open(&home.path().join("store.redb"), 16 << 20).unwrap();
+    let closed = ClosedFile::open(&home.path().join("store.redb"), 16 << 20).unwrap();
     let report = check::of_file(&closed, &mut |_| {});
     assert_eq!(report.problems, 0, "{:?}", report.listed);
     drop(closed);

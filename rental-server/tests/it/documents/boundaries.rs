@@ -122,7 +122,7 @@ fn the_supervisor_starts_the_background_tasks() {
 
 #[test]
 fn the_command_line_opens_a_store_in_one_place() {
-    let words = ["rental_core::store", "redb", "Redb", "Store", "Closed"];
+    let words = ["rental_core::store", "redb", "Redb", "Store", "ClosedFile"];
     only_in("rental-cli/src", &words, &["commands/store.rs", "commands/store/"]);
     // Where the core is named with a list of its modules, that list has no store.
     for (file, line) in code("rental-cli/src").into_iter().filter(|(file, _)| !file.contains("/commands/store")) {

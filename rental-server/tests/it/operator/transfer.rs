@@ -4,7 +4,7 @@ use super::{all, counts};
 use crate::support::{ADMIN_TOKEN, Connection, Organization, Reply, Server};
 use rental_core::{
     check,
-    store::{SCHEMA_VERSION, redb::Closed},
+    store::{SCHEMA_VERSION, redb::ClosedFile},
 };
 use serde_json::{Value, json};
 use std::io::BufRead;
@@ -189,7 +189,7 @@ fn an_import_into_a_new_store_exports_the_same_lines_and_a_second_one_creates_no
     }
     server.signal("TERM");
     assert_eq!(server.exit_code(), Some(0));
-    let closed = Closed::open(&folder.path().join("store.redb"), 4 << 20).expect("it opens");
+    let closed = ClosedFile::open(&folder.path().join("store.redb"), 4 << 20).expect("it opens");
     let report = check::of_file(&closed, &mut |_| {});
     assert_eq!(report.problems, 0, "{report:?}");
 }

@@ -172,3 +172,25 @@ fn writes_through_three_servers_survive_a_crash_of_the_database() {
         }
     });
 }
+
+/// Each acknowledged commit is on both: the standby may replace the primary at any moment.
+#[test]
+fn writes_through_three_servers_survive_the_loss_of_the_primary() {
+    let Some(primary) = Cluster::start() else { return };
+    let standby = primary.standby();
+    let url = format!("{}&host={}", primary.database(), standby.directory.display());
+    let mut servers = [(); 3].map(|()| Server::start_on(&url, &[]));
+    write_while(&mut servers, 3, |_, load| {
+        load.wait_for_answers(&[0, 1, 2], Instant::now());
+        let killed = Instant::now();
+        primary.kill();
+        standby.promote();
+        let promoted = killed.elapsed();
+        load.wait_for_answers(&[0, 1, 2], Instant::now());
+        for server in 0..3 {
+            let pause = load.pause(server, killed);
+            println!("promoted after {promoted:?}, server {server} paused for {pause:?} at most");
+            assert!(pause < promoted + MOST_PAUSE, "{pause:?}");
+        }
+    });
+}

@@ -6,7 +6,7 @@ use crate::{
     support::{Organization, Server, receiver::Receiver},
 };
 use rental_core::{
-    operations::idempotency::{self, Ticket},
+    operations::idempotency::{self, IdempotencyKey},
     resources::{Resource, delivery::Delivery, event},
     rows::key,
     store::{Batch, Commit, Key, Prior, Store, Write, redb::Redb},
@@ -148,18 +148,18 @@ fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
     let names: Vec<String> = (0..300).map(|n| format!("key-{n:03}")).collect();
     let mut answers = Batch::default();
     for name in &names {
-        let ticket = Ticket::new(name.as_bytes(), "POST", "/v1/leads", b"").expect("a key");
-        idempotency::remember(&mut answers, id, &ticket, None, (201, None, &"{}".into()), then);
+        let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/v1/leads", b"").expect("a key");
+        idempotency::remember(&mut answers, id, &idempotency_key, None, (201, None, &"{}".into()), then);
     }
     assert_eq!(on_file(directory.path(), async |store| store.commit(answers).await), Ok(Commit::Applied));
     // The first, and one that is read with the second step, when the first is committed.
-    let memos: Vec<Key> = names.iter().map(|name| key::memo(id, name)).collect();
-    put(directory.path(), vec![(memos[0].clone(), b"{"), (memos[290].clone(), b"{")]);
+    let stored: Vec<Key> = names.iter().map(|name| key::idempotency_record(id, name)).collect();
+    put(directory.path(), vec![(stored[0].clone(), b"{"), (stored[290].clone(), b"{")]);
 
     let server = Server::start_on_file(directory.path(), &[]).expecting_errors(SKIPPED);
     wait_for_damage(&server, 3.0);
     stop(server);
-    let wanted = [events.as_slice(), &[memos[0].clone(), memos[1].clone(), memos[255].clone()]].concat();
+    let wanted = [events.as_slice(), &[stored[0].clone(), stored[1].clone(), stored[255].clone()]].concat();
     let there = on_file(directory.path(), async |store| store.get(&wanted).await).expect("the store answers");
     let there: Vec<bool> = there.iter().map(Option::is_some).collect();
     assert_eq!(there, [true, false, true, false, false], "damaged rows stay, what has expired behind them is gone");

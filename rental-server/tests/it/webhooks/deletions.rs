@@ -14,7 +14,7 @@ use rental_core::{
     rows::key,
     store::{
         Batch, Commit, Store,
-        redb::{Closed, Redb},
+        redb::{ClosedFile, Redb},
     },
     value::{EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out,
@@ -76,7 +76,7 @@ async fn add_deliveries(store: &Redb, organization: OrganizationId, endpoint: En
 
 /// What a check of the store finds, and how many due rows and tasks it has.
 fn look(directory: &Path, endpoint: EndpointId) -> (Report, usize, usize) {
-    let closed = Closed::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
+    let closed = ClosedFile::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
     let report = check::of_file(&closed, &mut |_| {});
     drop(closed);
     let count = async |store: &Redb, span| store.scan(&span, usize::MAX).await.expect("the store answers").len();

@@ -92,7 +92,7 @@ fn delivered_by(server: &Server) -> u64 {
     line.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("no count in {page}"))
 }
 
-/// The bound is that of the design, 10 s without a beat and up to 2 s to look, and as much again for a busy machine.
+/// The bound is that of the design, 10 s without a heartbeat and up to 2 s to look, and as much again for a busy machine.
 #[test]
 fn the_owner_of_an_endpoint_is_killed_and_another_server_delivers_soon() {
     let Some(servers) = servers::<3>(&[]) else { return };
@@ -152,7 +152,7 @@ fn what_one_server_changes_about_an_endpoint_its_sender_heeds() {
         let url = if server.pid == first.pid { new.url() } else { old.url() };
         server.admin("PATCH", &path, &json!({"url": url})).ok();
         let (target, other) = if server.pid == first.pid { (&new, &old) } else { (&old, &new) };
-        // A change is heeded within a beat of the servers; until then the old address may still get some.
+        // A change is heeded within a heartbeat of the servers; until then the old address may still get some.
         wait_for(
             "a delivery to the new address alone",
             || {

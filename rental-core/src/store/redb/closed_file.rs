@@ -32,7 +32,7 @@ const MOST_READS: u64 = 4096;
 const MOST_GAPS: usize = 10_000;
 
 /// A file that no program has open, read-only.
-pub struct Closed {
+pub struct ClosedFile {
     path: PathBuf,
     cache_bytes: usize,
     versions: file::Versions,
@@ -41,9 +41,9 @@ pub struct Closed {
     reads_left: Arc<AtomicU64>,
 }
 
-/// One finding of [`Closed::walk`].
+/// One finding of [`ClosedFile::walk`].
 #[derive(Debug)]
-pub enum Found {
+pub enum Finding {
     /// A row with a correct checksum.
     Row(Record),
     /// A row that is damaged, with its key and the reason.
@@ -52,9 +52,9 @@ pub enum Found {
     Gap(Option<Key>, String),
 }
 
-impl Closed {
+impl ClosedFile {
     /// Opens the file read-only and checks the checksum of every page in use. Wrong checksums are no error here; see
-    /// [`Closed::pages`].
+    /// [`ClosedFile::pages`].
     ///
     /// # Errors
     /// The file does not exist, is open in another process, has another version, or is damaged so that it cannot be opened.
@@ -68,9 +68,9 @@ impl Closed {
             Self { path: path.to_owned(), cache_bytes, versions, open: Mutex::new(None), pages: Ok(()), reads_left };
         match closed.database(Pages::Checked) {
             Ok(open) => closed.open = Mutex::new(Some(open)),
-            Err(StoreError::Corrupt(detail)) => {
+            Err(StoreError::DamagedStore(detail)) => {
                 closed.reads_left.store(MOST_READS, Ordering::Relaxed);
-                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::Corrupt(detail.clone()))?;
+                let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::DamagedStore(detail.clone()))?;
                 closed.open = Mutex::new(Some(open));
                 closed.pages = Err(detail);
             }
@@ -105,7 +105,7 @@ impl Closed {
     }
 
     /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
-    pub fn walk(&self, each: &mut dyn FnMut(Found) -> bool) {
+    pub fn walk(&self, each: &mut dyn FnMut(Finding) -> bool) {
         let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
         let mut cut = 0;
         for _ in 0..MOST_GAPS {
@@ -127,17 +127,17 @@ impl Closed {
                         Err(error) => break error,
                     };
                     if last.as_deref().is_some_and(|last| key.as_bytes() <= last) {
-                        break StoreError::Corrupt("the keys are out of order".into());
+                        break StoreError::DamagedStore("the keys are out of order".into());
                     }
                     (last, cut) = (Some(key.as_bytes().to_vec()), 0);
-                    let found = record.map_or_else(Found::Damaged, Found::Row);
+                    let found = record.map_or_else(Finding::Damaged, Finding::Row);
                     if !each(found) {
                         return;
                     }
                 },
                 Err(error) => error,
             };
-            if cut == 0 && !each(Found::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
+            if cut == 0 && !each(Finding::Gap(last.as_deref().map(Key::from_bytes), problem.to_string())) {
                 return;
             }
             cut += 1;
@@ -164,7 +164,7 @@ impl Closed {
                 *open = Some((db, rows));
                 outcome
             }
-            Err(_) => Err(StoreError::Corrupt("pages on the way to it are damaged".into())),
+            Err(_) => Err(StoreError::DamagedStore("pages on the way to it are damaged".into())),
         }
     }
 
@@ -212,7 +212,7 @@ pub(super) fn refuse_other_version(
 }
 
 fn cannot_be_opened(path: &Path) -> StoreError {
-    StoreError::Corrupt(format!("{} is damaged so that it cannot be opened", path.display()))
+    StoreError::DamagedStore(format!("{} is damaged so that it cannot be opened", path.display()))
 }
 
 fn unchanged(
@@ -226,7 +226,7 @@ fn unchanged(
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     if len == 0 {
-        return Err(StoreError::Corrupt(format!("{} is empty, so it is no store", path.display())));
+        return Err(StoreError::DamagedStore(format!("{} is empty, so it is no store", path.display())));
     }
     let file = FileBackend::new(file).map_err(|error| file::refusal(path, error))?;
     let backend = ReadOnlyBackend {

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Most events that one request reads.
-const RECOVER_PAGE: usize = 200;
+const MISSED_PAGE: usize = 200;
 
 /// The endpoint of this file.
 pub(super) fn endpoint() -> Endpoint {
@@ -37,7 +37,7 @@ pub(super) fn endpoint() -> Endpoint {
         .takes(BodySchema::Own(body()))
         .replies("Recovery")
         .defines("Recovery", schema())
-        .operator(|request| Box::pin(recover(request)))
+        .operator(|request| Box::pin(resend_missed(request)))
 }
 
 fn body() -> Value {
@@ -53,32 +53,32 @@ fn schema() -> Value {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RecoverBody {
+struct MissedBody {
     since: Option<String>,
     starting_after: Option<String>,
 }
 
 /// Makes new deliveries of events that did not arrive, for one page of events.
-async fn recover(request: Request<'_, Operator>) -> Handled {
+async fn resend_missed(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
-    let asked: RecoverBody = bodies::optional(&body, "`since` and `starting_after`")?;
+    let asked: MissedBody = bodies::optional(&body, "`since` and `starting_after`")?;
     let time = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
     let since = asked.since.ok_or_else(|| Error::field("since", FieldCode::Missing, "is required"))?;
     let since = Timestamp::parse_bound(&since).ok_or_else(|| Error::field("since", FieldCode::Invalid, time))?;
     let after = bodies::cursor(asked.starting_after.as_deref())?.map(EventId::from_uuid);
-    let reply = write(app, &Organization::system(), call, &body, &Recover { id, since, after }).await?;
+    let reply = write(app, &Organization::system(), call, &body, &ResendMissed { id, since, after }).await?;
     app.hooks.wake_anywhere(EndpointId::parse(id)).await?;
     Ok(reply)
 }
 
-struct Recover<'a> {
+struct ResendMissed<'a> {
     /// The endpoint, as the operator names it.
     id: &'a str,
     since: Timestamp,
     after: Option<EventId>,
 }
 
-impl Intent for Recover<'_> {
+impl Intent for ResendMissed<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             // Read at each attempt to commit: the batch is stale when the endpoint was deleted.
@@ -91,7 +91,7 @@ impl Intent for Recover<'_> {
                 // Begin after the cursor.
                 span.from = span.from.max(store::after(&event::key(organization, after)));
             }
-            let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, RECOVER_PAGE).await?)? };
+            let events = if span.is_empty() { Vec::new() } else { all_sound(store.scan(&span, MISSED_PAGE).await?)? };
             let (mut batch, mut resent) = (Batch::default(), 0);
             for record in &events {
                 let (event_id, kind) = event_of(record)?;
@@ -100,7 +100,7 @@ impl Intent for Recover<'_> {
                     resent += 1;
                 }
             }
-            let more = events.len() == RECOVER_PAGE;
+            let more = events.len() == MISSED_PAGE;
             let cursor = events.last().and_then(|record| record.key.id()).filter(|_| more);
             let body = json!({"object": "recovery", "examined": events.len(), "resent": resent, "has_more": more, "next_cursor": cursor});
             Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })

@@ -1,0 +1,122 @@
+//! The list of the command groups, and the groups that have only the commands of every resource: list, get, create and
+//! update.
+
+use super::{
+    api_keys, audit,
+    collection::{self, Collection},
+    deliveries, events,
+    group::{Group, with_examples},
+    invoices, listen, operators, organizations, store, tolls, transfer, trigger, violations, webhook_endpoints,
+};
+use crate::client::access::Access;
+use clap::Command;
+use rental_core::{
+    resources::{Resource, customer::Customer, lead::Lead, rental::Rental, vehicle::Vehicle},
+    schema::ResourceSpec,
+};
+
+/// Groups of commands, in the order of the help.
+pub(crate) const GROUPS: &[Group] = &[
+    organizations::GROUP,
+    api_keys::GROUP,
+    webhook_endpoints::GROUP,
+    events::GROUP,
+    deliveries::GROUP,
+    plain::<Vehicle>(),
+    plain::<Customer>(),
+    plain::<Rental>(),
+    invoices::GROUP,
+    tolls::GROUP,
+    violations::GROUP,
+    plain::<Lead>(),
+    operators::GROUP,
+    audit::GROUP,
+    store::GROUP,
+];
+
+/// Commands without subcommands that talk to the server.
+pub(crate) const SINGLE_COMMANDS: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
+
+/// A resource of the public API with its help. A command without examples does not exist.
+trait Plain: Resource {
+    /// What the group is for.
+    const ABOUT: &'static str;
+    /// Examples of `list`. The first one is also an example of the group.
+    const LIST: &'static [&'static str] = &[];
+    /// Examples of `get`.
+    const GET: &'static [&'static str] = &[];
+    /// Examples of `create`. The first one is also an example of the group.
+    const CREATE: &'static [&'static str] = &[];
+    /// Examples of `update`.
+    const UPDATE: &'static [&'static str] = &[];
+}
+
+impl Plain for Vehicle {
+    const ABOUT: &'static str = "Manage the vehicles of the fleet";
+    const LIST: &'static [&'static str] = &["rental-cli vehicles list --all --json"];
+    const GET: &'static [&'static str] = &["rental-cli vehicles get ID"];
+    const CREATE: &'static [&'static str] =
+        &["rental-cli vehicles create --name 'White Tesla' --make Tesla --year 2023 --daily-rate 89.50"];
+    const UPDATE: &'static [&'static str] = &[
+        "rental-cli vehicles update ID --status maintenance",
+        "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
+    ];
+}
+
+impl Plain for Customer {
+    const ABOUT: &'static str = "Manage customers";
+    const LIST: &'static [&'static str] = &["rental-cli customers list --email ada@example.com"];
+    const GET: &'static [&'static str] = &["rental-cli customers get ID"];
+    const CREATE: &'static [&'static str] =
+        &["rental-cli customers create --full-name 'Ada Lovelace' --email ada@example.com --phone +14155550123"];
+    const UPDATE: &'static [&'static str] = &[
+        "rental-cli customers update ID --notes 'Prefers morning pickups'",
+        "rental-cli customers update ID --clear phone",
+    ];
+}
+
+impl Plain for Rental {
+    const ABOUT: &'static str = "Manage rentals: bookings of a vehicle by a customer";
+    const LIST: &'static [&'static str] = &["rental-cli rentals list --status ACTIVE --customer ID"];
+    const GET: &'static [&'static str] = &["rental-cli rentals get ID"];
+    const CREATE: &'static [&'static str] =
+        &["rental-cli rentals create --customer ID --vehicle ID --start-date 2026-06-01 --end-date 2026-06-05"];
+    const UPDATE: &'static [&'static str] = &[
+        "rental-cli rentals update ID --status COMPLETED --damage-at-return true",
+        "rental-cli rentals update ID --end-date 2026-06-07",
+    ];
+}
+
+impl Plain for Lead {
+    const ABOUT: &'static str = "Record inquiries from intake forms";
+    const CREATE: &'static [&'static str] = &[
+        "rental-cli leads create --source-channel website --raw-data '{\"message\":\"Need an SUV in June\"}'",
+        "rental-cli leads create --customer ID --raw-data @form.json",
+    ];
+}
+
+/// The group of a resource that needs no command of its own.
+const fn plain<T: Plain>() -> Group {
+    Group {
+        name: T::SPEC.plural,
+        command: command::<T>,
+        run: |matches, session| Collection { spec: T::SPEC, access: Access::Organization }.run_group(matches, session),
+    }
+}
+
+/// Builds a command of a resource with its examples.
+type Build = fn(&'static ResourceSpec, &[&str]) -> Command;
+
+fn command<T: Plain>() -> Command {
+    let all: [(&[&str], Build); 4] = [
+        (T::LIST, collection::list),
+        (T::GET, collection::get),
+        (T::CREATE, collection::create),
+        (T::UPDATE, collection::update),
+    ];
+    let offered = all.into_iter().filter(|(examples, _)| !examples.is_empty());
+    let command = Command::new(T::SPEC.plural).about(T::ABOUT);
+    let command = command.subcommands(offered.map(|(examples, build)| build(T::SPEC, examples)));
+    let first: Vec<&str> = [T::LIST, T::CREATE].iter().filter_map(|examples| examples.first().copied()).collect();
+    with_examples(command, &first)
+}
