@@ -37,8 +37,9 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let (app, call) = (request.app, request.call);
     let full = full_pace(call.query())?;
     let running = Running::take(&app.backing_up)?;
-    let (moment, now) = (app.store.moment().await.map_err(Error::from)?, call.clock.now());
+    // Before the snapshot, so that the backup contains its own entry.
     Note::of(call, None).write_before_reading(app.store()).await?;
+    let (moment, now) = (app.store.moment().await.map_err(Error::from)?, call.clock.now());
     let (actor, address) = (call.actor().to_owned(), call.client_address());
     let reply = streamed::streamed("backup", (running, &app.draining), full, move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));

@@ -46,8 +46,8 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let id = collections::organization_named(app.store(), request.id).await?.id;
     let full = full_pace(request.call.query())?;
     let running = Running::take(&app.backing_up)?;
-    let moment = app.store.moment().await.map_err(Error::from)?;
     Note::of(request.call, Some(id)).write_before_reading(app.store()).await?;
+    let moment = app.store.moment().await.map_err(Error::from)?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
     let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
         let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
