@@ -1,7 +1,7 @@
 //! Histories of one endpoint with several deliveries, in virtual time, against the rules of the specification.
 
 use crate::Pieces;
-use rental_core::{value::Timestamp, webhooks::attempt::{after_attempt, DISABLE_AFTER, Ending, Failure, RetryDecision, Schedule}};
+use rental_core::{value::Timestamp, webhooks::attempt::{after_attempt, DISABLE_AFTER, Ending, Failure, RetryDecision, Schedule, Streak}};
 
 /// Milliseconds after each failed attempt (spec, Retries 2).
 const DELAYS: [u64; 5] = [30_000, 120_000, 600_000, 1_800_000, 7_200_000];
@@ -26,7 +26,7 @@ pub fn check(data: &[u8]) {
             continue;
         }
         let made = attempts[delivery];
-        let after = after_attempt(made, failures, &ending, now, &schedule);
+        let after = after_attempt(made, Streak { failures, at_begin: failures }, &ending, now, &schedule);
         attempts[delivery] += 1;
         let success = matches!(ending, Ending::Answered { status: 200..=299, .. });
         assert_eq!(after.failures, if success { 0 } else { failures + 1 });

@@ -78,8 +78,12 @@ fn create(store: &Recording, edge: &Counting, object: &str, body: &str) -> (Stri
     let idempotency_key =
         IdempotencyKey::new(format!("{object}-{}", edge.new_id()).as_bytes(), "POST", "/", body.as_bytes())
             .expect("it works");
-    let intent =
-        Create { collection: collection(object), organization: &organization, body: body.as_bytes(), given: &[] };
+    let intent = Create {
+        collection: collection(object),
+        organization: &organization,
+        body: body.as_bytes().into(),
+        given: &[],
+    };
     let written = now(operations::write(store, edge, organization.id, Some(&idempotency_key), &intent, (201, RENDER)))
         .expect("it works");
     assert!(written.committed, "{}", String::from_utf8_lossy(&written.body));
@@ -122,8 +126,13 @@ fn everything_of_a_new_object_is_a_plain_insert() {
     let organization = organization();
     let body = br#"{"status":"CANCELLED"}"#;
     let expected = |_| true;
-    let intent =
-        Update { collection: collection("rental"), organization: &organization, id: &id, body, expected: &expected };
+    let intent = Update {
+        collection: collection("rental"),
+        organization: &organization,
+        id: &id,
+        body: body.into(),
+        expected: &expected,
+    };
     now(operations::write(&store, &edge, organization.id, None, &intent, (200, RENDER))).expect("it works");
     let others = not_new(&store);
     assert!(others.contains('r') && others.contains('i') && others.contains('h'), "{others}");

@@ -1,8 +1,10 @@
-//! A PATCH reads the stored record once, and everything that it writes is made of the one new value.
+//! A PATCH reads the stored record once, and everything that it writes or returns is made of the one new value.
 
 use rental_core::{
+    Platform,
     error::Error,
-    operations::{self, Create, Intent, Update, Written, edge::Edge, idempotency::IdempotencyKey},
+    operations::{self, Create, Intent, Preparing, Update, Written, edge::Edge, idempotency::IdempotencyKey},
+    platform::PlatformEdge,
     resources::{
         self, Collection, Object, Resource, RuleContext,
         event::{self, EventType},
@@ -16,9 +18,10 @@ use rental_core::{
     value::{FieldValue, FromFields, Next, OrganizationId, Timestamp, VehicleId, kinds},
 };
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 use std::{
     cell::Cell,
-    future::Future,
+    future::{Future, IntoFuture},
     sync::atomic::{AtomicU64, Ordering},
     task::{Context, Poll, Waker},
 };
@@ -83,6 +86,8 @@ impl resources::Create for Counted {
     }
 }
 
+impl resources::Portable for Counted {}
+
 impl resources::Update for Counted {
     fn events(&self, before: &Self, changed: bool, sent: &Fields) -> Vec<EventType> {
         self.0.events(&before.0, changed, sent)
@@ -134,13 +139,13 @@ fn a_post_reads_no_object_and_a_patch_one_and_each_writes_one() {
     let (store, edge) = (Memory::default(), Rising::default());
     let whose = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
     let body = br#"{"name":"Kia","daily_rate":40,"plate":"ABC123"}"#;
-    let create = Create { collection: &VEHICLES, organization: &whose, body, given: &[] };
+    let create = Create { collection: &VEHICLES, organization: &whose, body: body.into(), given: &[] };
     let (made, counts) = write(&store, &edge, &whose, "create", &create);
     assert_eq!(counts, [0, 1]);
 
     let id = String::from_utf8(made.body[7..43].to_vec()).unwrap();
     let body = br#"{"daily_rate":45.50,"plate":null}"#;
-    let patch = Update { collection: &VEHICLES, organization: &whose, id: &id, body, expected: &|_| true };
+    let patch = Update { collection: &VEHICLES, organization: &whose, id: &id, body: body.into(), expected: &|_| true };
     let (changed, counts) = write(&store, &edge, &whose, "patch", &patch);
     assert_eq!(counts, [1, 1]);
 
@@ -157,4 +162,56 @@ fn a_post_reads_no_object_and_a_patch_one_and_each_writes_one() {
     assert!(events[0].as_ref().unwrap().value.ends_with(&tail));
     let (again, counts) = write(&store, &edge, &whose, "patch", &patch);
     assert_eq!((again.replayed, again.body, counts), (true, changed.body, [0, 0]));
+}
+
+/// Performs the write of another intent, and asks for the object that it is about.
+struct Asking<'a>(&'a dyn Intent);
+
+impl Intent for Asking<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let prepared = self.0.prepare(store, edge).await?;
+            assert_eq!(prepared.object::<Counted>()?.0.name, "Kia");
+            Ok(prepared)
+        })
+    }
+}
+
+#[test]
+fn an_intent_around_a_write_gets_its_object_without_reading_it_again() {
+    let (store, edge) = (Memory::default(), Rising::default());
+    let whose = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
+    let body = br#"{"name":"Kia"}"#.into();
+    let create = Create { collection: &VEHICLES, organization: &whose, body, given: &[] };
+    let (made, counts) = write(&store, &edge, &whose, "create", &Asking(&create));
+    assert_eq!(counts, [0, 1]);
+    let id = String::from_utf8(made.body[7..43].to_vec()).unwrap();
+    for (name, body) in [("first", br#"{"daily_rate":45.50}"#), ("second", br#"{"daily_rate":45.5 }"#)] {
+        let (organization, expected) = (&whose, &|_| true);
+        let patch = Update { collection: &VEHICLES, organization, id: &id, body: body.into(), expected };
+        let (_, counts) = write(&store, &edge, &whose, name, &Asking(&patch));
+        assert_eq!(counts, [1, 1], "{name}");
+    }
+}
+
+impl PlatformEdge for Rising {
+    fn random_bytes(&self) -> Result<[u8; 32], Error> {
+        Ok([7; 32])
+    }
+}
+
+#[test]
+fn a_platform_returns_the_object_that_was_written_and_reads_the_response_only_of_a_replay() {
+    let platform = Platform::with_edge(Memory::default(), Rising::default());
+    let fleet = now(platform.create_organization(json!({"name": "Sunrise"})).into_future()).unwrap();
+    let counts = || [READINGS.take(), WRITINGS.take()];
+    counts();
+    let create = || fleet.create::<Counted>(json!({"name": "Kia", "daily_rate": 40})).idempotency_key("k");
+    let made = now(create().into_future()).unwrap();
+    assert_eq!((made.0.name.as_str(), made.revision(), counts()), ("Kia", 1, [0, 1]));
+    let changed = now(fleet.update::<Counted>(made.0.id, json!({"daily_rate": 41})).into_future()).unwrap();
+    assert_eq!((changed.0.daily_rate.unwrap().to_string().as_str(), changed.revision(), counts()), ("41", 2, [1, 1]));
+    let replayed = now(create().into_future()).unwrap();
+    assert_eq!((replayed.is_replayed(), counts()), (true, [1, 0]));
+    assert!(replayed.into_object() == made.into_object());
 }

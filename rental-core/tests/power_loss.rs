@@ -5,13 +5,31 @@
 //! acknowledged batch, at most those asked for, none of them by halves. `RENTAL_POWER_LOSS=100` runs a hundred
 //! histories instead of one.
 //!
+//! Here batches are plain data. In `power_loss/under_load.rs` they come from real requests, and `power_loss/judge.rs` knows
+//! what the requests mean. `power_loss/broken.rs` has the negative controls. `docs/reliability.md` has the figures.
+//!
 //! Seen failing in a scratch copy: with `Durability::None` ("acknowledged, and lost"), and with the failure of a commit
 //! not remembered ("still ready").
 
+#[path = "power_loss/broken.rs"]
+mod broken;
 #[path = "power_loss/disk.rs"]
 mod disk;
+#[path = "power_loss/flipped_bits.rs"]
+mod flipped_bits;
+#[path = "power_loss/history.rs"]
+mod history;
+#[path = "power_loss/images.rs"]
+mod images;
+#[path = "power_loss/judge.rs"]
+mod judge;
+#[path = "power_loss/requests.rs"]
+mod requests;
+#[path = "power_loss/under_load.rs"]
+mod under_load;
 
-use disk::{Dice, Disk, Entry, Fault, Kept, apply, crash};
+use disk::{Dice, Disk, Entry, Fault, Kept, crash};
+use images::{Pace, crash_everywhere};
 use rental_core::store::{
     Batch, Commit, Key, Order, Prior, Span, Store, StoreError, Write, all_sound,
     redb::{Redb, SCHEMA_VERSION},
@@ -132,44 +150,13 @@ fn check(image: Vec<u8>, plan: &Plan, (acknowledged, asked): (usize, usize), pla
     disk.log()
 }
 
-/// Builds images along a recorded history that began with `base`, and checks each; `again` times also crashes within
-/// the recovery of one in five.
-fn crash_everywhere(
-    base: &[u8],
-    log: &[Entry],
-    plan: &Plan,
-    promised: (usize, usize),
-    dice: &mut Dice,
-    again: usize,
-) -> usize {
-    let (mut durable, mut synced) = (base.to_vec(), 0);
-    let (mut acknowledged, mut asked) = promised;
-    let mut images = 0;
-    for (at, entry) in log.iter().enumerate() {
-        match entry {
-            Entry::Asked(n) => asked = asked.max(*n),
-            Entry::Acknowledged(n) => acknowledged = acknowledged.max(*n),
-            // Before a sync most is at stake; in between a few points are enough.
-            _ if matches!(entry, Entry::Sync) || dice.roll(if again > 0 { 12 } else { 4 }) == 0 => {
-                let pending = &log[synced..at];
-                for kept in [Kept::Nothing, Kept::Everything, Kept::Blocks(4096), Kept::Blocks(512)] {
-                    let image = crash(&durable, pending, kept, dice);
-                    let place = format!("power cut at operation {at} of {} ({kept:?})", log.len());
-                    let recovery = check(image.clone(), plan, (acknowledged, asked), &place);
-                    images += 1;
-                    if again > 0 && dice.roll(5) == 0 {
-                        images += crash_everywhere(&image, &recovery, plan, (acknowledged, asked), dice, again - 1);
-                    }
-                }
-            }
-            _ => {}
-        }
-        if matches!(entry, Entry::Sync) {
-            log[synced..at].iter().for_each(|entry| apply(&mut durable, entry));
-            synced = at;
-        }
-    }
-    images
+/// Builds images along a recorded history of a plan, and checks each.
+fn crash_a_plan(base: &[u8], log: &[Entry], plan: &Plan, again: usize, dice: &mut Dice) -> usize {
+    let pace = Pace { syncs: 1, others: if again > 0 { 12 } else { 4 }, losses: 4, again };
+    let images = crash_everywhere(base, log, (0, 0), pace, dice, &mut |image, promised, place| {
+        Ok(check(image, plan, promised, place))
+    });
+    images.expect("a check panics")
 }
 
 fn histories() -> u64 {
@@ -190,7 +177,7 @@ fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
         let log = disk.log();
         let durable = crash(&[], &log[..creation], Kept::Everything, &mut Dice(seed));
         assert!(matches!(log[creation - 1], Entry::Sync | Entry::Write(..)), "creation ends before the first batch");
-        let images = crash_everywhere(&durable, &log[creation..], &plan, (0, 0), &mut Dice(seed), 1);
+        let images = crash_a_plan(&durable, &log[creation..], &plan, 1, &mut Dice(seed));
         assert!(images > 300, "only {images} images");
     }
 }
@@ -200,7 +187,7 @@ fn a_power_cut_while_the_store_is_made_leaves_an_empty_store_or_none() {
     let disk = Disk::default();
     Redb::on_backend(disk.clone()).expect("an empty disk takes a store").close().expect("it closes");
     let plan = Plan::new(0, 1);
-    crash_everywhere(&[], &disk.log(), &plan, (0, 0), &mut Dice(1), 0);
+    crash_a_plan(&[], &disk.log(), &plan, 0, &mut Dice(1));
 }
 
 /// Panics of the writer thread, which the engine would turn into a failure of its own.

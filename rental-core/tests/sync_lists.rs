@@ -108,14 +108,21 @@ impl Fleet {
             }
             _ => {
                 let body = br#"{"name":"new"}"#;
-                let intent = Create { collection: vehicles(), organization: &organization, body, given: &[] };
+                let intent =
+                    Create { collection: vehicles(), organization: &organization, body: body.into(), given: &[] };
                 return self.write(&intent);
             }
         };
         let id = self.model.keys().nth(which.index(self.model.len())).unwrap().clone();
         let body = format!(r#"{{"name":"{name}"}}"#);
         let body = body.as_bytes();
-        let intent = Update { collection: vehicles(), organization: &organization, id: &id, body, expected: &|_| true };
+        let intent = Update {
+            collection: vehicles(),
+            organization: &organization,
+            id: &id,
+            body: body.into(),
+            expected: &|_| true,
+        };
         self.write(&intent);
     }
 

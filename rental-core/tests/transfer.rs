@@ -89,7 +89,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
         let rows = [&INVOICES, &TOLLS, &VIOLATIONS].into_iter().chain(resources::api());
         let collection =
             rows.into_iter().find(|row| row.spec.object == object && row.create.is_some()).expect("it works");
-        let intent = Create { collection, organization: &whose, body: body.as_bytes(), given: &[] };
+        let intent = Create { collection, organization: &whose, body: body.as_bytes().into(), given: &[] };
         let prepared = now((&intent as &dyn Intent).prepare(store.as_ref(), &edge)).expect("it works");
         now(store.commit(prepared.batch)).expect("it works");
         serde_json::from_slice::<Value>(&prepared.body).expect("it works")["id"].as_str().expect("it works").to_owned()

@@ -4,15 +4,8 @@
 use crate::http::call::Call;
 use rental_core::{
     error::Error,
-    operations::{Edge, Intent, Prepared, Preparing},
-    request::page,
-    resources::{
-        Resource,
-        audit_entry::AuditEntry,
-        effects,
-        organization::{self, SYSTEM},
-        to_json,
-    },
+    operations::{Edge, Intent, Preparing},
+    resources::{AnyObject, Resource, audit_entry::AuditEntry, effects, organization::SYSTEM, to_json},
     store::{Batch, Prior, Store},
     value::{AuditEntryId, OrganizationId},
 };
@@ -32,24 +25,13 @@ impl Intent for Audited<'_> {
         Box::pin(async move {
             let mut prepared = self.intent.prepare(store, edge).await?;
             if self.call.admitted.get().is_some() && !prepared.batch.is_empty() {
-                let (organization, resource) = self.about(&prepared);
+                let (named, resource) = prepared.object.as_deref().map(AnyObject::subject).unzip();
+                let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(named.flatten());
                 let entry = entry(self.call, edge, organization, resource, AuditEntry::details(self.body));
                 add(&mut prepared.batch, &entry)?;
             }
             Ok(prepared)
         })
-    }
-}
-
-impl Audited<'_> {
-    /// The organization and the object of the response.
-    fn about(&self, prepared: &Prepared) -> (Option<OrganizationId>, Option<Uuid>) {
-        let object: Value = serde_json::from_slice(&prepared.body).unwrap_or_default();
-        let id = |name: &str| object[name].as_str().and_then(page::id);
-        let own = if object["object"] == organization::SPEC.object { id("id") } else { None };
-        let named = own.or_else(|| id("organization_id")).map(OrganizationId::from_uuid);
-        let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(named);
-        (organization, id("id"))
     }
 }
 

@@ -2,7 +2,7 @@
 //! remove old events and deliveries, log failed authentications.
 
 use crate::{edge, state::App, supervisor::Supervisor, webhooks::retention};
-use rental_core::{error::Error, operations::idempotency, rows::key, store::Commit};
+use rental_core::{operations::idempotency, store::DamagedRow};
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,
@@ -58,20 +58,8 @@ async fn remove_old_events(app: Arc<App>) {
 }
 
 async fn remove_idempotency_records(app: Arc<App>) {
-    if let Err(error) = remove_expired(&app).await {
+    let mut note = |row: Box<DamagedRow>| app.hooks.damaged.note(&row);
+    if let Err(error) = idempotency::remove_expired(app.store(), edge::now(), MOST_RECORDS, &mut note).await {
         tracing::warn!(?error, "cannot remove expired idempotency records");
     }
-}
-
-async fn remove_expired(app: &App) -> Result<(), Error> {
-    let now = edge::now();
-    let mut span = key::idempotency_expiries_until(now.millis());
-    while let Some(step) = idempotency::sweep(app.store(), &span, now, MOST_RECORDS).await? {
-        step.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
-        // A record that was used again makes the batch stale: the same entries are read again.
-        if step.batch.is_empty() || app.store().commit(step.batch).await? == Commit::Applied {
-            span.from = step.behind;
-        }
-    }
-    Ok(())
 }

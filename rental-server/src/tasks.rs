@@ -7,7 +7,7 @@ use crate::{edge, panics::catch_panic, state::App, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     rows::key,
-    store::{self, Record, key_of},
+    store::{Pages, Record},
     tasks::{self, Step},
 };
 use std::{sync::Arc, time::Duration};
@@ -59,16 +59,14 @@ enum Round {
 
 /// Does one step of each task.
 async fn round(app: &App) -> Result<Round, Error> {
-    let (mut span, mut outcome) = (key::tasks(), Round::Idle);
-    loop {
-        let page = app.store().scan(&span, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(outcome) };
-        span.from = store::after(key_of(last));
+    let (mut pages, mut outcome) = (Pages::of(app.store(), key::tasks(), PAGE), Round::Idle);
+    while let Some(page) = pages.next().await? {
         for record in app.hooks.damaged.all_sound(page) {
             outcome = outcome.max(one_step(app, &record).await);
             tokio::task::yield_now().await;
         }
     }
+    Ok(outcome)
 }
 
 async fn one_step(app: &App, record: &Record) -> Round {

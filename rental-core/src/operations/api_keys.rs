@@ -6,11 +6,15 @@
 use crate::{
     error::{Error, KeyProblem},
     resources::{
+        Resource,
         api_key::{ApiKey, Scope},
         operator::Operator,
-        organization::{Organization, Plan},
+        organization::{Organization, Plan, SYSTEM},
+        parse,
     },
-    value::{ApiKeyId, OperatorId, Text, Timestamp},
+    rows::key,
+    store::{Revision, Store, get_one},
+    value::{ApiKeyId, Id, OperatorId, Text, Timestamp},
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -116,6 +120,27 @@ pub fn admit(operator: &Operator, rotation: u32, now: Timestamp) -> Result<(), K
         return Err(KeyProblem::Expired);
     }
     Ok(())
+}
+
+/// Finds the record of the key with this hash, and its organization, even when the key is revoked or expired. Returns them
+/// with their revisions.
+///
+/// # Errors
+/// The store is not available.
+pub async fn look_up(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {
+    let Some(entry) = get_one(store, &key::access(hash)).await? else { return Ok(None) };
+    let Some(id) = open_entry(&entry.value, hash) else { return Ok(None) };
+    let Some((key, of_key)) = load::<ApiKey>(store, id).await? else { return Ok(None) };
+    let Some((organization, of_organization)) = load::<Organization>(store, key.organization_id).await? else {
+        return Ok(None);
+    };
+    Ok(Some((Principal { key, organization: Arc::new(organization) }, [of_key, of_organization])))
+}
+
+/// Reads one of the operator's objects.
+async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<(T, Revision)>, Error> {
+    let record = get_one(store, &T::key(SYSTEM, id)).await?;
+    record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
 }
 
 /// The CRC-32 of a key's text before its checksum, in base 62.

@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     rows::key,
-    store::{Batch, Store},
+    store::{Batch, Store, get_one},
     value::OrganizationId,
 };
 use bytes::Bytes;
@@ -17,7 +17,7 @@ pub(crate) async fn next_number(
 ) -> Result<u64, Error> {
     let place = key::counter(organization, name);
     // The revision of a record counts its writes, so a counter needs no value.
-    let last = store.get(std::slice::from_ref(&place)).await?.pop().flatten().map(|record| record.revision);
+    let last = get_one(store, &place).await?.map(|record| record.revision);
     match last {
         Some(revision) => batch.replace(place, revision, Bytes::new()),
         None => batch.insert(place, Bytes::new()),

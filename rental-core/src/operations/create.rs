@@ -5,16 +5,17 @@ use super::{
     counter::next_number,
     edge::Edge,
     intent::{Intent, Prepared, Preparing},
-    reference::{find_references, valid_fields},
+    reference::find_references,
+    sent_body::SentBody,
 };
 use crate::{
     error::Error,
     request::body::Verb,
-    resources::{self, Collection, Outcome, Resource, RuleContext, organization::Organization},
+    resources::{Collection, Outcome, Resource, RuleContext, organization::Organization},
     rows::key,
     schema::{self, FieldSpec, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
-    value::{FieldValue, Id, Text, Timestamp},
+    value::{FieldValue, Text, Timestamp},
 };
 use uuid::Uuid;
 
@@ -25,7 +26,7 @@ pub struct Create<'a> {
     /// The organization that will own the object.
     pub organization: &'a Organization,
     /// The request's body.
-    pub body: &'a [u8],
+    pub body: SentBody<'a>,
     /// Values for fields that a request cannot set.
     pub given: &'a [(&'static str, FieldValue)],
 }
@@ -36,7 +37,7 @@ impl Intent for Create<'_> {
             let (spec, organization) = (self.collection.spec, self.organization);
             let rule = self.collection.create.ok_or_else(|| Error::Internal(format!("{} has no POST", spec.object)))?;
             // An object has the currency of its organization, which never changes, and so its number of decimals.
-            let mut sent = valid_fields(store, organization, self.body, spec, Verb::Create).await?;
+            let mut sent = self.body.take(store, organization, spec, Verb::Create).await?;
             let mut batch = Batch::default();
             let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
             let missing = sent.forget_missing(missing)?;
@@ -51,18 +52,15 @@ impl Intent for Create<'_> {
                 |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
             let context = RuleContext { now: created, organization, references: &references, number };
             let outcome = missing.join(rule(&sent, &otherwise, &context))?;
+            self.body.keep(sent);
             let place = key::record(organization.id, spec, id);
-            batch.insert(place.clone(), outcome.object.clone().into());
-            finish(store, edge, organization, spec, place, outcome, batch).await.map(|(batch, body)| Prepared {
-                batch,
-                body,
-                revision: 1,
-            })
+            batch.insert(place.clone(), outcome.json.clone());
+            finish(store, edge, organization, spec, (place, 1), outcome, batch).await
         })
     }
 }
 
-/// Adds a new object with a fresh id, and its derived rows, to a batch. It emits no event.
+/// Adds a new object and its derived rows to a batch. It emits no event.
 ///
 /// # Errors
 /// Another object has the same identity, or the store is not available.
@@ -70,21 +68,13 @@ pub async fn insert<T: Resource>(
     store: &dyn Store,
     edge: &dyn Edge,
     organization: &Organization,
-    id: Id<T::Kind>,
-    object: &T,
+    object: T,
     mut batch: Batch,
-) -> Result<Batch, Error> {
-    let bytes = serde_json::to_vec(object).map_err(|error| Error::Internal(error.to_string()))?;
-    let place = T::key(organization.id, id);
-    batch.insert(place.clone(), bytes.clone().into());
-    let outcome = Outcome {
-        changed: true,
-        object: bytes,
-        events: Vec::new(),
-        effects_before: None,
-        effects: resources::effects::of(object),
-    };
-    finish(store, edge, organization, T::SPEC, place, outcome, batch).await.map(|(batch, _)| batch)
+) -> Result<Prepared, Error> {
+    let place = T::key(organization.id, object.id());
+    let outcome = Outcome::new(object, true, Vec::new(), None)?;
+    batch.insert(place.clone(), outcome.json.clone());
+    finish(store, edge, organization, T::SPEC, (place, 1), outcome, batch).await
 }
 
 /// The `created_at` of an object: the time in its id, so that a range of times is a range of ids.

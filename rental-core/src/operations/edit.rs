@@ -22,14 +22,8 @@ pub async fn edit<T: Resource>(
     let mut object: T = parse(&before.key, &before.value)?;
     let effects_before = Some(resources::effects::of(&object));
     let events = rule(&mut object)?;
-    let bytes = serde_json::to_vec(&object).map_err(|error| Error::Internal(error.to_string()))?;
-    let outcome = Outcome {
-        changed: bytes != before.value,
-        object: bytes,
-        events,
-        effects_before,
-        effects: resources::effects::of(&object),
-    };
+    let mut outcome = Outcome::new(object, true, events, effects_before)?;
+    outcome.changed = outcome.json != before.value;
     replace(store, edge, organization, T::SPEC, before, outcome, Batch::default()).await
 }
 
@@ -47,12 +41,12 @@ pub async fn replace(
     mut batch: Batch,
 ) -> Result<Prepared, Error> {
     if !outcome.changed && outcome.events.is_empty() {
-        return Ok(Prepared { batch: Batch::default(), revision: before.revision, body: before.value });
+        let Record { revision, value: body, .. } = before;
+        return Ok(Prepared { batch: Batch::default(), body, revision, object: outcome.object });
     }
     let revision = before.revision + u64::from(outcome.changed);
     if outcome.changed {
-        batch.replace(before.key.clone(), before.revision, outcome.object.clone().into());
+        batch.replace(before.key.clone(), before.revision, outcome.json.clone());
     }
-    let (batch, body) = finish(store, edge, organization, spec, before.key, outcome, batch).await?;
-    Ok(Prepared { batch, body, revision })
+    finish(store, edge, organization, spec, (before.key, revision), outcome, batch).await
 }

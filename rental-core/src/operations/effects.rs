@@ -9,7 +9,7 @@ use crate::{
         key,
     },
     schema::{Effects, IndexPrefix, ResourceSpec},
-    store::{Batch, Check, Key, Prior, Store},
+    store::{Batch, Check, Key, Prior, Store, get_one},
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -81,6 +81,6 @@ async fn claim(
 
 /// The object that has a claim, if there is one.
 async fn holder(store: &dyn Store, place: &Key) -> Result<Option<Uuid>, Error> {
-    let found = store.get(std::slice::from_ref(place)).await?.pop().flatten();
+    let found = get_one(store, place).await?;
     found.map(|record| read_claim(&record.value).map(|(id, _)| id)).transpose()
 }

@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     resources::event::{self, EventType},
     rows::{key, outbox},
-    store::{Batch, Check, Prior, Store},
+    store::{Batch, Check, Prior, Store, get_one},
     value::{EventId, OrganizationId},
 };
 use bytes::Bytes;
@@ -17,10 +17,9 @@ pub(super) async fn is_subscribed(
     organization: OrganizationId,
     batch: &mut Batch,
 ) -> Result<bool, Error> {
-    let mark = [key::subscribed(organization)];
-    let found = store.get(&mark).await?.pop().flatten().is_some();
+    let mark = key::subscribed(organization);
+    let found = get_one(store, &mark).await?.is_some();
     if !found {
-        let [mark] = mark;
         batch.checks.push(Check::Absent(mark));
     }
     Ok(found)

@@ -10,7 +10,7 @@ use crate::{
     resources::organization::BookingPolicy,
     rows::key,
     schema::Hold,
-    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound},
+    store::{Batch, Key, Order, Prior, Record, Span, Store, all_sound, get_one},
     value::{Date, OrganizationId, VehicleId},
 };
 use bytes::Bytes;
@@ -47,7 +47,7 @@ pub async fn change(
     }
     let Some(wanted) = after else { return Ok(()) };
     let calendar_key = key::calendar(organization, wanted.vehicle);
-    let calendar = store.get(std::slice::from_ref(&calendar_key)).await?.pop().flatten();
+    let calendar = get_one(store, &calendar_key).await?;
     let classes = calendar.as_ref().map_or(Ok(0), classes_in_use)?;
     if policy == BookingPolicy::Exclusive
         && let Some(other) = first_conflict(store, organization, classes, wanted).await?

@@ -4,7 +4,7 @@
 use crate::{
     error::Error,
     rows::key,
-    store::{Batch, Check, DamagedRow, Key, Prior, Record, Revision, Span, Store, after, get_each, key_of},
+    store::{Batch, Check, Commit, DamagedRow, Prior, Record, Revision, Scanned, Store, get_each, get_one, key_of},
     value::{OrganizationId, Timestamp},
 };
 use bytes::Bytes;
@@ -86,8 +86,8 @@ pub async fn look_up(
     idempotency_key: &IdempotencyKey,
     now: Timestamp,
 ) -> Result<Lookup, Error> {
-    let keys = [key::idempotency_record(organization, &idempotency_key.name)];
-    let Some(record) = store.get(&keys).await?.pop().flatten() else { return Ok(Lookup::NotStored(None)) };
+    let place = key::idempotency_record(organization, &idempotency_key.name);
+    let Some(record) = get_one(store, &place).await? else { return Ok(Lookup::NotStored(None)) };
     let stored: IdempotencyRecord =
         serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
     if stored.kept_at.plus_millis(KEPT_MILLIS) <= now {
@@ -143,26 +143,37 @@ fn encode(
     value.into()
 }
 
-/// The result of one step of [`sweep`].
-#[derive(Debug)]
-pub struct Sweep {
-    /// The removals of expired responses. Commit it before the next step.
-    pub batch: Batch,
-    /// Damaged rows. They and their expiries stay in the store.
-    pub damaged: Vec<Box<DamagedRow>>,
-    /// The key at which the next step begins.
-    pub behind: Key,
-}
-
-/// Removes responses that were stored more than 24 hours ago. Reads at most `most` expiries of `span`; `None` when there are
-/// none. Begin with [`key::idempotency_expiries_until`] and continue from [`Sweep::behind`].
+/// Removes responses that were stored more than 24 hours ago, with at most `most` in a batch. Calls `damaged` for each damaged
+/// row: it and its expiry stay in the store.
 ///
 /// # Errors
 /// The store is not available.
-pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) -> Result<Option<Sweep>, Error> {
-    let found = store.scan(span, most).await?;
-    let Some(behind) = found.last().map(|row| after(key_of(row))) else { return Ok(None) };
-    let (mut expired, mut keys, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
+pub async fn remove_expired(
+    store: &dyn Store,
+    now: Timestamp,
+    most: usize,
+    damaged: &mut (dyn FnMut(Box<DamagedRow>) + Send),
+) -> Result<(), Error> {
+    let mut span = key::idempotency_expiries_until(now.millis());
+    loop {
+        let found = store.scan(&span, most).await?;
+        let Some(behind) = found.last().map(|row| key_of(row).next()) else { return Ok(()) };
+        let batch = removal(store, found, now, damaged).await?;
+        // Stale when an idempotency key was used again: the same expiries are read again.
+        if batch.is_empty() || store.commit(batch).await? == Commit::Applied {
+            span.from = behind;
+        }
+    }
+}
+
+/// The batch that removes the expired responses which these expiries name.
+async fn removal(
+    store: &dyn Store,
+    found: Vec<Scanned>,
+    now: Timestamp,
+    damaged: &mut (dyn FnMut(Box<DamagedRow>) + Send),
+) -> Result<Batch, Error> {
+    let (mut expired, mut keys) = (Vec::new(), Vec::new());
     for row in found {
         let named = row.and_then(|row| match key::idempotency_record_of(&row.key) {
             Some(place) => Ok((row.key, place)),
@@ -173,7 +184,7 @@ pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) 
                 expired.push(expiry);
                 keys.push(place);
             }
-            Err(row) => damaged.push(row),
+            Err(row) => damaged(row),
         }
     }
     let mut batch = Batch::default();
@@ -191,10 +202,10 @@ pub async fn sweep(store: &dyn Store, span: &Span, now: Timestamp, most: usize) 
                 }
                 batch.delete(expiry);
             }
-            Err(row) => damaged.push(row),
+            Err(row) => damaged(row),
         }
     }
-    Ok(Some(Sweep { batch, damaged, behind }))
+    Ok(batch)
 }
 
 fn is_outdated(record: &Record, now: Timestamp) -> Result<bool, Box<DamagedRow>> {

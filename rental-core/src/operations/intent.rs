@@ -3,30 +3,33 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
-    resources::Resource,
+    resources::{AnyObject, Resource},
     store::{Batch, Revision, Store},
 };
 use bytes::Bytes;
-use std::{future::Future, pin::Pin};
+use std::{any::Any, future::Future, pin::Pin};
 
-/// A prepared write: the batch, and the object that the caller gets after the commit.
+/// A prepared write: the batch, and the response that the caller gets after the commit.
 #[derive(Debug)]
 pub struct Prepared {
     /// The batch to commit; empty when nothing changes.
     pub batch: Batch,
-    /// The JSON of the object, as a GET will return it.
+    /// The body of the response: the JSON of the object, as a GET will return it.
     pub body: Bytes,
     /// The revision of the object after the commit.
     pub revision: Revision,
+    /// The object that the write is about; `None` when it is about several, or about none.
+    pub object: Option<Box<dyn AnyObject>>,
 }
 
 impl Prepared {
-    /// Parses the object.
+    /// The object that the write is about.
     ///
     /// # Errors
-    /// [`Error::Internal`]: the object is of another type, which is a bug.
-    pub fn object<T: Resource>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.body).map_err(|error| Error::Internal(error.to_string()))
+    /// [`Error::Internal`]: there is none, or it is of another type, which is a bug.
+    pub fn object<T: Resource>(&self) -> Result<&T, Error> {
+        let object = self.object.as_deref().and_then(|object| (object as &dyn Any).downcast_ref());
+        object.ok_or_else(|| Error::Internal(format!("a write is not about a {}", T::SPEC.object)))
     }
 }
 

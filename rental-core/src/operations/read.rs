@@ -9,7 +9,7 @@ use crate::{
     },
     rows::key,
     schema::ResourceSpec,
-    store::{Key, Record, Span, Store, all_sound, key_of},
+    store::{Key, Pages, Record, Span, Store, all_sound, get_one, key_of},
     value::{Id, OrganizationId},
 };
 use bytes::Bytes;
@@ -26,8 +26,7 @@ pub async fn get(
 ) -> Result<Record, Error> {
     let missing = Error::NotFound { object: spec.object };
     let Some(id) = page::id(id) else { return Err(missing) };
-    let keys = [key::record(organization, spec, id)];
-    store.get(&keys).await?.pop().flatten().ok_or(missing)
+    get_one(store, &key::record(organization, spec, id)).await?.ok_or(missing)
 }
 
 /// Reads one page and returns the list response.
@@ -59,9 +58,8 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
     let missing = Error::NotFound { object: spec.object };
     let Some(id) = page::id(id) else { return Err(missing) };
     let prefix = key::records(SYSTEM, &organization::SPEC);
-    let mut span = Span::newest_first(&prefix);
-    loop {
-        let page = store.scan(&span, CANDIDATES).await?;
+    let mut pages = Pages::of(store, Span::newest_first(&prefix), CANDIDATES);
+    while let Some(page) = pages.next().await? {
         // The key of a damaged organization still has its id, so only requests for its own objects fail.
         let keys: Vec<Key> =
             page.iter().filter_map(|row| Some(key::record(Id::from_uuid(key_of(row).id()?), spec, id))).collect();
@@ -69,9 +67,6 @@ pub async fn owner_of(store: &dyn Store, spec: &'static ResourceSpec, id: &str) 
             let owner = page.into_iter().nth(at).ok_or(missing)?.map_err(Error::Damaged)?;
             return parse(&owner.key, &owner.value);
         }
-        match page.last() {
-            Some(last) if page.len() == CANDIDATES => span.to = key_of(last).clone(),
-            _ => return Err(missing),
-        }
     }
+    Err(missing)
 }

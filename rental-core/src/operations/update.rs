@@ -5,7 +5,8 @@ use super::{
     edit::replace,
     intent::{Intent, Preparing},
     read::get,
-    reference::{find_references, valid_fields},
+    reference::find_references,
+    sent_body::SentBody,
 };
 use crate::{
     error::Error,
@@ -23,7 +24,7 @@ pub struct Update<'a> {
     /// The id in the path.
     pub id: &'a str,
     /// The request's body.
-    pub body: &'a [u8],
+    pub body: SentBody<'a>,
     /// Whether the caller expects this present revision of the object.
     pub expected: &'a (dyn Fn(Revision) -> bool + Sync),
 }
@@ -34,7 +35,7 @@ impl Intent for Update<'_> {
             let (spec, organization) = (self.collection.spec, self.organization);
             let change =
                 self.collection.update.ok_or_else(|| Error::Internal(format!("{} has no PATCH", spec.object)))?;
-            let mut sent = valid_fields(store, organization, self.body, spec, Verb::Update).await?;
+            let mut sent = self.body.take(store, organization, spec, Verb::Update).await?;
             let before = get(store, organization.id, spec, self.id).await?;
             if !(self.expected)(before.revision) {
                 return Err(Error::PreconditionFailed);
@@ -44,6 +45,7 @@ impl Intent for Update<'_> {
             let missing = sent.forget_missing(missing)?;
             let context = RuleContext { now: edge.now(), organization, references: &references, number: 0 };
             let outcome = missing.join(change(&before, &sent, &context))?;
+            self.body.keep(sent);
             replace(store, edge, organization, spec, before, outcome, batch).await
         })
     }

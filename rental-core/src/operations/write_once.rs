@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     error::Error,
+    resources::AnyObject,
     store::{Batch, Commit, Revision, Store},
     value::OrganizationId,
 };
@@ -21,6 +22,8 @@ pub struct Written {
     pub body: Bytes,
     /// Revision of the object in the response; `None` for an error.
     pub revision: Option<Revision>,
+    /// The object that the write is about; `None` for an error, a replay, and a write about several objects.
+    pub object: Option<Box<dyn AnyObject>>,
     /// Whether this is the stored response of an earlier request with the same idempotency key.
     pub replayed: bool,
     /// Whether a batch was committed.
@@ -57,12 +60,10 @@ pub async fn write(
             }
         }
         let (mut batch, mut written) = match intent.prepare(store, edge).await {
-            Ok(Prepared { batch, body, revision }) => {
-                (batch, Written { status: success, body, revision: Some(revision), replayed: false, committed: false })
-            }
+            Ok(Prepared { batch, body, revision, object }) => (batch, response(success, body, Some(revision), object)),
             Err(error) if idempotency_key.is_some() && error.is_final() => {
                 let (status, body) = render(&error);
-                (Batch::default(), Written { status, body, revision: None, replayed: false, committed: false })
+                (Batch::default(), response(status, body, None, None))
             }
             Err(error) => return Err(error),
         };
@@ -81,7 +82,11 @@ pub async fn write(
     Err(Error::Unavailable("others changed the same objects too often".into()))
 }
 
+fn response(status: u16, body: Bytes, revision: Option<Revision>, object: Option<Box<dyn AnyObject>>) -> Written {
+    Written { status, body, revision, object, replayed: false, committed: false }
+}
+
 fn replay(stored: IdempotencyRecord) -> Written {
     let body = Bytes::copy_from_slice(stored.body.get().as_bytes());
-    Written { status: stored.status, body, revision: stored.revision, replayed: true, committed: false }
+    Written { replayed: true, ..response(stored.status, body, stored.revision, None) }
 }

@@ -9,19 +9,16 @@ use super::{
     event::Event,
     fleet::{CreateOrganization, Fleet},
     id_of::IdOf,
-    key,
     list::ListRequest,
     stored::Stored,
 };
 use crate::{
-    error::{Error, FieldCode},
+    error::{Error, FieldCode, KeyProblem},
     operations::{
-        api_keys::{Access, Principal},
+        api_keys::{self, Access, Principal},
         idempotency,
     },
     resources::organization::{Organization, SYSTEM},
-    rows::key as place,
-    store::Commit,
     value::kinds,
     webhooks::{secret, signature},
 };
@@ -175,7 +172,9 @@ impl Platform {
     /// organization is not on the Pro plan; [`Error::ScopeRequired`] for a write with a read key;
     /// [`Error::Unavailable`] when the store is not available.
     pub async fn authenticate(&self, presented: &str, access: Access) -> Result<Principal, Error> {
-        let principal = key::principal(self.0.store(), presented).await?;
+        let unknown = || Error::Unauthenticated(KeyProblem::Invalid);
+        let hash = api_keys::key_hash(presented).ok_or_else(unknown)?;
+        let (principal, _) = api_keys::look_up(self.0.store(), &hash).await?.ok_or_else(unknown)?;
         principal.authorize(access, self.0.edge().now())?;
         Ok(principal)
     }
@@ -240,14 +239,11 @@ impl Platform {
     /// all others were removed.
     pub async fn remove_expired_responses(&self) -> Result<(), Error> {
         let (store, now) = (self.0.store(), self.0.edge().now());
-        let (mut span, mut damaged) = (place::idempotency_expiries_until(now.millis()), None);
-        while let Some(step) = idempotency::sweep(store, &span, now, REMOVED_AT_ONCE).await? {
-            damaged = damaged.or_else(|| step.damaged.into_iter().next());
-            // When a key was used again since it was read, the batch is stale: the same entries are read again.
-            if step.batch.is_empty() || store.commit(step.batch).await? == Commit::Applied {
-                span.from = step.behind;
-            }
-        }
+        let mut damaged = None;
+        idempotency::remove_expired(store, now, REMOVED_AT_ONCE, &mut |row| {
+            damaged.get_or_insert(row);
+        })
+        .await?;
         damaged.map_or(Ok(()), |row| Err(Error::Damaged(row)))
     }
 

@@ -2,10 +2,11 @@
 
 use crate::{
     error::Error,
+    operations::Written,
     resources::{Resource, parse},
     store::{Record, Revision},
 };
-use std::ops::Deref;
+use std::{any::Any, ops::Deref};
 
 /// A stored object with its revision. It dereferences to the object: `rental.status`.
 ///
@@ -45,11 +46,16 @@ impl<T: Resource> Stored<T> {
         Ok(Self { object: parse(&record.key, &record.value)?, revision: record.revision, replayed: false })
     }
 
-    /// Reads the response to a write.
-    pub(super) fn written(body: &[u8], revision: Revision, replayed: bool) -> Result<Self, Error> {
-        let object = serde_json::from_slice(body)
-            .map_err(|error| Error::Internal(format!("a written {} does not parse: {error}", T::SPEC.object)))?;
-        Ok(Self { object, revision, replayed })
+    /// Takes the object of a write. Only a replay parses the response.
+    pub(super) fn written(written: Written) -> Result<Self, Error> {
+        let Written { body, revision, object, replayed, .. } = written;
+        let parsed = || {
+            serde_json::from_slice(&body)
+                .map_err(|error| Error::Internal(format!("a written {} does not parse: {error}", T::SPEC.object)))
+        };
+        let object = object.and_then(|object| (object as Box<dyn Any>).downcast().ok());
+        let object = object.map_or_else(parsed, |object| Ok(*object))?;
+        Ok(Self { object, revision: revision.unwrap_or(1), replayed })
     }
 }
 

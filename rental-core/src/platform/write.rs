@@ -3,7 +3,7 @@
 use super::{context::Context, kept, stored::Stored};
 use crate::{
     error::{Error, FieldCode},
-    operations::{self, Intent, Written, idempotency::IdempotencyKey},
+    operations::{self, Intent, idempotency::IdempotencyKey},
     resources::{Create, Resource, Update, of},
     store::Revision,
     value::OrganizationId,
@@ -50,12 +50,7 @@ impl Request {
         let (store, edge) = (self.context.store(), self.context.edge());
         let end = (kept::SUCCESS, &kept::write as operations::Render<'_>);
         let written = operations::write(store, edge, self.owner, idempotency_key.as_ref(), intent, end).await?;
-        match written {
-            Written { status: kept::SUCCESS, body, revision, replayed, .. } => {
-                Stored::written(&body, revision.unwrap_or(1), replayed)
-            }
-            Written { body, .. } => Err(kept::read(&body)?),
-        }
+        if written.status == kept::SUCCESS { Stored::written(written) } else { Err(kept::read(&written.body)?) }
     }
 }
 
@@ -91,8 +86,12 @@ impl<T: Create> IntoFuture for CreateRequest<T> {
             let body = request.body.clone()?;
             let organization = request.context.owner(request.owner).await?;
             let collection = of::<T>().create().done();
-            let intent =
-                operations::Create { collection: &collection, organization: &organization, body: &body, given: &[] };
+            let intent = operations::Create {
+                collection: &collection,
+                organization: &organization,
+                body: (&body).into(),
+                given: &[],
+            };
             request.perform(("create", T::SPEC.object), &body, &intent).await
         })
     }
@@ -140,7 +139,7 @@ impl<T: Update> IntoFuture for UpdateRequest<T> {
                 collection: &collection,
                 organization: &organization,
                 id: &id,
-                body: &body,
+                body: (&body).into(),
                 expected: &expected,
             };
             let target = format!("{}/{id}", T::SPEC.object);

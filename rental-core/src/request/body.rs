@@ -14,6 +14,8 @@ mod plain_value;
 mod suggestion;
 mod verb;
 
+#[cfg(test)]
+pub(crate) use fields::READINGS;
 pub(crate) use members::Members;
 pub(crate) use suggestion::{did_you_mean, shorten};
 pub use verb::Verb;

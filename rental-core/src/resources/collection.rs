@@ -89,13 +89,7 @@ impl<T: Resource> Row<T> {
 fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let mut object: T = sent.object(otherwise).map_err(unfit)?;
     let events = object.create(context)?;
-    Ok(Outcome {
-        object: serde_json::to_vec(&object).map_err(unwritable)?,
-        changed: true,
-        events,
-        effects_before: None,
-        effects: effects::of(&object),
-    })
+    Outcome::new(object, true, events, None)
 }
 
 fn update<T: Update>(before: &Record, sent: &Fields, context: &RuleContext<'_>) -> Result<Outcome, Error> {
@@ -108,21 +102,10 @@ fn update<T: Update>(before: &Record, sent: &Fields, context: &RuleContext<'_>) 
     if changed {
         object.touch(context.now);
     }
-    Ok(Outcome {
-        object: serde_json::to_vec(&object).map_err(unwritable)?,
-        changed,
-        events,
-        effects_before: Some(effects::of(&before)),
-        effects: effects::of(&object),
-    })
+    Outcome::new(object, changed, events, Some(effects::of(&before)))
 }
 
 /// The error of valid fields that do not fit the struct. A test checks that structs and descriptions agree.
 fn unfit(field: &'static str) -> Error {
     Error::Internal(format!("checked fields do not make an object: `{field}` does not fit its struct"))
-}
-
-/// The error of an object that serde cannot write.
-pub(super) fn unwritable(error: serde_json::Error) -> Error {
-    Error::Internal(format!("an object cannot be written as JSON: {error}"))
 }

@@ -2,9 +2,9 @@
 //! tag, the route tables that offer it, and functions that import and read its objects.
 
 use super::{
-    collection::{Collection, unwritable},
+    collection::Collection,
     effects, event,
-    resource::{Resource, parse},
+    resource::{Resource, parse, to_json},
     rules::{Outcome, Portable, RuleContext},
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     store::Key,
     value::OrganizationId,
 };
+use bytes::Bytes;
 use serde::Deserialize;
 
 /// A resource in the list of all resources.
@@ -44,9 +45,9 @@ pub struct Porter {
     /// The position of the resource in an export, from 1. An object comes after the objects that it refers to.
     pub(super) place: usize,
     /// Builds the JSON of an object of this organization from all of its fields.
-    pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Vec<u8>, Error>,
+    pub(crate) shape: fn(&Fields, OrganizationId) -> Result<Bytes, Error>,
     /// Checks that the rules of the resource can have produced the object. Gets the fields and the JSON from `shape`.
-    pub(crate) accept: fn(&Fields, Vec<u8>, &RuleContext<'_>) -> Result<Outcome, Error>,
+    pub(crate) accept: fn(&Fields, Bytes, &RuleContext<'_>) -> Result<Outcome, Error>,
 }
 
 /// Events are stored as the bytes that are sent, so they have no struct.
@@ -126,13 +127,13 @@ fn ported<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<
     Ok(object)
 }
 
-fn shape<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(&ported::<T>(fields, organization)?).map_err(unwritable)
+fn shape<T: Portable>(fields: &Fields, organization: OrganizationId) -> Result<Bytes, Error> {
+    to_json(&ported::<T>(fields, organization)?)
 }
 
-fn accept<T: Portable>(fields: &Fields, bytes: Vec<u8>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
+fn accept<T: Portable>(fields: &Fields, json: Bytes, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let object: T = ported(fields, context.organization.id)?;
     object.arrive(context)?;
     let effects = effects::of(&object);
-    Ok(Outcome { object: bytes, changed: true, events: Vec::new(), effects_before: None, effects })
+    Ok(Outcome { json, object: None, changed: true, events: Vec::new(), effects_before: None, effects })
 }

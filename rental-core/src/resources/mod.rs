@@ -31,7 +31,7 @@ pub use collection::{Collection, Row, of};
 pub use entry::Entry;
 pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
-pub use resource::{Object, Resource, parse, to_json};
+pub use resource::{AnyObject, Object, Resource, parse, to_json};
 pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
 
 use crate::schema::ResourceSpec;

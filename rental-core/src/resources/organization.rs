@@ -111,4 +111,8 @@ impl Organization {
 
 impl Resource for Organization {
     const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn organization(&self) -> Option<OrganizationId> {
+        Some(self.id)
+    }
 }

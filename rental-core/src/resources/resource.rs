@@ -9,6 +9,8 @@ use crate::{
 };
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
+use std::{any::Any, fmt};
+use uuid::Uuid;
 
 /// The fields that code for all resources reads and writes. [`fields!`](fields) implements it.
 pub trait Object {
@@ -36,6 +38,14 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Send + Sync + 'stati
     #[must_use]
     fn key(organization: OrganizationId, id: Id<Self::Kind>) -> Key {
         key::record(organization, Self::SPEC, id.uuid())
+    }
+
+    /// The organization that the object names: the owner of a key or webhook endpoint, or an organization itself.
+    fn organization(&self) -> Option<OrganizationId> {
+        match self.index_value("organization_id") {
+            Some(IndexValue::Id(id)) => Some(OrganizationId::from_uuid(id)),
+            _ => None,
+        }
     }
 
     /// The rows derived from the object, without its index entries; [`effects::of`](super::effects::of) adds them.
@@ -108,6 +118,24 @@ macro_rules! fields {
 
 pub(crate) use fields;
 
+/// An object whose resource is known only at run time. `&dyn Any` gives it its type again.
+pub trait AnyObject: Any + Send + Sync {
+    /// The organization that the object names, and the id of the object.
+    fn subject(&self) -> (Option<OrganizationId>, Uuid);
+}
+
+impl<T: Resource> AnyObject for T {
+    fn subject(&self) -> (Option<OrganizationId>, Uuid) {
+        (self.organization(), self.id().uuid())
+    }
+}
+
+impl fmt::Debug for dyn AnyObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyObject").field(&self.subject().1).finish()
+    }
+}
+
 /// Parses a stored object.
 ///
 /// # Errors
@@ -121,5 +149,6 @@ pub fn parse<T: Resource>(key: &Key, value: &[u8]) -> Result<T, Error> {
 /// # Errors
 /// [`Error::Internal`]: the object cannot be serialized, which is a bug.
 pub fn to_json(object: &impl Serialize) -> Result<Bytes, Error> {
-    serde_json::to_vec(object).map(Bytes::from).map_err(|error| Error::Internal(error.to_string()))
+    let unwritable = |error| Error::Internal(format!("an object cannot be written as JSON: {error}"));
+    serde_json::to_vec(object).map(Bytes::from).map_err(unwritable)
 }

@@ -1,9 +1,10 @@
 //! The rules of a resource as traits, with their inputs and results.
 
 use super::{
+    effects,
     event::EventType,
     organization::Organization,
-    resource::{Resource, parse},
+    resource::{AnyObject, Resource, parse, to_json},
 };
 use crate::{
     error::Error,
@@ -11,6 +12,7 @@ use crate::{
     store::Record,
     value::{FieldValue, FromFields, OrganizationId, Timestamp},
 };
+use bytes::Bytes;
 use std::collections::HashMap;
 
 /// A resource whose objects a POST creates.
@@ -75,10 +77,12 @@ impl RuleContext<'_> {
 /// Returns the value of a field that a request did not send, if the field has one.
 pub type Otherwise<'a> = &'a dyn Fn(&FieldSpec) -> Option<FieldValue>;
 
-/// The result of a rule: the object as JSON, whether it changed, its events and derived rows.
+/// The result of a rule: the object, whether it changed, its events and derived rows.
 pub struct Outcome {
     /// The JSON of the object, as a GET will return it.
-    pub object: Vec<u8>,
+    pub json: Bytes,
+    /// The object; `None` when its JSON is all that its writer needs.
+    pub object: Option<Box<dyn AnyObject>>,
     /// Whether a field has another value than before.
     pub changed: bool,
     /// The events of the change, in order.
@@ -87,4 +91,17 @@ pub struct Outcome {
     pub effects_before: Option<Effects>,
     /// The derived rows of the object after the change.
     pub effects: Effects,
+}
+
+impl Outcome {
+    /// The result for the new state of an object, which is new or had these derived rows before.
+    pub(crate) fn new<T: Resource>(
+        object: T,
+        changed: bool,
+        events: Vec<EventType>,
+        effects_before: Option<Effects>,
+    ) -> Result<Self, Error> {
+        let (json, effects) = (to_json(&object)?, effects::of(&object));
+        Ok(Self { json, object: Some(Box::new(object)), changed, events, effects_before, effects })
+    }
 }

@@ -20,6 +20,9 @@ words! {
     }
 }
 
+/// The `disabled_reason` of an endpoint that failures disabled.
+pub const DISABLED_BY_FAILURES: &str = "20 failures in a row";
+
 /// The index of endpoints by organization.
 const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 

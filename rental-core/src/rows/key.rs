@@ -232,6 +232,21 @@ pub fn bells(server: ServerId) -> Span {
     Span::under(key(Tag::Bell, &[server.as_bytes()]))
 }
 
+/// The bells of all servers, ordered by server.
+#[must_use]
+pub fn bells_of_all() -> Span {
+    Span::under(key(Tag::Bell, &[]))
+}
+
+/// The server in the key of a bell.
+#[must_use]
+pub fn bell_server(key: &Key) -> Option<ServerId> {
+    match Row::decode(key)? {
+        Row::Bell { server, .. } => Some(server),
+        _ => None,
+    }
+}
+
 /// The key of a task, which continues after a restart.
 #[must_use]
 pub fn task(id: TaskId) -> Key {

@@ -8,6 +8,7 @@ pub mod archive;
 pub mod conformance;
 pub mod marks;
 pub mod memory;
+mod pages;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redb")]
@@ -15,6 +16,7 @@ pub mod redb;
 mod span;
 pub(crate) mod versioned;
 
+pub use pages::Pages;
 pub use span::{Follow, Key, Order, Span, after};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
@@ -193,6 +195,14 @@ pub fn all_sound(rows: Vec<Scanned>) -> Result<Vec<Record>, StoreError> {
     rows.into_iter().collect::<Result<_, _>>().map_err(StoreError::Damaged)
 }
 
+/// Reads one record.
+///
+/// # Errors
+/// The store is not available, or the row is damaged.
+pub async fn get_one(store: &dyn Store, key: &Key) -> Result<Option<Record>, StoreError> {
+    Ok(store.get(std::slice::from_ref(key)).await?.pop().flatten())
+}
+
 /// Reads these keys like [`Store::get`], with a result for each key. If a row is damaged, the keys are read one by one and
 /// the results may come from different snapshots.
 ///
@@ -209,8 +219,8 @@ pub async fn get_each(
     }
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
-        found.push(match store.get(std::slice::from_ref(key)).await {
-            Ok(mut one) => Ok(one.pop().flatten()),
+        found.push(match get_one(store, key).await {
+            Ok(record) => Ok(record),
             Err(StoreError::Damaged(row)) => Err(row),
             Err(error) => return Err(error),
         });

@@ -13,6 +13,7 @@ mod closed_file;
 mod engine;
 mod file;
 mod maintenance;
+mod read_only;
 mod row;
 mod snapshot;
 mod tables;

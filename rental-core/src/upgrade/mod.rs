@@ -25,6 +25,7 @@ mod marker;
 mod members;
 mod state;
 mod steps;
+mod submitted;
 mod survey;
 mod sweep;
 mod version;

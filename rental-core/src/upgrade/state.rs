@@ -1,7 +1,7 @@
 //! Checks whether a store needs an upgrade.
 
 use super::{marker::Marker, steps};
-use crate::store::{SCHEMA_VERSION, StoreError, Versioned, marks, versioned};
+use crate::store::{SCHEMA_VERSION, StoreError, Versioned, get_one, marks, versioned};
 use std::task::Poll;
 
 /// Whether a store needs an upgrade.
@@ -24,8 +24,8 @@ pub async fn state(store: &dyn Versioned) -> Result<State, UpgradeError> {
     let mut version = store.version().await?;
     let found = loop {
         versioned::known(version).map_err(UpgradeError::Refused)?;
-        let error = match store.get(&[marks::upgrade()]).await {
-            Ok(mut found) => break found.pop().flatten(),
+        let error = match get_one(store, &marks::upgrade()).await {
+            Ok(found) => break found,
             Err(StoreError::Damaged(row)) => return Err(UpgradeError::Refused(format!("{row}; restore a backup"))),
             Err(error) => error,
         };

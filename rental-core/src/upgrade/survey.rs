@@ -4,7 +4,7 @@ use super::state::{UpgradeError, yield_to_other_tasks};
 use crate::{
     resources,
     rows::{Row, Tag},
-    store::{Key, Span, Store, key_of},
+    store::{Key, Pages, Span, Store, key_of},
 };
 use std::path::Path;
 
@@ -77,11 +77,8 @@ fn new_bytes(record: &Key) -> u64 {
 /// # Errors
 /// The store is not available.
 pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Survey, UpgradeError> {
-    let (mut found, mut span) = (Survey::default(), Span::everything());
-    loop {
-        let page = store.scan(&span, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(found) };
-        span.from = key_of(last).next();
+    let (mut found, mut pages) = (Survey::default(), Pages::of(store, Span::everything(), PAGE));
+    while let Some(page) = pages.next().await? {
         yield_to_other_tasks().await;
         for row in &page {
             found.rows += 1;
@@ -101,4 +98,5 @@ pub async fn survey(store: &dyn Store, progress: &mut (dyn FnMut(u64) + Send)) -
         }
         progress(found.rows);
     }
+    Ok(found)
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     resources::{Resource, rental::Rental, spec_of_tag},
     rows::{Tag, key},
-    store::{Key, Order, Record, Span, after, get_each, key_of},
+    store::{Key, Order, Pages, Record, Span, after, get_each, key_of},
     value::OrganizationId,
 };
 use std::collections::BTreeMap;
@@ -57,11 +57,9 @@ impl Upgrade<'_> {
     /// The prefixes whose number of rows differs from the expected one.
     async fn stale(&self) -> Result<Vec<String>, UpgradeError> {
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-        for mut span in self.ranges() {
-            loop {
-                let page = self.store.scan(&span, PAGE).await?;
-                let Some(last) = page.last() else { break };
-                span.from = key_of(last).next();
+        for span in self.ranges() {
+            let mut pages = Pages::of(self.store, span, PAGE);
+            while let Some(page) = pages.next().await? {
                 yield_to_other_tasks().await;
                 for row in &page {
                     *counted.entry(derive::group(key_of(row))).or_default() += 1;

@@ -6,6 +6,7 @@ use super::{
     members::Members,
     state::{State, UpgradeError, state, yield_to_other_tasks},
     steps::{self, is_lifted, lift},
+    submitted::Submitted,
     window::{Sizes, Window},
 };
 use crate::{
@@ -18,25 +19,20 @@ use crate::{
     rows::Tag,
     schema::ResourceSpec,
     store::{
-        Answer, Batch, Commit, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write,
-        after, get_each, key_of, marks, versioned,
+        Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write, after, get_each,
+        get_one, key_of, marks, versioned,
     },
     tasks::{Progress, Step},
     value::OrganizationId,
 };
 use bytes::Bytes;
-use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    task::{Context, Poll, Waker},
-};
+use std::collections::{HashMap, HashSet, VecDeque};
 use uuid::Uuid;
 
 /// Records in one scan.
 const PAGE: usize = 1024;
 /// Records after which a window is committed, even if few of them change.
 const WINDOW_RECORDS: u64 = 50_000;
-/// Most batches that are submitted to the engine and not yet committed.
-const IN_FLIGHT: usize = 16;
 
 /// An upgrade in progress.
 pub struct Upgrade<'s> {
@@ -50,10 +46,7 @@ pub struct Upgrade<'s> {
     context: Option<(OrganizationId, Result<Members, String>)>,
     /// The number of derived rows in the present window, by the prefix of their keys in hex.
     pub(super) pending: HashMap<String, u64>,
-    /// Submitted batches that are not yet committed, in order. Each checks the marker of the one before it.
-    in_flight: VecDeque<Answer<'s, Commit>>,
-    /// Batches that will be submitted after these.
-    waiting: VecDeque<Batch>,
+    submitted: Submitted<'s>,
     /// Claims in batches that are not yet committed.
     pub(super) claimed: HashSet<Key>,
     sizes: Sizes,
@@ -112,15 +105,14 @@ impl<'s> Upgrade<'s> {
             page: VecDeque::new(),
             context: None,
             pending: HashMap::new(),
-            in_flight: VecDeque::new(),
-            waiting: VecDeque::new(),
+            submitted: Submitted::to(store),
             claimed: HashSet::new(),
             sizes: Sizes::of(store),
         }
     }
 
     async fn resume(store: &'s dyn Versioned) -> Result<Option<Self>, UpgradeError> {
-        let Some(record) = store.get(&[marks::upgrade()]).await?.pop().flatten() else { return Ok(None) };
+        let Some(record) = get_one(store, &marks::upgrade()).await? else { return Ok(None) };
         let marker = Marker::read(&record).map_err(UpgradeError::Refused)?;
         Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
     }
@@ -148,7 +140,7 @@ impl<'s> Upgrade<'s> {
         let mut done = false;
         // Records without changes do not fill a window. The limit bounds the work that is repeated after a crash.
         while !window.is_full() && !done && self.marker.seen - before.seen < WINDOW_RECORDS {
-            if !self.poll_commits()? {
+            if !self.submitted.poll()? {
                 return self.follow_other_process().await;
             }
             done = match self.marker.phase {
@@ -170,44 +162,11 @@ impl<'s> Upgrade<'s> {
 
     /// Waits until at most `most` batches are not yet committed; false when one of them was stale.
     async fn wait_for_commits(&mut self, most: usize) -> Result<bool, UpgradeError> {
-        self.submit();
-        while self.in_flight.len() + self.waiting.len() > most
-            && let Some(commit) = self.in_flight.pop_front()
-        {
-            if matches!(commit.await?, Commit::Stale(_)) {
-                return Ok(false);
-            }
-            self.submit();
-        }
-        if self.in_flight.is_empty() {
+        let applied = self.submitted.wait(most).await?;
+        if applied && self.submitted.is_empty() {
             self.claimed.clear();
         }
-        Ok(true)
-    }
-
-    /// Handles completed commits without waiting; false when one of them was stale.
-    fn poll_commits(&mut self) -> Result<bool, UpgradeError> {
-        let mut context = Context::from_waker(Waker::noop());
-        while let Some(first) = self.in_flight.front_mut()
-            && let Poll::Ready(outcome) = first.as_mut().poll(&mut context)
-        {
-            self.in_flight.pop_front();
-            if matches!(outcome?, Commit::Stale(_)) {
-                return Ok(false);
-            }
-            self.submit();
-        }
-        Ok(true)
-    }
-
-    /// Submits waiting batches. Engines commit submitted batches together, and reuse replaced pages only after the commit,
-    /// so [`IN_FLIGHT`] keeps the transactions small.
-    fn submit(&mut self) {
-        while self.in_flight.len() < IN_FLIGHT
-            && let Some(batch) = self.waiting.pop_front()
-        {
-            self.in_flight.push_back(self.store.commit(batch));
-        }
+        Ok(applied)
     }
 
     /// Submits a window. Only its last batch advances the marker, so after a crash the upgrade repeats the whole window and
@@ -231,7 +190,7 @@ impl<'s> Upgrade<'s> {
                     row.advance(&mut batch, &self.marker).map_err(unwritable)?;
                 }
             }
-            self.waiting.push_back(batch);
+            self.submitted.push(batch);
         }
         if self.row.is_none() {
             (self.marker.removed, self.marker.written) = (before.removed, before.written);
@@ -250,14 +209,13 @@ impl<'s> Upgrade<'s> {
     /// Continues from the marker of another process that committed first.
     async fn follow_other_process(&mut self) -> Result<Step, UpgradeError> {
         // The submitted batches check a marker that was never written, so none of them is applied.
-        self.in_flight.clear();
-        self.waiting.clear();
+        self.submitted.clear();
         self.claimed.clear();
         self.page.clear();
         self.context = None;
         self.pending.clear();
         versioned::known(self.store.version().await?).map_err(UpgradeError::Refused)?;
-        match self.store.get(&[marks::upgrade()]).await?.pop().flatten() {
+        match get_one(self.store, &marks::upgrade()).await? {
             None => Ok(Step::Done),
             Some(record) => {
                 self.marker = Marker::read(&record).map_err(UpgradeError::Refused)?;

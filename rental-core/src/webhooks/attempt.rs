@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 /// Number of consecutive failures, across all events, that disable an endpoint (spec, Retries 3).
 pub const DISABLE_AFTER: u32 = 20;
+/// Most of them that can be attempts that began before the streak: a receiver that goes away under full load still gets its
+/// spaced probes.
+const MOST_OF_BURST: u32 = DISABLE_AFTER / 2;
 /// Milliseconds between the first two probes of a failing endpoint. They double up to the schedule's first delay.
 const FIRST_PROBE_MILLIS: i64 = 1000;
 /// Most seconds by which `Retry-After` can delay a retry.
@@ -61,7 +64,7 @@ pub enum Ending {
 }
 
 /// Why there was no valid response.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
     /// The attempt timed out.
@@ -74,6 +77,16 @@ pub enum Failure {
     CannotConnect,
     /// The connection was closed early, or the response was no valid HTTP.
     BadAnswer,
+    /// This server has no file descriptor left.
+    NoFileDescriptors,
+    /// This server has no memory left for a socket.
+    NoMemory,
+    /// This server has no local port or address left.
+    NoLocalPort,
+    /// This server has no route to the address, or its network is down.
+    NoRoute,
+    /// The DNS servers of this server gave no answer: neither an address nor that the name does not exist.
+    ResolverFailed,
 }
 
 impl Failure {
@@ -86,6 +99,23 @@ impl Failure {
             Self::AddressForbidden => "address_forbidden",
             Self::CannotConnect => "cannot_connect",
             Self::BadAnswer => "bad_answer",
+            Self::NoFileDescriptors => "no_file_descriptors",
+            Self::NoMemory => "no_memory",
+            Self::NoLocalPort => "no_local_port",
+            Self::NoRoute => "no_route",
+            Self::ResolverFailed => "resolver_failed",
+        }
+    }
+
+    /// Whether the cause is this server or its network. Such an attempt counts neither as one of the delivery's attempts
+    /// nor as a failure of the endpoint.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        match self {
+            Self::TimedOut | Self::NameUnknown | Self::AddressForbidden | Self::CannotConnect | Self::BadAnswer => {
+                false
+            }
+            Self::NoFileDescriptors | Self::NoMemory | Self::NoLocalPort | Self::NoRoute | Self::ResolverFailed => true,
         }
     }
 }
@@ -95,6 +125,15 @@ impl Ending {
     #[must_use]
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Answered { status: 200..=299, .. })
+    }
+
+    /// The failure, if its cause is this server or its network.
+    #[must_use]
+    pub fn local_failure(&self) -> Option<Failure> {
+        match self {
+            Self::Failed(failure) if failure.is_local() => Some(*failure),
+            Self::Failed(_) | Self::Answered { .. } => None,
+        }
     }
 }
 
@@ -120,11 +159,30 @@ pub struct AfterAttempt {
     pub disables: bool,
 }
 
-/// Decides what follows an attempt. `attempts` and `failures` are the numbers before this attempt.
+/// The failures in a row of an endpoint, around one attempt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Streak {
+    /// When the attempt ended, without it.
+    pub failures: u32,
+    /// When it began.
+    pub at_begin: u32,
+}
+
+impl Streak {
+    /// The failures with this one, and whether it counts. Of the attempts that began before the streak, only the first
+    /// `MOST_OF_BURST` failures count.
+    fn fail(self) -> (u32, bool) {
+        let began_before = self.at_begin == 0 || self.at_begin > self.failures;
+        let counts = !began_before || self.failures < MOST_OF_BURST;
+        (self.failures.saturating_add(u32::from(counts)), counts)
+    }
+}
+
+/// Decides what follows an attempt whose failure, if it has one, is not local. `attempts` is the number before this attempt.
 #[must_use]
 pub fn after_attempt(
     attempts: u32,
-    failures: u32,
+    streak: Streak,
     ending: &Ending,
     now: Timestamp,
     schedule: &Schedule,
@@ -132,12 +190,12 @@ pub fn after_attempt(
     if ending.is_success() {
         return AfterAttempt { next: RetryDecision::Delivered, failures: 0, disables: false };
     }
-    let failures = failures.saturating_add(1);
+    let (failures, counts) = streak.fail();
     let delay = usize::try_from(attempts).ok().and_then(|made| schedule.0.get(made)).copied();
     let next = delay.map_or(RetryDecision::GivenUp, |delay| {
         RetryDecision::RetryAt(now.plus_millis(delay.max(asked_delay(ending))))
     });
-    AfterAttempt { next, failures, disables: failures == DISABLE_AFTER }
+    AfterAttempt { next, failures, disables: counts && failures == DISABLE_AFTER }
 }
 
 /// Most attempts in the log of a delivery.
@@ -185,6 +243,11 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
+    /// One attempt at a time: each begins after the failure before it.
+    fn probing(failures: u32) -> Streak {
+        Streak { failures, at_begin: failures }
+    }
+
     fn answered(status: u16) -> Ending {
         Ending::Answered { status, retry_after: None }
     }
@@ -192,11 +255,11 @@ mod tests {
     #[test]
     fn retries_follow_30_s_2_m_10_m_30_m_2_h_and_then_no_more() {
         for (attempts, delay) in [30, 120, 600, 1800, 7200].into_iter().enumerate() {
-            let after = after_attempt(attempts as u32, 0, &answered(500), at(1000), &Schedule::default());
+            let after = after_attempt(attempts as u32, probing(0), &answered(500), at(1000), &Schedule::default());
             assert_eq!(after.next, RetryDecision::RetryAt(at(1000 + delay * 1000)));
         }
         assert_eq!(
-            after_attempt(5, 0, &Ending::Failed(Failure::TimedOut), at(0), &Schedule::default()).next,
+            after_attempt(5, probing(0), &Ending::Failed(Failure::TimedOut), at(0), &Schedule::default()).next,
             RetryDecision::GivenUp
         );
     }
@@ -205,7 +268,7 @@ mod tests {
     fn only_a_2xx_is_a_success() {
         for status in [200, 201, 204, 299] {
             assert_eq!(
-                after_attempt(0, 7, &answered(status), at(0), &Schedule::default()),
+                after_attempt(0, probing(7), &answered(status), at(0), &Schedule::default()),
                 AfterAttempt { next: RetryDecision::Delivered, failures: 0, disables: false }
             );
         }
@@ -217,15 +280,43 @@ mod tests {
     #[test]
     fn twentieth_failure_disables_the_endpoint_exactly_once() {
         let disabling: Vec<u32> = (0..60)
-            .filter(|failures| after_attempt(0, *failures, &answered(500), at(0), &Schedule::default()).disables)
+            .filter(|failures| {
+                after_attempt(0, probing(*failures), &answered(500), at(0), &Schedule::default()).disables
+            })
             .collect();
         assert_eq!(disabling, [19]);
     }
 
     #[test]
+    fn attempts_that_began_before_the_streak_count_at_most_10_of_the_20_failures() {
+        let fail = |streak| after_attempt(0, streak, &answered(500), at(0), &Schedule::default());
+        let (mut failures, mut disabled) = (0, false);
+        for burst in 1..=100 {
+            let after = fail(Streak { failures, at_begin: 0 });
+            (failures, disabled) = (after.failures, disabled || after.disables);
+            assert_eq!(
+                (failures, after.next),
+                (burst.min(10), RetryDecision::RetryAt(at(30_000))),
+                "each still has its retries"
+            );
+        }
+        assert!(!disabled);
+        let probes = (0..10).map(|_| {
+            let after = fail(probing(failures));
+            failures = after.failures;
+            after.disables
+        });
+        assert_eq!(probes.filter(|disables| *disables).count(), 1);
+        assert_eq!(failures, 20);
+        // It began at the seventh failure of an earlier streak, which a success ended.
+        assert_eq!(fail(Streak { failures: 3, at_begin: 7 }).failures, 4);
+        assert_eq!(fail(Streak { failures: 10, at_begin: 15 }).failures, 10);
+    }
+
+    #[test]
     fn retry_after_may_delay_but_not_hasten() {
         let asked = |status, seconds| Ending::Answered { status, retry_after: Some(seconds) };
-        let next = |ending: &Ending| after_attempt(0, 0, ending, at(0), &Schedule::default()).next;
+        let next = |ending: &Ending| after_attempt(0, probing(0), ending, at(0), &Schedule::default()).next;
         assert_eq!(next(&asked(429, 60)), RetryDecision::RetryAt(at(60_000)));
         assert_eq!(next(&asked(503, 1)), RetryDecision::RetryAt(at(30_000)));
         assert_eq!(next(&asked(500, 60)), RetryDecision::RetryAt(at(30_000)));
@@ -254,7 +345,7 @@ mod tests {
             let (mut attempts, mut failures, mut now) = (0, 0, at(0));
             for (status, retry_after) in endings {
                 let ending = if status < 100 { Ending::Failed(Failure::CannotConnect) } else { Ending::Answered { status, retry_after } };
-                let after = after_attempt(attempts, failures, &ending, now, &schedule);
+                let after = after_attempt(attempts, probing(failures), &ending, now, &schedule);
                 attempts += 1;
                 prop_assert_eq!(after.failures, if ending.is_success() { 0 } else { failures + 1 });
                 failures = after.failures;

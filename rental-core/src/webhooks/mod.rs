@@ -6,7 +6,9 @@
 
 pub mod attempt;
 pub mod cluster;
+pub mod concurrency;
 pub mod deletion;
+pub mod fair_share;
 pub mod fan_out;
 pub mod secret;
 pub mod signature;

@@ -60,7 +60,12 @@ fn operation_key(edge: &Still) -> IdempotencyKey {
 }
 
 pub(crate) fn create(store: &Redb, edge: &Still, organization: &Organization, row: &Collection, body: &str) -> String {
-    write(store, edge, organization, &Create { collection: row, organization, body: body.as_bytes(), given: &[] })
+    write(
+        store,
+        edge,
+        organization,
+        &Create { collection: row, organization, body: body.as_bytes().into(), given: &[] },
+    )
 }
 
 pub(crate) fn row(object: &str) -> &'static Collection {
@@ -96,7 +101,7 @@ pub(crate) fn fleet(path: &Path, rentals: usize) {
                 collection: row("rental"),
                 organization: &organization,
                 id: &rental,
-                body: br#"{"status":"COMPLETED"}"#,
+                body: br#"{"status":"COMPLETED"}"#.into(),
                 expected: &|_| true,
             };
             write(&store, &edge, &organization, &intent);

@@ -12,15 +12,9 @@ use crate::access::{
 use rental_core::{
     error::{Error, KeyProblem},
     operations::api_keys::{self, Principal},
-    resources::{
-        Resource,
-        api_key::ApiKey,
-        organization::{Organization, SYSTEM},
-        parse,
-    },
-    rows::key,
+    resources::api_key::ApiKey,
     store::{Revision, Store},
-    value::{ApiKeyId, Id, Timestamp},
+    value::{ApiKeyId, Timestamp},
 };
 use std::{
     collections::HashMap,
@@ -105,7 +99,7 @@ impl Authenticator {
         let (pass, revalidate) = match self.cached(&hash, epoch, now) {
             Some(pass) => (pass, self.shared),
             None => {
-                let found = read(store, &hash).await?.ok_or(invalid)?;
+                let found = api_keys::look_up(store, &hash).await?.ok_or(invalid)?;
                 (self.cache(hash, (epoch, now), found), false)
             }
         };
@@ -152,20 +146,4 @@ impl Authenticator {
             self.uses.note(pass.principal.key.id, minute);
         }
     }
-}
-
-async fn read(store: &dyn Store, hash: &[u8; 32]) -> Result<Option<(Principal, [Revision; 2])>, Error> {
-    let Some(entry) = store.get(&[key::access(hash)]).await?.pop().flatten() else { return Ok(None) };
-    let Some(id) = api_keys::open_entry(&entry.value, hash) else { return Ok(None) };
-    let key: Option<(ApiKey, Revision)> = load(store, id).await?;
-    let Some((key, seen)) = key else { return Ok(None) };
-    let organization: Option<(Organization, Revision)> = load(store, key.organization_id).await?;
-    let Some((organization, of_organization)) = organization else { return Ok(None) };
-    Ok(Some((Principal { key, organization: Arc::new(organization) }, [seen, of_organization])))
-}
-
-/// One of the operator's objects.
-async fn load<T: Resource>(store: &dyn Store, id: Id<T::Kind>) -> Result<Option<(T, Revision)>, Error> {
-    let record = store.get(&[T::key(SYSTEM, id)]).await?.pop().flatten();
-    record.map(|record| Ok((parse(&record.key, &record.value)?, record.revision))).transpose()
 }

@@ -129,8 +129,8 @@ impl Seed<'_> {
         let collection = collection.ok_or_else(|| Error::Internal("no such collection".into()))?;
         let make = async |body: &Value, ids: Ids| {
             let body = body.to_string();
-            let create = Create { collection, organization: &self.organization, body: body.as_bytes(), given: &[] };
-            self.perform(&create, &ids).await
+            let (organization, body) = (&self.organization, (&body).into());
+            self.perform(&Create { collection, organization, body, given: &[] }, &ids).await
         };
         let mut made = Vec::with_capacity(bodies.len());
         let (first, rest) = bodies.split_at(bodies.len().min(1));
@@ -148,7 +148,7 @@ impl Seed<'_> {
     /// Sets the status of a vehicle that a customer has to `rented`.
     async fn hand_over(&self, id: &str) -> Result<Value, Error> {
         let collection = fleet_api::collection("vehicle").ok_or_else(|| Error::Internal("no vehicles".into()))?;
-        let (organization, body) = (&self.organization, br#"{"status":"rented"}"#);
+        let (organization, body) = (&self.organization, br#"{"status":"rented"}"#.into());
         self.perform(&Update { collection, organization, id, body, expected: &|_| true }, &FixedClock::new()).await
     }
 

@@ -62,7 +62,7 @@ pub(crate) async fn create(
     call: &Call,
     body: &[u8],
 ) -> Handled {
-    let intent = Create { collection, organization, body, given: &[] };
+    let intent = Create { collection, organization, body: body.into(), given: &[] };
     write_to(store, app, organization, call, body, &intent).await
 }
 
@@ -75,6 +75,6 @@ pub(crate) async fn update(
     body: &[u8],
 ) -> Handled {
     let expected = |revision: Revision| expects(call, revision);
-    let intent = Update { collection, organization, id, body, expected: &expected };
+    let intent = Update { collection, organization, id, body: body.into(), expected: &expected };
     write_to(store, app, organization, call, body, &intent).await
 }

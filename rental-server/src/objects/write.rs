@@ -53,7 +53,7 @@ pub(crate) async fn write_to(
         operations::write(store, &call.clock, organization.id, idempotency_key.as_ref(), intent, (200, &rendered))
             .await;
     drop(running);
-    let Written { status, body, revision, replayed, committed } = outcome?;
+    let Written { status, body, revision, replayed, committed, .. } = outcome?;
     if committed {
         app.hooks.committed();
     }

@@ -2,33 +2,31 @@
 //! store has its hash.
 
 use crate::{
+    edge,
     endpoint::{self, BodySchema, Endpoint, Example, Request, post},
     guard::Operator,
     http::reply::Handled,
     objects::write::write,
     operator::{
-        bodies, collections,
-        credential::{Fresh, MAX_OVERLAP_SECS},
+        bodies::{self, MAX_OVERLAP_SECS},
+        collections,
     },
     reference::parts,
     state::App,
 };
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Prepared, Preparing, api_keys},
+    operations::{self, Edge, Intent, IssueApiKey, NewApiKey, Preparing},
     resources::{
-        Collection, Object,
+        Object,
         api_key::{self, ApiKey},
         organization::Organization,
         parse, to_json,
     },
-    rows::key,
     store::{Batch, Store},
-    value::{ApiKeyId, FieldValue, Timestamp},
+    value::{ApiKeyId, Timestamp},
 };
 use serde_json::json;
-
-static API_KEYS: Collection = collections::offered(&api_key::SPEC);
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
@@ -59,13 +57,16 @@ pub(super) fn actions() -> Vec<Endpoint> {
     ]
 }
 
+fn new_key() -> NewApiKey {
+    NewApiKey::new(&edge::secret_bytes())
+}
+
 /// POST /admin/v1/api_keys.
 async fn create(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
-    let fresh = Fresh::key();
-    let intent = Issue { fresh: &fresh, body: &body };
-    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
-    Ok(reply.showing_once("key", &fresh.text))
+    let (new, system) = (new_key(), Organization::system());
+    let reply = write(app, &system, call, &body, &IssueApiKey::new(&new, &system, &body)).await?;
+    Ok(reply.showing_once("key", &new.text))
 }
 
 /// Issues a key for `organization` without a request.
@@ -76,12 +77,12 @@ pub(crate) async fn issue(
     name: &str,
     edge: &dyn Edge,
 ) -> Result<String, Error> {
-    let fresh = Fresh::key();
+    let (new, system) = (new_key(), Organization::system());
     let body = json!({"organization_id": organization.id, "scope": scope, "name": name}).to_string();
-    let intent = Issue { fresh: &fresh, body: body.as_bytes() };
+    let intent = IssueApiKey::new(&new, &system, body.as_bytes());
     let render = |_: &Error| (500, bytes::Bytes::new());
-    operations::write(app.store(), edge, Organization::system().id, None, &intent, (200, &render)).await?;
-    Ok(fresh.text)
+    operations::write(app.store(), edge, system.id, None, &intent, (200, &render)).await?;
+    Ok(new.text)
 }
 
 /// POST /admin/v1/api_keys/{id}/revoke. A second call changes nothing.
@@ -97,29 +98,10 @@ async fn revoke(request: Request<'_, Operator>) -> Handled {
 async fn rotate(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let seconds = bodies::overlap_secs(&body, MAX_OVERLAP_SECS)?;
-    let fresh = Fresh::key();
-    let reply = write(app, &Organization::system(), call, &body, &Rotate { fresh: &fresh, id, seconds }).await?;
+    let new = new_key();
+    let reply = write(app, &Organization::system(), call, &body, &Rotate { new: &new, id, seconds }).await?;
     app.authenticator.forget_all();
-    Ok(reply.showing_once("key", &fresh.text))
-}
-
-struct Issue<'a> {
-    fresh: &'a Fresh,
-    body: &'a [u8],
-}
-
-impl Intent for Issue<'_> {
-    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
-        Box::pin(async move {
-            let given = [("hint", FieldValue::Text(self.fresh.hint()))];
-            let (system, body) = (Organization::system(), self.body);
-            let create = Create { collection: &API_KEYS, organization: &system, body, given: &given };
-            let mut prepared = create.prepare(store, edge).await?;
-            let id = prepared.object::<ApiKey>()?.id;
-            prepared.batch.insert(key::access(&self.fresh.hash), api_keys::entry(&self.fresh.hash, id));
-            Ok(prepared)
-        })
-    }
+    Ok(reply.showing_once("key", &new.text))
 }
 
 struct Revoke<'a> {
@@ -145,7 +127,7 @@ impl Intent for Revoke<'_> {
 }
 
 struct Rotate<'a> {
-    fresh: &'a Fresh,
+    new: &'a NewApiKey,
     id: &'a str,
     seconds: i64,
 }
@@ -160,7 +142,7 @@ impl Rotate<'_> {
         let id = ApiKeyId::from_uuid(edge.new_id());
         let new = ApiKey {
             id,
-            hint: Some(self.fresh.hint()),
+            hint: Some(self.new.hint.clone()),
             last_used_at: None,
             created_at: now,
             updated_at: now,
@@ -179,10 +161,11 @@ impl Intent for Rotate<'_> {
             let system = Organization::system();
             let before = operations::get(store, system.id, &api_key::SPEC, self.id).await?;
             let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
-            let mut batch = operations::insert(store, edge, &system, new.id, &new, Batch::default()).await?;
-            batch.replace(before.key, before.revision, to_json(&old)?);
-            batch.insert(key::access(&self.fresh.hash), api_keys::entry(&self.fresh.hash, new.id));
-            Ok(Prepared { batch, body: to_json(&new)?, revision: 1 })
+            let id = new.id;
+            let mut prepared = operations::insert(store, edge, &system, new, Batch::default()).await?;
+            prepared.batch.replace(before.key, before.revision, to_json(&old)?);
+            self.new.add_entry(&mut prepared.batch, id);
+            Ok(prepared)
         })
     }
 }

@@ -7,6 +7,8 @@ use rental_core::{
 use serde::Deserialize;
 use uuid::Uuid;
 
+/// The longest overlap of the rotation of an API key or token: 30 days.
+pub(super) const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 /// The overlap of a rotation whose body names none: 24 hours.
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
 

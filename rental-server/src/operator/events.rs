@@ -86,7 +86,7 @@ impl Intent for Resend<'_> {
                 made.push(fan_out::add(&mut batch, self.organization.id, endpoint.id, (event_id, &kind), edge)?);
             }
             let body = json!({"object": "list", "has_more": false, "next_cursor": null, "data": made}).to_string();
-            Ok(Prepared { batch, body: body.into(), revision: record.revision })
+            Ok(Prepared { batch, body: body.into(), revision: record.revision, object: None })
         })
     }
 }

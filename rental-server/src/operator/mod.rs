@@ -4,7 +4,6 @@ pub(crate) mod api_keys;
 mod backup;
 mod bodies;
 mod collections;
-mod credential;
 mod events;
 mod export;
 mod imports;

@@ -1,28 +1,29 @@
 //! Owners create operators, rotate their tokens and revoke them.
 
 use crate::{
+    edge,
     endpoint::{self, BodySchema, Endpoint, Example, Request, post},
     guard::Owner,
     http::reply::Handled,
     objects::{self, write::write},
     operator::{
-        bodies, collections,
-        credential::{Fresh, MAX_OVERLAP_SECS},
+        bodies::{self, MAX_OVERLAP_SECS},
+        collections,
     },
     reference::parts,
     state::App,
 };
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Preparing, api_keys},
+    operations::{self, Create, Edge, Intent, Prepared, Preparing, api_keys},
     resources::{
         Collection, Object,
         operator::{Operator, SPEC},
         organization::{Organization, SYSTEM},
     },
     rows::key,
-    store::Store,
-    value::FieldValue,
+    store::{Batch, Store},
+    value::{FieldValue, OperatorId},
 };
 use serde_json::json;
 
@@ -57,19 +58,44 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
+/// A new token.
+struct Fresh {
+    text: String,
+    hash: [u8; 32],
+    given: [(&'static str, FieldValue); 2],
+}
+
+impl Fresh {
+    fn new() -> Self {
+        loop {
+            let text = api_keys::operator_token(&edge::secret_bytes());
+            // Always true: `operator_token` makes texts that have a hash.
+            if let Some(hash) = api_keys::operator_hash(&text) {
+                let given = [("hint", FieldValue::Text(api_keys::hint(&text))), ("rotations", FieldValue::Integer(0))];
+                return Self { text, hash, given };
+            }
+        }
+    }
+
+    /// Adds the row that finds the operator by this token.
+    fn add_entry(&self, batch: &mut Batch, id: OperatorId, rotations: u32) {
+        batch.insert(key::access(&self.hash), api_keys::operator_entry(&self.hash, id, rotations));
+    }
+}
+
 /// POST /admin/v1/operators.
 async fn create(request: Request<'_, Owner>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
-    let fresh = Fresh::token();
-    let reply = write(app, &Organization::system(), call, &body, &Issue { fresh: &fresh, body: &body }).await?;
+    let (fresh, system) = (Fresh::new(), Organization::system());
+    let reply = write(app, &system, call, &body, &Issue::new(&fresh, &system, &body)).await?;
     Ok(reply.showing_once("token", &fresh.text))
 }
 
 /// Creates an operator without a request. Nobody gets its token.
 pub(crate) async fn issue(app: &App, role: &str, name: &str, edge: &dyn Edge) -> Result<(), Error> {
-    let fresh = Fresh::token();
+    let (fresh, system) = (Fresh::new(), Organization::system());
     let body = json!({"name": name, "role": role}).to_string();
-    let intent = Issue { fresh: &fresh, body: body.as_bytes() };
+    let intent = Issue::new(&fresh, &system, body.as_bytes());
     let render = |_: &Error| (500, bytes::Bytes::new());
     operations::write(app.store(), edge, SYSTEM, None, &intent, (200, &render)).await.map(drop)
 }
@@ -78,7 +104,7 @@ pub(crate) async fn issue(app: &App, role: &str, name: &str, edge: &dyn Edge) ->
 async fn rotate(request: Request<'_, Owner>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let seconds = bodies::overlap_secs(&body, MAX_OVERLAP_SECS)?;
-    let fresh = Fresh::token();
+    let fresh = Fresh::new();
     let reply = write(app, &Organization::system(), call, &body, &Rotate { fresh: &fresh, id, seconds }).await?;
     Ok(reply.showing_once("token", &fresh.text))
 }
@@ -92,21 +118,30 @@ async fn revoke(request: Request<'_, Owner>) -> Handled {
 
 struct Issue<'a> {
     fresh: &'a Fresh,
-    body: &'a [u8],
+    create: Create<'a>,
+}
+
+impl<'a> Issue<'a> {
+    fn new(fresh: &'a Fresh, system: &'a Organization, body: &'a [u8]) -> Self {
+        let create = Create { collection: &OPERATORS, organization: system, body: body.into(), given: &fresh.given };
+        Self { fresh, create }
+    }
 }
 
 impl Intent for Issue<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let given = [("hint", FieldValue::Text(self.fresh.hint())), ("rotations", FieldValue::Integer(0))];
-            let (system, body) = (Organization::system(), self.body);
-            let create = Create { collection: &OPERATORS, organization: &system, body, given: &given };
-            let mut prepared = create.prepare(store, edge).await?;
-            let id = prepared.object::<Operator>()?.id;
-            prepared.batch.insert(key::access(&self.fresh.hash), api_keys::operator_entry(&self.fresh.hash, id, 0));
+            let mut prepared = self.create.prepare(store, edge).await?;
+            let (id, rotations) = rotation(&prepared)?;
+            self.fresh.add_entry(&mut prepared.batch, id, rotations);
             Ok(prepared)
         })
     }
+}
+
+/// The operator that the write is about, and how often its token was rotated.
+fn rotation(prepared: &Prepared) -> Result<(OperatorId, u32), Error> {
+    prepared.object::<Operator>().map(|operator| (operator.id, operator.rotations))
 }
 
 struct Rotate<'a> {
@@ -127,13 +162,12 @@ impl Intent for Rotate<'_> {
                         "This operator was revoked or has expired, so its token cannot be rotated. Create a new one.";
                     return Err(Error::Conflict(why.into()));
                 }
-                operator.rotate(self.fresh.hint(), now.plus_millis(self.seconds * 1000), now);
+                operator.rotate(api_keys::hint(&self.fresh.text), now.plus_millis(self.seconds * 1000), now);
                 Ok(Vec::new())
             };
             let mut prepared = operations::edit(store, edge, &system, before, rule).await?;
-            let operator = prepared.object::<Operator>()?;
-            let entry = api_keys::operator_entry(&self.fresh.hash, operator.id, operator.rotations);
-            prepared.batch.insert(key::access(&self.fresh.hash), entry);
+            let (id, rotations) = rotation(&prepared)?;
+            self.fresh.add_entry(&mut prepared.batch, id, rotations);
             Ok(prepared)
         })
     }

@@ -97,7 +97,7 @@ impl<T: Attributable> Intent for AttachPage<'_, T> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let Judged { batch, body } = judge_page::<T>(store, Some(edge), self.organization, &self.page).await?;
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
         })
     }
 }

@@ -1,6 +1,6 @@
 //! One attempt of a delivery: sign, send, commit the outcome. The lane decides when.
 
-use super::{hooks::Hooks, send::Message};
+use super::{hooks::Hooks, permits::Permit, send::Message};
 use crate::{edge, panics::catch_panic};
 use bytes::Bytes;
 use rental_core::{
@@ -10,13 +10,13 @@ use rental_core::{
         delivery::{Attempt, Delivery, DeliveryStatus},
         organization::SYSTEM,
         parse, to_json,
-        webhook_endpoint::WebhookEndpoint,
+        webhook_endpoint::{DISABLED_BY_FAILURES, WebhookEndpoint},
     },
     rows::key,
     store::{Batch, Check, Commit, Prior, Record, Revision},
     value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
-        attempt::{AfterAttempt, Ending, RetryDecision, after_attempt},
+        attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
         deletion,
         fan_out::{RETRY, due},
         secret::Sealed,
@@ -45,17 +45,34 @@ pub(super) struct Due {
     pub(super) delivery: DeliveryId,
 }
 
+/// What the lane knew when an attempt began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Began {
+    /// The number of the attempt, as [`Concurrency`](rental_core::webhooks::concurrency::Concurrency) counts them.
+    pub(super) number: u64,
+    /// The endpoint's failures in a row.
+    pub(super) failures: u32,
+}
+
 /// How an attempt went, for the lane that made it.
 pub(super) struct Report {
     pub(super) delivery: DeliveryId,
-    /// The endpoint's failures in a row, as committed.
-    pub(super) failures: u32,
-    pub(super) success: bool,
-    pub(super) disabled: bool,
-    /// Whether the endpoint had no failures when the attempt began.
-    pub(super) began_healthy: bool,
-    /// What is damaged, if the attempt could not be made or its outcome not be saved and no retry can help.
-    pub(super) damage: Option<Damage>,
+    pub(super) began: Began,
+    pub(super) outcome: Outcome,
+}
+
+/// The outcome of an attempt, as committed.
+pub(super) enum Outcome {
+    /// The endpoint accepted the delivery after this time.
+    Success(Duration),
+    /// The attempt failed: the endpoint's failures in a row, and whether they disable it.
+    Failure { failures: u32, disables: bool },
+    /// This server or its network could not make the attempt. Nothing was committed: the due row is still there.
+    NotSent,
+    /// There was nothing to send, or the outcome was not committed. The lane reads the due rows again.
+    Nothing,
+    /// A row is damaged, or the attempt panicked: no retry can help.
+    Damaged(Damage),
 }
 
 /// What keeps a delivery from being sent.
@@ -107,43 +124,33 @@ pub(super) fn read_due(record: &Record, class: u8) -> Result<Due, Error> {
     read().ok_or_else(|| Error::damaged_row(&record.key, "it names no organization"))
 }
 
-/// Makes one attempt and commits its outcome.
-pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, failures: u32) -> Report {
-    let permit = Arc::clone(&hooks.in_flight).acquire_owned().await;
-    let quiet = Report {
-        delivery: row.delivery,
-        failures,
-        success: failures == 0,
-        disabled: false,
-        began_healthy: failures == 0,
-        damage: None,
-    };
-    let outcome = catch_panic(perform(&hooks, &target, row, failures)).await;
+/// Makes one attempt and commits its outcome. The permit is given back at the end.
+pub(super) async fn attempt(hooks: Arc<Hooks>, target: Arc<Target>, row: Due, began: Began, permit: Permit) -> Report {
+    let outcome = catch_panic(perform(&hooks, &target, row, began.failures)).await;
     drop(permit);
-    match outcome {
-        Ok(Ok(Some(report))) => report,
-        Ok(Ok(None)) => quiet,
+    let outcome = match outcome {
+        Ok(Ok(outcome)) => outcome,
         // It would panic again: only this delivery waits, not the endpoint.
         Err(_) => {
             tracing::error!(delivery = %row.delivery, endpoint = %target.endpoint.id, "an attempt panicked; its delivery waits until the endpoint changes or the server starts again");
-            Report { damage: Some(Damage::Delivery), ..quiet }
+            Outcome::Damaged(Damage::Delivery)
         }
         Ok(Err(Error::Damaged(damaged))) => {
             hooks.damaged.note(&damaged);
             let is_endpoint = damaged.key == WebhookEndpoint::key(SYSTEM, target.endpoint.id);
-            Report { damage: Some(if is_endpoint { Damage::Endpoint } else { Damage::Delivery }), ..quiet }
+            Outcome::Damaged(if is_endpoint { Damage::Endpoint } else { Damage::Delivery })
         }
         Ok(Err(error)) => {
             tracing::warn!(delivery = %row.delivery, ?error, "the outcome of an attempt could not be saved; the attempt will be repeated");
             // The lane reads the row again at its next turn: the pause keeps it from doing so in a tight loop.
             tokio::time::sleep(Duration::from_millis(500)).await;
-            quiet
+            Outcome::Nothing
         }
-    }
+    };
+    Report { delivery: row.delivery, began, outcome }
 }
 
-/// `None` when there was nothing to send: the due row was left over, and is removed.
-async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Option<Report>, Error> {
+async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Result<Outcome, Error> {
     let place = Delivery::key(row.organization, row.delivery);
     let Some(record) = hooks.store().get(std::slice::from_ref(&place)).await?.pop().flatten() else {
         return remove_row(hooks, target, row).await;
@@ -158,7 +165,11 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     };
     let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
     hooks.metrics.record(&ending, log.duration_ms);
-    settle(hooks, target, row, (&ending, &log), failures).await.map(Some)
+    if let Some(failure) = ending.local_failure() {
+        hooks.local_failures.note(failure, target.endpoint.id);
+        return Ok(Outcome::NotSent);
+    }
+    settle(hooks, target, row, (&ending, &log), failures).await
 }
 
 fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Message<'a> {
@@ -176,15 +187,16 @@ fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Messa
     }
 }
 
-async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Option<Report>, Error> {
+/// Removes the due row of a delivery that is gone or has ended.
+async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Outcome, Error> {
     let mut batch = Batch::default();
     batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
     hooks.store().commit(batch).await?;
-    Ok(None)
+    Ok(Outcome::Nothing)
 }
 
 /// Ends a delivery whose event is gone: there is nothing to send.
-async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Result<Option<Report>, Error> {
+async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Result<Outcome, Error> {
     let mut delivery: Delivery = parse(&record.key, &record.value)?;
     delivery.give_up("event_removed", edge::now());
     let mut batch = Batch::default();
@@ -192,7 +204,7 @@ async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Re
     batch.replace(record.key, record.revision, to_json(&delivery)?);
     // Stale: the delivery has changed, and the lane reads the row again.
     hooks.store().commit(batch).await?;
-    Ok(None)
+    Ok(Outcome::Nothing)
 }
 
 /// Commits what follows an attempt: the delivery, its due row, and the endpoint when its failures change.
@@ -201,8 +213,8 @@ async fn settle(
     target: &Target,
     row: Due,
     (ending, log): (&Ending, &Attempt),
-    seen: u32,
-) -> Result<Report, Error> {
+    at_begin: u32,
+) -> Result<Outcome, Error> {
     let id = target.endpoint.id;
     let keys = [Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
     loop {
@@ -213,13 +225,13 @@ async fn settle(
         batch.delete(key::due(id, row.class, row.millis, row.delivery));
         let failures = match &endpoint {
             Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
-            None => seen,
+            None => at_begin,
         };
-        let deleted = endpoint.is_none();
-        let mut after = after_attempt(0, failures, ending, now, &hooks.settings.schedule);
+        let (deleted, streak) = (endpoint.is_none(), Streak { failures, at_begin });
+        let mut after = after_attempt(0, streak, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
             let mut object: Delivery = parse(&record.key, &record.value)?;
-            after = after_attempt(object.attempts, failures, ending, now, &hooks.settings.schedule);
+            after = after_attempt(object.attempts, streak, ending, now, &hooks.settings.schedule);
             object.record(ending, after, log.clone(), now);
             if let RetryDecision::RetryAt(time) = after.next {
                 if deleted {
@@ -232,15 +244,13 @@ async fn settle(
             }
             batch.replace(record.key, record.revision, to_json(&object)?);
         }
-        let disabled = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
+        let disables = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {
-            return Ok(Report {
-                delivery: row.delivery,
-                failures: after.failures,
-                success: ending.is_success(),
-                disabled,
-                began_healthy: seen == 0,
-                damage: None,
+            return Ok(match after.next {
+                RetryDecision::Delivered => Outcome::Success(Duration::from_millis(log.duration_ms)),
+                RetryDecision::RetryAt(_) | RetryDecision::GivenUp => {
+                    Outcome::Failure { failures: after.failures, disables }
+                }
             });
         }
     }
@@ -254,7 +264,7 @@ fn note_health(batch: &mut Batch, record: Record, after: AfterAttempt, now: Time
     }
     endpoint.failures_in_a_row = Some(after.failures);
     if after.disables {
-        endpoint.disable("20 failures in a row", now);
+        endpoint.disable(DISABLED_BY_FAILURES, now);
     }
     batch.replace(record.key, record.revision, to_json(&endpoint)?);
     Ok(after.disables)

@@ -92,6 +92,7 @@ impl Round {
         let (mut alive, dead) = self.watch.look(&heartbeats, ownership.now());
         alive.insert(ownership.server);
         remove_dead_servers(hooks, &heartbeats, &dead).await?;
+        remove_left_over_bells(hooks, &alive).await?;
         let rows = all(hooks, key::owners()).await?;
         let owner = |row: &Record| Some((endpoint_of(&row.key)?, (ServerId::from_slice(&row.value)?, row.revision)));
         let owners: HashMap<EndpointId, (ServerId, Revision)> = rows.iter().filter_map(owner).collect();
@@ -169,7 +170,7 @@ async fn all(hooks: &Hooks, mut span: Span) -> Result<Vec<Record>, Error> {
     }
 }
 
-/// Removes the heartbeats and bells of dead servers. A server that was only slow writes its heartbeat again.
+/// Removes the heartbeats of dead servers. A server that was only slow writes its heartbeat again.
 async fn remove_dead_servers(
     hooks: &Hooks,
     heartbeats: &[(ServerId, Revision)],
@@ -179,11 +180,35 @@ async fn remove_dead_servers(
         let mut batch = Batch::default();
         batch.checks.push(Check::At(key::heartbeat(*server), *heartbeat));
         batch.delete(key::heartbeat(*server));
-        for bell in hooks.store().scan(&key::bells(*server), PAGE).await? {
-            batch.delete(key_of(&bell).clone());
-        }
         if hooks.store().commit(batch).await? == Commit::Applied {
             tracing::warn!(%server, "a server wrote no heartbeat for 10 s; other servers send for its webhook endpoints");
+        }
+    }
+    Ok(())
+}
+
+/// Removes the bells of servers without a heartbeat. Other servers write them until each endpoint of such a server has
+/// another owner, so they can also appear after the heartbeat is gone.
+async fn remove_left_over_bells(hooks: &Hooks, alive: &BTreeSet<ServerId>) -> Result<(), Error> {
+    let mut span = key::bells_of_all();
+    while let Some(row) = hooks.store().scan(&span, 1).await?.pop() {
+        let Some(server) = key::bell_server(key_of(&row)) else {
+            span.from = store::after(key_of(&row));
+            continue;
+        };
+        span.from = key::bells(server).to;
+        if alive.contains(&server) {
+            continue;
+        }
+        loop {
+            let rows = hooks.store().scan(&key::bells(server), PAGE).await?;
+            let mut batch = Batch::default();
+            // It may have started since the heartbeats were read.
+            batch.checks.push(Check::Absent(key::heartbeat(server)));
+            rows.iter().for_each(|row| batch.delete(key_of(row).clone()));
+            if hooks.store().commit(batch).await? != Commit::Applied || rows.len() < PAGE {
+                break;
+            }
         }
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! What the tasks of this folder share: the store, the settings, the signals between them, and limits.
 
 use super::{
+    local_failures::LocalFailures,
     metrics::{Backlog, HookMetrics},
     ownership::Ownership,
+    permits::Permits,
     send::Sender,
     settings::Settings,
 };
@@ -23,14 +25,12 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 /// The longest that the relay or a lane sleeps without reading the store, on a server of its own.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The same where servers share a store: nothing signals what another server has written.
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(1);
-/// Most attempts in flight at once, over all endpoints.
-const MOST_IN_FLIGHT: usize = 512;
 
 /// Everything that the tasks of this folder share.
 pub(crate) struct Hooks {
@@ -39,7 +39,8 @@ pub(crate) struct Hooks {
     pub(crate) master_key: MasterKey,
     pub(crate) sender: Sender,
     pub(super) supervisor: Arc<Supervisor>,
-    pub(super) in_flight: Arc<Semaphore>,
+    pub(super) permits: Arc<Permits>,
+    pub(super) local_failures: LocalFailures,
     /// Signalled when the outbox may have events.
     pub(super) outbox: Notify,
     /// Signalled when an endpoint has got a bell and no lane yet.
@@ -78,7 +79,8 @@ impl Hooks {
             settings,
             master_key,
             supervisor,
-            in_flight: Arc::new(Semaphore::new(MOST_IN_FLIGHT)),
+            permits: Permits::new(),
+            local_failures: LocalFailures::default(),
             outbox: Notify::new(),
             new_lanes: Notify::new(),
             lanes: Mutex::default(),
@@ -195,8 +197,7 @@ impl Hooks {
 
     /// Waits for the attempts in flight, as long as one may take.
     pub(super) async fn until_idle(&self) {
-        let all = u32::try_from(MOST_IN_FLIGHT).unwrap_or(u32::MAX);
         let limit = self.settings.timeout + Duration::from_secs(1);
-        let _ = tokio::time::timeout(limit, self.in_flight.acquire_many(all)).await;
+        let _ = tokio::time::timeout(limit, self.permits.until_idle()).await;
     }
 }

@@ -1,31 +1,35 @@
-//! The lane of one endpoint: sends due deliveries, ten at a time; after a failure one at a time, with growing pauses.
+//! The lane of one endpoint: sends due deliveries, as many at a time as its receiver keeps up with; after a failure one at a
+//! time, with growing pauses.
 //!
 //! A lane is the only sender for its endpoint. In memory it has a window of due rows. A due row stays in the store until the
 //! outcome of its attempt is committed, so attempts that were in flight at a crash are made again.
 
 use super::{
-    attempt::{Damage, Due, Report, Target, attempt, load, read_due, records, revisions},
+    attempt::{Began, Damage, Due, Outcome, Report, Target, attempt, load, read_due, records, revisions},
     hooks::{Bell, Hooks},
+    permits::Permit,
 };
 use crate::edge;
 use rental_core::{
     error::Error,
+    resources::webhook_endpoint::DISABLED_BY_FAILURES,
     rows::key,
     store::key_of,
     value::{DeliveryId, EndpointId, Timestamp},
-    webhooks::fan_out::{FRESH, RETRY},
+    webhooks::{
+        concurrency::Concurrency,
+        fair_share::Holder,
+        fan_out::{FRESH, RETRY},
+    },
 };
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
-use tokio::task::JoinSet;
+use tokio::{sync::oneshot, task::JoinSet};
 
-/// Most attempts in flight for one endpoint: half of the failures that disable it. So a receiver that goes down during a full
-/// burst still gets ten probes before its endpoint is disabled, over three minutes on the default schedule.
-const CONCURRENCY: usize = 10;
-/// Due rows that are read at a time.
+/// Least due rows that are read at a time; at least three times as many as can be in flight.
 const WINDOW: usize = 64;
 
 struct Lane {
@@ -44,9 +48,18 @@ struct Lane {
     /// changes or the lane is started again.
     damaged: HashSet<DeliveryId>,
     running: JoinSet<Report>,
+    concurrency: Concurrency,
+    /// Receives a permit for an attempt when it is this lane's turn.
+    turn: Option<oneshot::Receiver<Permit>>,
+    /// A permit that was received, for the next attempt.
+    permit: Option<Permit>,
     failures: u32,
     /// Failed probes since the last success. The failures of one burst count as one.
     probes: u32,
+    /// Attempts since the last success or failure that this server could not make. Those of one burst count as one.
+    not_sent: u32,
+    /// The number of the last attempt of that burst.
+    not_sent_until: u64,
     probe_at: Timestamp,
 }
 
@@ -123,8 +136,13 @@ impl Lane {
             busy: HashSet::new(),
             damaged: HashSet::new(),
             running: JoinSet::new(),
+            concurrency: Concurrency::default(),
+            turn: None,
+            permit: None,
             failures,
             probes: failures.min(1),
+            not_sent: 0,
+            not_sent_until: 0,
             probe_at: Timestamp::default(),
         });
         if failures == 0 && lane.failures > 0 {
@@ -148,6 +166,8 @@ impl Lane {
             } else {
                 wake = self.next_wake();
             }
+        } else {
+            (self.turn, self.permit) = (None, None);
         }
         let longest = self.hooks.patience();
         let sleep = wake
@@ -158,6 +178,7 @@ impl Lane {
                     self.note(&report, bell);
                 }
             }
+            permit = received(&mut self.turn) => (self.turn, self.permit) = (None, permit),
             () = bell.ring.notified() => self.unread = true,
             () = tokio::time::sleep(sleep) => self.unread = true,
         }
@@ -165,20 +186,34 @@ impl Lane {
 
     /// Most attempts in flight now: one while the endpoint is probed.
     fn most(&self) -> usize {
-        if self.failures > 0 { 1 } else { CONCURRENCY }
+        if self.failures > 0 || self.not_sent > 0 { 1 } else { self.concurrency.limit() as usize }
     }
 
     async fn start_due(&mut self) -> Result<(), Error> {
+        // What is not needed any more is given back at the end.
+        let mut received = self.permit.take();
         while self.running.len() < self.most() && edge::now() >= self.probe_at {
             if self.window.is_empty() && self.unread {
                 self.refill().await?;
             }
-            let Some(next) = self.window.pop_front() else { break };
+            let Some(next) = self.window.front().copied() else { break };
+            let Some(permit) = received.take().or_else(|| self.ask_for_permit()) else { break };
+            self.window.pop_front();
             self.busy.insert(next.delivery);
-            let attempt = attempt(Arc::clone(&self.hooks), Arc::clone(&self.target), next, self.failures);
+            let began = Began { number: self.concurrency.begin(), failures: self.failures };
+            let attempt = attempt(Arc::clone(&self.hooks), Arc::clone(&self.target), next, began, permit);
             self.running.spawn(attempt);
         }
         Ok(())
+    }
+
+    /// A permit, if this endpoint may have one now. Otherwise the lane waits for its turn.
+    fn ask_for_permit(&mut self) -> Option<Permit> {
+        if self.turn.is_some() {
+            return None;
+        }
+        let holder = Holder { organization: self.target.endpoint.organization_id, endpoint: self.id };
+        self.hooks.permits.take(holder).map_err(|turn| self.turn = Some(turn)).ok()
     }
 
     /// Fills the window: first attempts before retries, with a few retries in each window, so that neither starves.
@@ -195,7 +230,8 @@ impl Lane {
 
     async fn read_window(&mut self) -> Result<(), Error> {
         let now = edge::now().millis();
-        let room = WINDOW + self.busy.len() + self.damaged.len();
+        let window = WINDOW.max(3 * self.most());
+        let room = window + self.busy.len() + self.damaged.len();
         let (fresh, fresh_left) = self.due_rows(FRESH, room).await?;
         let (retries, retries_left) = self.due_rows(RETRY, room).await?;
         let full = fresh_left || retries_left;
@@ -234,8 +270,8 @@ impl Lane {
 
     /// When the lane has something to do without a signal.
     fn next_wake(&self) -> Option<u64> {
-        if self.running.len() >= self.most() {
-            // No attempt can start before another one ends, and its end wakes the lane.
+        if self.running.len() >= self.most() || self.turn.is_some() {
+            // No attempt can start before another one ends or a permit is received, and both wake the lane.
             return None;
         }
         let waiting = (self.unread || !self.window.is_empty()) && self.running.is_empty();
@@ -246,6 +282,7 @@ impl Lane {
 
     /// Waits for the attempts in flight.
     async fn drain(&mut self, bell: &Bell) {
+        (self.turn, self.permit) = (None, None);
         while let Some(report) = self.running.join_next().await {
             if let Ok(report) = report {
                 self.note(&report, bell);
@@ -255,31 +292,58 @@ impl Lane {
 
     fn note(&mut self, report: &Report, bell: &Bell) {
         self.busy.remove(&report.delivery);
-        if let Some(damage) = report.damage {
-            self.damaged.insert(report.delivery);
-            self.unread = true;
-            if matches!(damage, Damage::Endpoint) {
-                // The lane loads the endpoint again, finds it damaged, and waits until it is repaired.
-                bell.changed.store(true, Ordering::Release);
+        let (began, schedule) = (report.began, &self.hooks.settings.schedule);
+        match report.outcome {
+            Outcome::Success(took) => {
+                let in_flight = u32::try_from(self.running.len() + 1).unwrap_or(u32::MAX);
+                self.concurrency.succeeded(took, self.hooks.settings.timeout, in_flight);
+                (self.failures, self.probes, self.not_sent, self.probe_at) = (0, 0, 0, Timestamp::default());
             }
-            return;
+            Outcome::Failure { failures, disables } => {
+                self.concurrency.failed(began.number);
+                (self.failures, self.not_sent) = (failures, 0);
+                // Attempts that were in flight at the first failure count as one failed probe.
+                self.probes = if began.failures == 0 { self.probes.max(1) } else { self.probes + 1 };
+                self.probe_at = edge::now().plus_millis(schedule.probe_spacing(self.probes));
+                self.unread = true;
+                if disables {
+                    self.disabled();
+                }
+            }
+            Outcome::NotSent => {
+                self.concurrency.failed(began.number);
+                if self.not_sent == 0 || began.number > self.not_sent_until {
+                    (self.not_sent, self.not_sent_until) = (self.not_sent + 1, self.concurrency.last());
+                }
+                let pause = schedule.probe_spacing(self.not_sent.max(self.probes));
+                (self.probe_at, self.unread) = (edge::now().plus_millis(pause), true);
+            }
+            Outcome::Nothing => self.unread = true,
+            Outcome::Damaged(damage) => {
+                self.damaged.insert(report.delivery);
+                self.unread = true;
+                if matches!(damage, Damage::Endpoint) {
+                    // The lane loads the endpoint again, finds it damaged, and waits until it is repaired.
+                    bell.changed.store(true, Ordering::Release);
+                }
+            }
         }
-        if report.success {
-            (self.failures, self.probes, self.probe_at) = (report.failures, 0, Timestamp::default());
-        } else {
-            self.failures = report.failures;
-            // Attempts that were in flight at the first failure count as one failed probe.
-            self.probes = if report.began_healthy { self.probes.max(1) } else { self.probes + 1 };
-            self.probe_at = edge::now().plus_millis(self.hooks.settings.schedule.probe_spacing(self.probes));
-            self.unread = true;
-        }
-        if report.disabled {
-            // The due rows stay in the store until the endpoint is enabled again.
-            self.window.clear();
-            self.hooks.metrics.disabled.inc();
-            let mut target = Target::clone(&self.target);
-            target.endpoint.disable("20 failures in a row", edge::now());
-            self.target = Arc::new(target);
-        }
+    }
+
+    /// Its failures have disabled the endpoint. The due rows stay in the store until it is enabled again.
+    fn disabled(&mut self) {
+        self.window.clear();
+        self.hooks.metrics.disabled.inc();
+        let mut target = Target::clone(&self.target);
+        target.endpoint.disable(DISABLED_BY_FAILURES, edge::now());
+        self.target = Arc::new(target);
+    }
+}
+
+/// The permit that a lane waits for. Never, if it waits for none.
+async fn received(turn: &mut Option<oneshot::Receiver<Permit>>) -> Option<Permit> {
+    match turn {
+        Some(turn) => turn.await.ok(),
+        None => std::future::pending().await,
     }
 }

@@ -1,7 +1,8 @@
 //! Numbers about deliveries, for `/metrics`.
 
 use prometheus_client::{
-    metrics::{counter::Counter, gauge::Gauge},
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 use rental_core::webhooks::attempt::Ending;
@@ -20,12 +21,18 @@ pub(crate) struct Backlog {
     pub(crate) oldest_due_millis: u64,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Reason {
+    reason: &'static str,
+}
+
 /// Counts of attempts, and the last count of the backlog.
 #[derive(Clone, Default)]
 pub(crate) struct HookMetrics {
     delivered: Counter,
     refused: Counter,
     unanswered: Counter,
+    not_sent: Family<Reason, Counter>,
     /// Endpoints disabled by failures.
     pub(crate) disabled: Counter,
     seconds: Counter<f64, AtomicU64>,
@@ -47,6 +54,10 @@ impl HookMetrics {
 
     /// Counts one attempt.
     pub(crate) fn record(&self, ending: &Ending, duration_ms: u64) {
+        if let Some(failure) = ending.local_failure() {
+            self.not_sent.get_or_create(&Reason { reason: failure.as_str() }).inc();
+            return;
+        }
         let counter = match ending {
             _ if ending.is_success() => &self.delivered,
             Ending::Answered { .. } => &self.refused,
@@ -61,6 +72,11 @@ impl HookMetrics {
         registry.register("webhook_attempts_delivered", "Attempts answered with 2xx", self.delivered.clone());
         registry.register("webhook_attempts_refused", "Attempts answered otherwise", self.refused.clone());
         registry.register("webhook_attempts_unanswered", "Attempts without an answer", self.unanswered.clone());
+        registry.register(
+            "webhook_attempts_not_sent",
+            "Attempts that this server or its network could not make; they count against no endpoint",
+            self.not_sent.clone(),
+        );
         registry.register("webhook_attempt_seconds", "Time spent in attempts", self.seconds.clone());
         registry.register(
             "webhook_endpoints_disabled",

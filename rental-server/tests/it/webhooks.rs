@@ -3,6 +3,7 @@
 mod admin;
 mod answers;
 mod backlog;
+mod concurrency;
 mod crash;
 mod damage;
 mod deletions;
@@ -10,8 +11,10 @@ mod delivery;
 mod disabling;
 mod disconnects;
 mod events;
+mod fairness;
 mod isolation;
 mod limits;
+mod local_failures;
 mod resending;
 mod retention;
 mod retries;

@@ -15,7 +15,7 @@ use crate::{
         porters,
     },
     rows::key,
-    store::{Batch, Commit, Key, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
+    store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
     upgrade::Members,
     value::OrganizationId,
 };
@@ -217,12 +217,12 @@ impl<'a> Importer<'a> {
                 RuleContext { now: self.edge.now(), organization: self.organization, references: &references, number };
             let outcome = (resource.accept)(fields, object.clone(), &context)?;
             let place = key::record(self.organization.id, resource.spec, *id);
-            added.insert(place.clone(), object.clone().into());
-            operations::finish(draft, self.edge, self.organization, resource.spec, place, outcome, added).await
+            added.insert(place.clone(), object.clone());
+            operations::finish(draft, self.edge, self.organization, resource.spec, (place, 1), outcome, added).await
         };
         match prepared.await {
-            Ok((added, _)) => {
-                merge(batch, added, above).await?;
+            Ok(prepared) => {
+                merge(batch, prepared.batch, above).await?;
                 Ok(RowOutcome::Created)
             }
             Err(error @ (Error::Unavailable(_) | Error::Damaged(_) | Error::Internal(_))) => Err(error),
@@ -235,20 +235,16 @@ impl<'a> Importer<'a> {
     async fn elsewhere(&self, ready: &[(u64, ParsedLine)]) -> Result<HashSet<Uuid>, Error> {
         let mut found = HashSet::new();
         let prefix = key::records(SYSTEM, &organization::SPEC);
-        let mut span = Span::newest_first(&prefix);
-        loop {
-            let page = self.store.scan(&span, ORGANIZATIONS).await?;
+        let mut pages = Pages::of(&*self.store, Span::newest_first(&prefix), ORGANIZATIONS);
+        while let Some(page) = pages.next().await? {
             let others = page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid));
             let others = others.filter(|id| *id != self.organization.id);
             let places = others
                 .flat_map(|other| ready.iter().map(move |(_, line)| key::record(other, line.resource.spec, line.id)));
             let places: Vec<Key> = places.collect();
             found.extend(self.store.get(&places).await?.into_iter().flatten().filter_map(|record| record.key.id()));
-            match page.last() {
-                Some(last) if page.len() == ORGANIZATIONS => span.to = key_of(last).clone(),
-                _ => return Ok(found),
-            }
         }
+        Ok(found)
     }
 
     async fn commit(&self, batch: Batch) -> Result<Commit, Error> {

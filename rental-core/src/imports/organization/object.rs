@@ -11,6 +11,7 @@ use crate::{
     schema::{Fields, ResourceSpec},
     value::{Currency, FromField, OrganizationId, Text, Timestamp},
 };
+use bytes::Bytes;
 use serde::Deserialize;
 use std::borrow::Cow;
 use uuid::Uuid;
@@ -24,7 +25,7 @@ pub(super) struct ParsedLine {
     pub(super) id: Uuid,
     pub(super) fields: Fields,
     /// The bytes that a GET will return.
-    pub(super) object: Vec<u8>,
+    pub(super) object: Bytes,
     /// The number of an invoice.
     pub(super) number: Option<u64>,
 }

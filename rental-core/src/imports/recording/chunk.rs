@@ -63,7 +63,7 @@ impl<T: Importable> Recorder<'_, T> {
     /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
     /// next transaction.
     async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T::Row>) -> Result<bool, Error> {
-        let (id, mut object) = self.object(row);
+        let mut object = self.object(row);
         let Some(identity) = object.identity() else {
             let why = "has neither a transaction number nor a time, so it could not be told from others";
             chunk.outcomes.push((number, RowOutcome::Invalid(why.into())));
@@ -92,7 +92,7 @@ impl<T: Importable> Recorder<'_, T> {
                     chunk.look_ups.extend(self.credit_look_up(&object));
                     let batch = std::mem::take(&mut chunk.batch);
                     chunk.batch =
-                        operations::insert(self.store, self.edge, self.organization, id, &object, batch).await?;
+                        operations::insert(self.store, self.edge, self.organization, object, batch).await?.batch;
                     RowOutcome::Created
                 }
             },

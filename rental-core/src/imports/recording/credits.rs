@@ -27,7 +27,7 @@ impl<T: Importable> Recorder<'_, T> {
     }
 
     async fn take_back(&mut self, credit: &T::Row, batch: &mut Batch) -> Result<RowOutcome, Error> {
-        let (_, charge) = self.object(credit);
+        let charge = self.object(credit);
         let Some(identity) = charge.identity() else {
             return Ok(RowOutcome::Invalid("is a credit without a transaction number and a time".into()));
         };

@@ -8,7 +8,7 @@ use crate::{
     operations::{self, edge::Edge},
     resources::organization::Organization,
     rows::claim,
-    store::{Batch, Commit, Key, Record, Store},
+    store::{Batch, Commit, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
 use std::collections::{HashMap, HashSet};
@@ -106,11 +106,11 @@ impl<'a, T: Importable> Recorder<'a, T> {
     }
 
     /// Creates the object of a row, with a new id.
-    pub(super) fn object(&self, row: &T::Row) -> (Id<T::Kind>, T) {
+    pub(super) fn object(&self, row: &T::Row) -> T {
         let uuid = self.edge.new_id();
         let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid));
         let issuer = &self.issuer;
-        (id, T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer }))
+        T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer })
     }
 
     /// The vehicle with the identifiers of an object; `None` when there is not exactly one.
@@ -141,7 +141,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
     }
 
     pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim<T::Kind>>, Error> {
-        let Some(record) = self.store.get(std::slice::from_ref(place)).await?.pop().flatten() else { return Ok(None) };
+        let Some(record) = get_one(self.store, place).await? else { return Ok(None) };
         let (id, amount) = claim::read_claim(&record.value)?;
         Ok(Some(Claim { record, id: Id::from_uuid(id), amount }))
     }
@@ -172,7 +172,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         change: impl FnOnce(&mut T) -> Option<()>,
     ) -> Result<RowOutcome, Error> {
         let place = T::key(self.organization.id, id);
-        let before = self.store.get(&[place]).await?.pop().flatten();
+        let before = get_one(self.store, &place).await?;
         let before =
             before.ok_or_else(|| Error::Internal(format!("no {} has the id {id} of a claim", T::SPEC.object)))?;
         let (now, mut possible) = (self.edge.now(), true);

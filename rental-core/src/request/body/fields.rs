@@ -16,6 +16,12 @@ use crate::{
 use std::{borrow::Cow, collections::HashSet};
 use uuid::Uuid;
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has parsed a body.
+    pub(crate) static READINGS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Fields {
     /// Parses `body` as one JSON object with fields of `spec`. An empty body is `{}`.
     ///
@@ -38,6 +44,8 @@ impl Fields {
         verb: Verb,
         digits: u32,
     ) -> Result<(Self, FieldErrors), Error> {
+        #[cfg(test)]
+        READINGS.set(READINGS.get() + 1);
         let sent = if body.is_empty() { Members::default() } else { members(body)? };
         let mut errors = FieldErrors::default();
         let mut values = vec![None; spec.fields.len()];

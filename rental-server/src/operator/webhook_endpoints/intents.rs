@@ -16,18 +16,18 @@ use rental_core::{
         webhook_endpoint::{self, EndpointStatus, WebhookEndpoint},
     },
     rows::key,
-    store::{Batch, Check, Record, Revision, Store},
+    store::{Batch, Check, Record, Store, get_one},
     tasks::Task,
-    value,
-    value::EndpointId,
+    value::{self, EndpointId},
     webhooks::{
         secret::{PREFIX, Sealed},
         target,
     },
 };
 use serde_json::json;
+use std::sync::{Mutex, PoisonError};
 
-static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
+pub(super) static WEBHOOK_ENDPOINTS: Collection = collections::offered(&webhook_endpoint::SPEC);
 
 /// Loads an endpoint by the id in a path.
 pub(super) async fn load(store: &dyn Store, id: &str) -> Result<(Record, WebhookEndpoint), Error> {
@@ -57,37 +57,35 @@ impl Fresh {
 pub(super) struct Make<'a> {
     pub(super) hooks: &'a Hooks,
     pub(super) fresh: &'a Fresh,
-    pub(super) body: &'a [u8],
+    pub(super) create: Create<'a>,
+    /// The id of the endpoint that was prepared last; `None` for a replay.
+    pub(super) made: Mutex<Option<EndpointId>>,
 }
 
 impl Intent for Make<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let create = Create {
-                collection: &WEBHOOK_ENDPOINTS,
-                organization: &Organization::system(),
-                body: self.body,
-                given: &[],
-            };
-            let mut prepared = create.prepare(store, edge).await?;
-            let made: WebhookEndpoint = prepared.object()?;
+            let mut prepared = self.create.prepare(store, edge).await?;
+            let made = prepared.object::<WebhookEndpoint>()?;
             check_target(self.hooks, &made.url)?;
-            let mark = store.get(&[key::subscribed(made.organization_id)]).await?.pop().flatten();
+            let (id, organization) = (made.id, made.organization_id);
+            *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+            let mark = get_one(store, &key::subscribed(organization)).await?;
             // Damaged ones count as well: the relay reads no more rows than this.
-            if relay::endpoint_rows(self.hooks, made.organization_id).await?.len() >= relay::MOST_ENDPOINTS {
+            if relay::endpoint_rows(self.hooks, organization).await?.len() >= relay::MOST_ENDPOINTS {
                 return Err(Error::Conflict(format!(
                     "An organization has at most {} webhook endpoints. Delete one first.",
                     relay::MOST_ENDPOINTS
                 )));
             }
             let mut sealed = Sealed::default();
-            sealed.rotate(self.fresh.seal(self.hooks, made.id)?, edge.now(), edge.now());
-            prepared.batch.insert(key::secrets(made.id), to_json(&sealed)?);
+            sealed.rotate(self.fresh.seal(self.hooks, id)?, edge.now(), edge.now());
+            prepared.batch.insert(key::secrets(id), to_json(&sealed)?);
             // From now on the organization's events go through the outbox; see `operations::is_subscribed`. The check of
             // the mark's revision serializes two requests that create the last endpoint.
             match mark {
                 Some(record) => prepared.batch.replace(record.key, record.revision, Bytes::new()),
-                None => prepared.batch.insert(key::subscribed(made.organization_id), Bytes::new()),
+                None => prepared.batch.insert(key::subscribed(organization), Bytes::new()),
             }
             Ok(prepared)
         })
@@ -105,18 +103,13 @@ fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
 
 pub(super) struct Change<'a> {
     pub(super) hooks: &'a Hooks,
-    pub(super) id: &'a str,
-    pub(super) body: &'a [u8],
-    pub(super) expected: &'a (dyn Fn(Revision) -> bool + Sync),
+    pub(super) update: Update<'a>,
 }
 
 impl Intent for Change<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
-            let (organization, id, body) = (&Organization::system(), self.id, self.body);
-            let prepared = Update { collection: &WEBHOOK_ENDPOINTS, organization, id, body, expected: self.expected }
-                .prepare(store, edge)
-                .await?;
+            let prepared = self.update.prepare(store, edge).await?;
             check_target(self.hooks, &prepared.object::<WebhookEndpoint>()?.url)?;
             Ok(prepared)
         })
@@ -163,7 +156,7 @@ impl Intent for Delete<'_> {
             let (id, whose) = (endpoint.id, endpoint.organization_id);
             let body =
                 json!({"id": id, "object": "webhook_endpoint", "organization_id": whose, "deleted": true}).to_string();
-            Ok(Prepared { batch, body: body.into(), revision: record.revision })
+            Ok(Prepared { batch, body: body.into(), revision: record.revision, object: Some(Box::new(endpoint)) })
         })
     }
 }
@@ -180,7 +173,7 @@ impl Intent for Rotate<'_> {
         Box::pin(async move {
             let (record, endpoint) = load(store, self.id).await?;
             let place = key::secrets(endpoint.id);
-            let stored = store.get(std::slice::from_ref(&place)).await?.pop().flatten();
+            let stored = get_one(store, &place).await?;
             let stored = stored.ok_or_else(|| Error::Internal("an endpoint has no secrets".into()))?;
             let mut sealed: Sealed =
                 serde_json::from_slice(&stored.value).map_err(|error| Error::damaged(&place, &error))?;
@@ -189,7 +182,7 @@ impl Intent for Rotate<'_> {
             let mut batch = Batch::default();
             batch.checks.push(Check::At(record.key, record.revision));
             batch.replace(place, stored.revision, to_json(&sealed)?);
-            Ok(Prepared { batch, body: record.value, revision: record.revision })
+            Ok(Prepared { batch, body: record.value, revision: record.revision, object: Some(Box::new(endpoint)) })
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Operators create, change, enable, disable, test, recover and delete webhook endpoints, and rotate their secrets.
 
+mod enabling;
 mod intents;
 mod resend_missed;
 mod test;
@@ -13,8 +14,9 @@ use crate::{
     reference::{parts, schema::outcome},
     state::App,
 };
-use intents::{Change, Delete, Fresh, Make, Rotate, Switch};
+use intents::{Change, Delete, Fresh, Make, Rotate, Switch, WEBHOOK_ENDPOINTS};
 use rental_core::{
+    operations::{Create, Update},
     resources::{
         organization::Organization,
         webhook_endpoint::{self, EndpointStatus},
@@ -22,6 +24,7 @@ use rental_core::{
     value::EndpointId,
 };
 use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
 
 /// The longest overlap of a rotation: 7 days.
 const MAX_OVERLAP_SECS: i64 = 7 * 24 * 3600;
@@ -69,6 +72,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .operator(|request| Box::pin(rotate(request))),
         test::endpoint(),
         resend_missed::endpoint(),
+        enabling::endpoint(),
     ]
 }
 
@@ -78,25 +82,21 @@ fn deleted_schema() -> Value {
 
 async fn create(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
-    let fresh = Fresh::new();
-    let make = Make { hooks: &app.hooks, fresh: &fresh, body: &body };
-    let reply = write(app, &Organization::system(), call, &body, &make).await?;
-    if let Some(id) = id_in(&reply.body) {
-        app.hooks.endpoint_changed(id);
-    }
+    let (fresh, system) = (Fresh::new(), Organization::system());
+    let create = Create { collection: &WEBHOOK_ENDPOINTS, organization: &system, body: (&body).into(), given: &[] };
+    let make = Make { hooks: &app.hooks, fresh: &fresh, create, made: Mutex::default() };
+    let reply = write(app, &system, call, &body, &make).await?;
+    let made = make.made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.into_iter().for_each(|id| app.hooks.endpoint_changed(id));
     Ok(reply.showing_once("secret", &fresh.text))
-}
-
-fn id_in(body: &[u8]) -> Option<EndpointId> {
-    let object: Value = serde_json::from_slice(body).ok()?;
-    EndpointId::parse(object["id"].as_str()?)
 }
 
 async fn update(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
-    let expected = |revision| expects(call, revision);
-    let intent = Change { hooks: &app.hooks, id, body: &body, expected: &expected };
-    let reply = write(app, &Organization::system(), call, &body, &intent).await?;
+    let (expected, system) = (|revision| expects(call, revision), Organization::system());
+    let (collection, organization) = (&WEBHOOK_ENDPOINTS, &system);
+    let update = Update { collection, organization, id, body: (&body).into(), expected: &expected };
+    let reply = write(app, &system, call, &body, &Change { hooks: &app.hooks, update }).await?;
     changed(app, id);
     Ok(reply)
 }

@@ -19,7 +19,7 @@ use rental_core::{
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
-    store::{self, Batch, Order, Span, Store, all_sound},
+    store::{self, Batch, Order, Span, Store, all_sound, get_one},
     value::{EndpointId, EventId, Timestamp},
     webhooks::fan_out,
 };
@@ -103,7 +103,7 @@ impl Intent for ResendMissed<'_> {
             let more = events.len() == MISSED_PAGE;
             let cursor = events.last().and_then(|record| record.key.id()).filter(|_| more);
             let body = json!({"object": "recovery", "examined": events.len(), "resent": resent, "has_more": more, "next_cursor": cursor});
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
         })
     }
 }
@@ -111,7 +111,7 @@ impl Intent for ResendMissed<'_> {
 /// Whether the endpoint has got the event, or will get it. The outbox is read first: a row that is gone by then has become
 /// deliveries, which are read next.
 async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: EventId) -> Result<bool, Error> {
-    if store.get(&[key::outbox(event)]).await?.pop().flatten().is_some() {
+    if get_one(store, &key::outbox(event)).await?.is_some() {
         return Ok(true);
     }
     let (organization, spec) = (endpoint.organization_id, &delivery::SPEC);

@@ -52,6 +52,15 @@ impl Server {
         server
     }
 
+    /// A server of one's own that a program starts, such as `unshare`.
+    pub(crate) fn start_by(program: &[&str], flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let store = store_in(directory.path());
+        let mut server = Self::start_with_program(directory.path(), program, flags, store);
+        server._directory = Some(directory);
+        server
+    }
+
     /// A server on the store in `directory`, which may exist already.
     pub(crate) fn start_in(directory: &Path, flags: &[&str]) -> Self {
         Self::start_with(directory, flags, store_in(directory))
@@ -71,13 +80,24 @@ impl Server {
     }
 
     fn start_with(directory: &Path, flags: &[&str], store: Vec<(&'static str, String)>) -> Self {
+        Self::start_with_program(directory, &[], flags, store)
+    }
+
+    fn start_with_program(
+        directory: &Path,
+        program: &[&str],
+        flags: &[&str],
+        store: Vec<(&'static str, String)>,
+    ) -> Self {
         // The shell outlives neither this process (its stdin closes) nor the server, so no test leaves a server behind.
         // It gives its stdout away, so that a server that ends before it listens is noticed.
         let script =
             r#""$@" & server=$!; echo "pid $server"; exec >&2; read -r _; kill -9 $server 2>/dev/null; wait $server"#;
         let log = directory.join(format!("log-{}", rand_suffix()));
         let mut shell = Command::new("sh")
-            .args(["-c", script, "sh", env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
+            .args(["-c", script, "sh"])
+            .args(program)
+            .args([env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
             .args(flags)
             .envs(store)
             .env("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN)

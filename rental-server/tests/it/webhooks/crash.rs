@@ -18,7 +18,7 @@ use std::{
 };
 
 const WRITERS: usize = 4;
-const IN_FLIGHT: usize = 10;
+const IN_FLIGHT: usize = rental_core::webhooks::concurrency::MOST as usize;
 const FLAGS: [&str; 3] = [PRIVATE, "--webhook-retry-schedule", "200ms,200ms,200ms,200ms,200ms"];
 
 /// What writers were told: the types of events by object, and what was in doubt when the server went away.

@@ -5,6 +5,14 @@ use crate::support::{
     Connection, Organization, Server, database,
     receiver::{Act, Receiver, Seen},
 };
+use rental_core::{
+    rows::key,
+    store::{
+        Batch, Commit, Prior, Store,
+        postgres::{Address, Postgres, Settings},
+    },
+    value::{EndpointId, ServerId},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -239,4 +247,25 @@ fn a_resent_event_goes_out_whichever_server_is_asked() {
         receiver.wait_for(n + 2);
     }
     wait_for_deliveries(&here, &hook, 3, "delivered");
+}
+
+#[test]
+fn bells_of_servers_that_are_gone_are_removed() {
+    let Some(url) = database() else { return };
+    drop(Server::start_on(&url, &[PRIVATE]));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    let settings = Settings { writer: uuid::Uuid::from_u128(1), patience: Duration::from_secs(10) };
+    let address = Address::parse(&url).expect("a URL");
+    let store = runtime.block_on(Postgres::open(&address, None, settings)).expect("the database opens");
+    let bells = || runtime.block_on(store.scan(&key::bells_of_all(), 2_000)).expect("the database answers").len();
+    // Two servers that were killed; nobody ever saw the heartbeat of the second.
+    let mut batch = Batch::default();
+    let [seen, unseen] = [1, 2].map(ServerId::from_u128);
+    batch.insert(key::heartbeat(seen), bytes::Bytes::new());
+    for endpoint in (0..700).map(EndpointId::from_u128) {
+        [seen, unseen].into_iter().for_each(|server| batch.mark(key::bell(server, endpoint), Prior::New));
+    }
+    assert_eq!(runtime.block_on(store.commit(batch)), Ok(Commit::Applied));
+    let _server = Server::start_on(&url, &[PRIVATE]);
+    wait_for("the bells to be removed", || (bells() == 0).then_some(()), || bells().to_string());
 }

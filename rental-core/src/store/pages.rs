@@ -1,0 +1,37 @@
+//! Reads a span of any length in pages of bounded size.
+
+use super::{Order, Scanned, Span, Store, StoreError, key_of};
+
+/// The pages of a span, in its order. For spans that do not follow index entries, because a page ends at the key of its last
+/// row.
+pub struct Pages<'s> {
+    store: &'s dyn Store,
+    /// The unread part of the span; `None` after the last page.
+    rest: Option<Span>,
+    size: usize,
+}
+
+impl<'s> Pages<'s> {
+    /// Reads `span` with at most `size` rows in a page.
+    #[must_use]
+    pub fn of(store: &'s dyn Store, span: Span, size: usize) -> Self {
+        Self { store, rest: Some(span), size }
+    }
+
+    /// The next page, which has at least one row; `None` after the last one.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn next(&mut self) -> Result<Option<Vec<Scanned>>, StoreError> {
+        let Some(span) = &mut self.rest else { return Ok(None) };
+        let page = self.store.scan(span, self.size).await?;
+        match page.last().map(key_of) {
+            Some(last) if page.len() == self.size => match span.order {
+                Order::Ascending => span.from = last.next(),
+                Order::Descending => span.to = last.clone(),
+            },
+            _ => self.rest = None,
+        }
+        Ok((!page.is_empty()).then_some(page))
+    }
+}

@@ -1,0 +1,115 @@
+//! Stores that break one promise each: the negative controls. What the tests say of the engine is worth something only if
+//! they say that these are broken.
+
+use crate::disk::Disk;
+use rental_core::{
+    resources::event,
+    rows::Row,
+    store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, Write, redb::Redb},
+};
+
+/// The promise that a store breaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Broken {
+    /// None.
+    Nothing,
+    /// A sync is never made.
+    Sync,
+    /// A batch is acknowledged before it is committed.
+    Acknowledgement,
+    /// Events and outbox rows are a batch of their own, after the one of their change.
+    Events,
+    /// Preconditions are checked before the transaction.
+    Checks,
+}
+
+/// The engine on a disk, with a broken promise.
+pub(crate) struct Engine {
+    pub(crate) redb: Redb,
+    broken: Broken,
+}
+
+impl Engine {
+    pub(crate) fn open(disk: &Disk, broken: Broken) -> Result<Self, String> {
+        disk.with(|state| state.lies = broken == Broken::Sync);
+        let redb = Redb::on_backend(disk.clone()).map_err(|error| error.to_string())?;
+        Ok(Self { redb, broken })
+    }
+}
+
+impl Store for Engine {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.redb.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.redb.scan(span, limit)
+    }
+
+    fn commit(&self, mut batch: Batch) -> Answer<'_, Commit> {
+        match self.broken {
+            Broken::Nothing | Broken::Sync => self.redb.commit(batch),
+            Broken::Acknowledgement => {
+                // The batch is in the queue of the writer.
+                drop(self.redb.commit(batch));
+                Box::pin(async { Ok(Commit::Applied) })
+            }
+            Broken::Events => {
+                let (events, changes) = batch.writes.into_iter().partition(is_of_an_event);
+                batch.writes = changes;
+                let change = self.redb.commit(batch);
+                Box::pin(async move {
+                    let outcome = change.await?;
+                    if outcome == Commit::Applied {
+                        self.redb.commit(Batch { checks: Vec::new(), writes: events }).await?;
+                    }
+                    Ok(outcome)
+                })
+            }
+            Broken::Checks => {
+                let checks = std::mem::take(&mut batch.checks);
+                let keys: Vec<Key> = checks.iter().map(|check| check.key().clone()).collect();
+                let found = now(self.redb.get(&keys)).expect("a healthy store answers");
+                let failed = checks.iter().zip(found).find(|(check, found)| !holds(check, found.as_ref()));
+                match failed {
+                    Some((check, _)) => {
+                        let key = check.key().clone();
+                        Box::pin(async { Ok(Commit::Stale(key)) })
+                    }
+                    None => self.redb.commit(batch),
+                }
+            }
+        }
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.redb.ready()
+    }
+}
+
+fn holds(check: &rental_core::store::Check, found: Option<&Record>) -> bool {
+    use rental_core::store::Check;
+    match check {
+        Check::At(_, revision) => found.is_some_and(|record| record.revision == *revision),
+        Check::Present(_) => found.is_some(),
+        Check::Absent(_) => found.is_none(),
+    }
+}
+
+fn is_of_an_event(write: &Write) -> bool {
+    let (Write::Put(key, ..) | Write::Delete(key)) = write;
+    match Row::decode(key) {
+        Some(Row::Record { resource, .. } | Row::IndexEntry { resource, .. }) => resource == event::SPEC.tag,
+        Some(Row::Outbox { .. }) => true,
+        _ => false,
+    }
+}
+
+/// The result of a future that is ready.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(value) => value,
+        std::task::Poll::Pending => panic!("the engine reads at once"),
+    }
+}

@@ -1,0 +1,431 @@
+//! A history: clients send requests to the engine on a disk that records everything, all of it from one seed.
+//!
+//! A round polls every client once, so that all of them have read the store before one of their batches is committed; the
+//! batches then are one group of the writer. Nothing depends on how fast a thread runs: a seed gives the same operations of
+//! the disk each time, except for the order in which redb flushes its pages.
+
+use crate::{
+    broken::{Broken, Engine},
+    disk::{Dice, Disk, Entry, apply},
+    images::in_order,
+    judge::{Response, judge},
+    requests::{Known, Request, Ticks, next},
+    wait,
+};
+use rental_core::{
+    error::Error,
+    operations::{Create, Edge, Intent, Written},
+    resources::{
+        Collection, of,
+        organization::{Organization, SYSTEM},
+        parse,
+        webhook_endpoint::{self, WebhookEndpoint},
+    },
+    rows::{key, outbox},
+    store::{
+        Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, StoreError, Write, all_sound, memory::Memory,
+    },
+    value::{OrganizationId, ServerId},
+    webhooks::fan_out,
+};
+use serde_json::json;
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, OnceLock},
+    task::{Context, Poll, Waker},
+};
+use tokio::sync::oneshot;
+
+static ENDPOINTS: Collection = of::<WebhookEndpoint>().create().done();
+
+type Outcome = Result<Commit, StoreError>;
+
+/// The door of the store: a batch waits here until the history commits it.
+struct Door<'s> {
+    store: &'s dyn Store,
+    waiting: Mutex<Vec<(Batch, oneshot::Sender<Outcome>)>>,
+}
+
+impl Store for Door<'_> {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.store.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.store.scan(span, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        let (answer, outcome) = oneshot::channel();
+        self.waiting.lock().unwrap().push((batch, answer));
+        Box::pin(async { outcome.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the power is off".into()))) })
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.store.ready()
+    }
+}
+
+/// A request in progress, or a step of the relay.
+struct Client<'d> {
+    request: Option<usize>,
+    running: Pin<Box<dyn Future<Output = Result<Option<Written>, Error>> + 'd>>,
+}
+
+fn poll<T>(future: &mut Pin<Box<dyn Future<Output = T> + '_>>) -> Option<T> {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// What a run of the engine did to the disk, from the first to the last group.
+pub(crate) struct Life {
+    /// The durable bytes at the beginning.
+    pub(crate) base: Vec<u8>,
+    pub(crate) log: Vec<Entry>,
+    /// The number of the last group before the beginning.
+    pub(crate) first: usize,
+}
+
+#[derive(Clone)]
+pub(crate) struct History {
+    pub(crate) requests: Vec<Arc<Request>>,
+    pub(crate) responses: Vec<Response>,
+    /// The rows after each group of batches, by the model of the store. Empty when the engine is a broken one.
+    pub(crate) states: Vec<Arc<[Record]>>,
+    /// The number of the last group.
+    pub(crate) groups: usize,
+    organizations: Vec<(Organization, Known)>,
+    /// Requests whose response was lost with the power; their clients send them again.
+    unanswered: Vec<usize>,
+    /// How many batches were stale, because another one of their group came first.
+    stale: usize,
+    edge: Arc<Ticks>,
+    dice: Dice,
+    broken: Broken,
+}
+
+impl History {
+    /// A history that goes on from a store with two organizations, of which one has webhook endpoints; and this store.
+    pub(crate) fn new(seed: u64, broken: Broken) -> (Self, Vec<u8>) {
+        static BEGINNING: OnceLock<(History, Vec<u8>)> = OnceLock::new();
+        let (beginning, image) = BEGINNING.get_or_init(beginning);
+        let edge = Ticks(beginning.edge.0.load(std::sync::atomic::Ordering::Relaxed).into());
+        (Self { edge: edge.into(), dice: Dice(seed), broken, ..beginning.clone() }, image.clone())
+    }
+
+    /// Runs the engine on this image for so many rounds. An error of the disk ends the life.
+    pub(crate) fn live(&mut self, disk: &Disk, rounds: usize) -> Result<Life, String> {
+        let (base, first) = (disk.with(|state| state.live.clone()), self.groups);
+        let engine = Engine::open(disk, self.broken)?;
+        let model = self.model();
+        let ended = self.rounds(&engine, &model, disk, rounds);
+        let log = disk.log();
+        let failed = ended?;
+        if !failed && self.broken == Broken::Nothing {
+            self.matches(&dump(&engine), (self.groups, self.groups))?;
+        }
+        let log = in_order(log);
+        let mut replayed = base.clone();
+        log.iter().for_each(|entry| apply(&mut replayed, entry));
+        drop(engine);
+        if self.broken == Broken::Nothing && !failed {
+            // What the engine does when it is closed comes after `log`.
+            let closing = disk.log();
+            closing[log.len()..].iter().for_each(|entry| apply(&mut replayed, entry));
+            assert!(disk.with(|state| state.live == replayed), "the recorded operations are those of the disk");
+        }
+        Ok(Life { base, log, first })
+    }
+
+    /// The rounds of a life; true when the disk failed.
+    fn rounds(&mut self, engine: &Engine, model: &Memory, disk: &Disk, rounds: usize) -> Result<bool, String> {
+        let door = Door { store: engine, waiting: Mutex::default() };
+        let mut clients: Vec<Client<'_>> = Vec::new();
+        for round in 0..rounds + 20 {
+            // The last rounds finish what others made stale.
+            let wanted = if round < rounds { 1 + self.dice.roll(5) } else { 0 };
+            while clients.len() < wanted {
+                clients.push(self.client(&door));
+            }
+            for at in 0..clients.len() {
+                clients.swap(at, self.dice.roll(at + 1));
+            }
+            self.poll(&mut clients)?;
+            let batches = std::mem::take(&mut *door.waiting.lock().unwrap());
+            if batches.is_empty() {
+                continue;
+            }
+            let failed = self.commit(engine, model, disk, batches)?;
+            self.poll(&mut clients)?;
+            if failed {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A client's next request: one whose response was lost, one that was answered before, or a new one.
+    fn client<'d>(&mut self, door: &'d Door<'_>) -> Client<'d> {
+        let edge = Arc::clone(&self.edge);
+        if self.dice.one_in(8) {
+            return Client {
+                request: None,
+                running: Box::pin(async move { relay(door, &*edge).await.map(|()| None) }),
+            };
+        }
+        let number = match self.unanswered.pop() {
+            Some(number) => number,
+            None if self.dice.one_in(10) => self.dice.roll(self.requests.len()),
+            None => {
+                let (organization, known) = &self.organizations[self.dice.roll(self.organizations.len())];
+                self.requests.push(next(self.requests.len(), organization, known, &mut self.dice));
+                self.requests.len() - 1
+            }
+        };
+        let request = Arc::clone(&self.requests[number]);
+        let running = Box::pin(async move { request.perform(door, &*edge).await.map(Some) });
+        Client { request: Some(number), running }
+    }
+
+    /// Lets every client go on until it waits for a commit, and takes the responses.
+    fn poll(&mut self, clients: &mut Vec<Client<'_>>) -> Result<(), String> {
+        let mut at = 0;
+        while at < clients.len() {
+            let Some(outcome) = poll(&mut clients[at].running) else {
+                at += 1;
+                continue;
+            };
+            let client = clients.remove(at);
+            match (client.request, outcome) {
+                (Some(number), Ok(Some(written))) => self.answered(number, &written)?,
+                (Some(number), Err(Error::Unavailable(_))) => self.unanswered.push(number),
+                (None, Ok(_) | Err(Error::Unavailable(_))) => {}
+                (_, outcome) => return Err(format!("request {:?}: {outcome:?}", client.request)),
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, request: usize, written: &Written) -> Result<(), String> {
+        let body = String::from_utf8(written.body.to_vec()).unwrap();
+        let response = Response { group: self.groups, request, status: written.status, body };
+        if let Some(earlier) = self.responses.iter().find(|earlier| earlier.request == request) {
+            let same = (earlier.status, &earlier.body) == (response.status, &response.body);
+            return if same { Ok(()) } else { Err(format!("{earlier:?} was answered, and now {response:?}")) };
+        }
+        self.responses.push(response);
+        self.learn();
+        Ok(())
+    }
+
+    /// Makes the objects of all responses known to the clients.
+    fn learn(&mut self) {
+        for (organization, known) in &mut self.organizations {
+            *known = Known::default();
+            for response in &self.responses {
+                let request = &self.requests[response.request];
+                let object: serde_json::Value = serde_json::from_str(&response.body).unwrap();
+                if let (true, Some(id)) = (request.organization.id == organization.id, object["id"].as_str()) {
+                    known.learn(request.collection.spec.object, id);
+                }
+            }
+        }
+    }
+
+    /// Commits the batches as one group, and answers the clients; true when the disk failed.
+    ///
+    /// The writer takes whatever is in its queue. So that this is all of the batches, a heartbeat goes first, and the disk
+    /// is held while the writer works on it.
+    fn commit(
+        &mut self,
+        engine: &Engine,
+        model: &Memory,
+        disk: &Disk,
+        batches: Vec<(Batch, oneshot::Sender<Outcome>)>,
+    ) -> Result<bool, String> {
+        let mut heartbeat = None;
+        if batches.len() > 1 {
+            let beat = Write::Put(key::beat(ServerId::from_u128(9)), self.groups as u64, "".into(), Prior::Any);
+            let batch = Batch { checks: Vec::new(), writes: vec![beat] };
+            let predicted = self.predict(model, disk, vec![batch.clone()]);
+            disk.hold();
+            let mut answer: Pin<Box<dyn Future<Output = Outcome>>> = engine.commit(batch);
+            let mut outcome = poll(&mut answer);
+            while outcome.is_none() && !disk.holds_a_change() {
+                outcome = poll(&mut answer);
+            }
+            heartbeat = Some((predicted, answer, outcome));
+        }
+        let (batches, clients): (Vec<Batch>, Vec<_>) = batches.into_iter().unzip();
+        let predicted = self.predict(model, disk, batches.clone());
+        let asked: Vec<_> = batches.into_iter().map(|batch| engine.commit(batch)).collect();
+        disk.release();
+        let mut failed = false;
+        if let Some((predicted, answer, outcome)) = heartbeat {
+            let outcome = outcome.unwrap_or_else(|| wait(answer));
+            failed |= outcome.is_err();
+            self.as_predicted(&outcome, predicted.first())?;
+        }
+        let outcomes: Vec<_> = asked.into_iter().map(wait).collect();
+        for (at, outcome) in outcomes.iter().enumerate() {
+            if failed && outcome.is_ok() {
+                return Err(format!("{outcome:?} was acknowledged after an error"));
+            }
+            failed |= outcome.is_err();
+            self.stale += usize::from(matches!(outcome, Ok(Commit::Stale(_))));
+            self.as_predicted(outcome, predicted.get(at))?;
+        }
+        if !failed {
+            disk.note(Entry::Acknowledged(self.groups));
+        }
+        for (client, outcome) in clients.into_iter().zip(outcomes) {
+            let _ = client.send(outcome);
+        }
+        Ok(failed)
+    }
+
+    /// Begins a group, and applies it to the model.
+    fn predict(&mut self, model: &Memory, disk: &Disk, batches: Vec<Batch>) -> Vec<Outcome> {
+        self.groups += 1;
+        disk.note(Entry::Asked(self.groups));
+        if self.broken != Broken::Nothing {
+            return Vec::new();
+        }
+        let outcomes = batches.into_iter().map(|batch| wait(model.commit(batch))).collect();
+        self.states.push(everything(model));
+        outcomes
+    }
+
+    fn as_predicted(&self, outcome: &Outcome, predicted: Option<&Outcome>) -> Result<(), String> {
+        match predicted {
+            Some(predicted) if outcome.is_ok() && outcome != predicted => {
+                Err(format!("group {}: the engine says {outcome:?}, the model {predicted:?}", self.groups))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn model(&self) -> Memory {
+        let model = Memory::default();
+        if let Some(rows) = self.states.last() {
+            let put = |row: &Record| Write::Put(row.key.clone(), row.revision, row.value.clone(), Prior::New);
+            let batch = Batch { checks: Vec::new(), writes: rows.iter().map(put).collect() };
+            assert_eq!(wait(model.commit(batch)), Ok(Commit::Applied));
+        }
+        model
+    }
+
+    /// Checks that these rows are those after one of the groups, at least the acknowledged ones; gives its number.
+    pub(crate) fn matches(&self, rows: &[Record], (acknowledged, asked): (usize, usize)) -> Result<usize, String> {
+        match (acknowledged..=asked).rev().find(|group| *self.states[*group] == *rows) {
+            Some(group) => Ok(group),
+            None => {
+                self.judge(rows, acknowledged)?;
+                Err(format!("the rows are not those after group {acknowledged}, nor after a later one up to {asked}"))
+            }
+        }
+    }
+
+    /// Judges the rows by the requests alone.
+    pub(crate) fn judge(&self, rows: &[Record], acknowledged: usize) -> Result<(), String> {
+        let promised = self.responses.iter().filter(|response| response.group <= acknowledged);
+        judge(rows, &self.requests, promised)
+    }
+
+    /// What the history contains, for people.
+    pub(crate) fn summary(&self) -> String {
+        let refused = self.responses.iter().filter(|response| response.status != 200).count();
+        let rows = self.states.last().map_or(0, |rows| rows.len());
+        let (responses, requests, groups, stale) = (self.responses.len(), self.requests.len(), self.groups, self.stale);
+        format!(
+            "{requests} requests, {responses} responses ({refused} refused), {stale} batches stale, {groups} groups, {rows} rows"
+        )
+    }
+
+    /// Forgets what came after a power cut from which the store recovered with the state of `group`.
+    pub(crate) fn rewind(&mut self, acknowledged: usize, group: usize) {
+        self.responses.retain(|response| response.group <= acknowledged);
+        let answered: Vec<usize> = self.responses.iter().map(|response| response.request).collect();
+        self.unanswered = (0..self.requests.len()).filter(|number| !answered.contains(number)).collect();
+        self.states.truncate(group + 1);
+        self.groups = group;
+        self.learn();
+    }
+}
+
+/// One step of the relay: makes deliveries of what is in the outbox.
+async fn relay(store: &dyn Store, edge: &dyn Edge) -> Result<(), Error> {
+    let rows = all_sound(store.scan(&key::outbox_rows(), 16).await?)?;
+    let waiting = rows.iter().map(outbox::read).collect::<Result<Vec<_>, _>>()?;
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let organization = waiting[0].organization;
+    let prefix = webhook_endpoint::of_organization(organization).prefix(SYSTEM, &webhook_endpoint::SPEC);
+    let span = Span::newest_first(&prefix).following(key::records(SYSTEM, &webhook_endpoint::SPEC));
+    let endpoints = all_sound(store.scan(&span, 50).await?)?;
+    let endpoints = endpoints.iter().map(|row| parse(&row.key, &row.value)).collect::<Result<_, _>>()?;
+    let (batch, _) = fan_out::plan(&waiting, &[(organization, endpoints)].into(), edge)?;
+    store.commit(batch).await?;
+    Ok(())
+}
+
+fn everything(store: &dyn Store) -> Arc<[Record]> {
+    all_sound(wait(store.scan(&Span::everything(), usize::MAX)).unwrap()).unwrap().into()
+}
+
+/// All rows of an engine.
+pub(crate) fn dump(engine: &Engine) -> Vec<Record> {
+    engine.redb.snapshot().rows().expect("it can be read").map(|row| row.expect("no row is damaged")).collect()
+}
+
+/// Makes the store in which every history begins.
+fn beginning() -> (History, Vec<u8>) {
+    let disk = Disk::default();
+    let engine = Engine::open(&disk, Broken::Nothing).unwrap();
+    let (mut requests, mut responses, mut organizations) = (Vec::new(), Vec::new(), Vec::new());
+    let edge = Ticks::default();
+    for (number, name) in ["Sunrise", "Moonlight"].into_iter().enumerate() {
+        let request = Request::organization(number, name);
+        let written = wait(request.perform(&engine, &edge)).unwrap();
+        let organization: Organization = serde_json::from_slice(&written.body).unwrap();
+        if number == 0 {
+            (0..2).for_each(|_| subscribe(&engine, &edge, organization.id));
+        }
+        organizations.push((organization, Known::default()));
+        let body = String::from_utf8(written.body.to_vec()).unwrap();
+        responses.push(Response { group: 0, request: number, status: written.status, body });
+        requests.push(Arc::new(request));
+    }
+    let rows = dump(&engine);
+    engine.redb.close().unwrap();
+    let history = History {
+        requests,
+        responses,
+        states: vec![rows.into()],
+        groups: 0,
+        organizations,
+        unanswered: Vec::new(),
+        stale: 0,
+        edge: edge.into(),
+        dice: Dice(0),
+        broken: Broken::Nothing,
+    };
+    history.judge(&history.states[0], 0).expect("the beginning is whole");
+    let image = disk.with(|state| state.live.clone());
+    (history, image)
+}
+
+/// Creates a webhook endpoint as the server does.
+fn subscribe(engine: &Engine, edge: &Ticks, organization: OrganizationId) {
+    let body = json!({"organization_id": organization, "url": "https://example.com/hooks"}).to_string();
+    let system = Organization::system();
+    let create = Create { collection: &ENDPOINTS, organization: &system, body: body.as_bytes(), given: &[] };
+    let mut prepared = wait(create.prepare(engine, edge)).unwrap();
+    let endpoint: WebhookEndpoint = prepared.object().unwrap();
+    prepared.batch.insert(key::secrets(endpoint.id), "[]".into());
+    prepared.batch.put(key::subscribed(organization), "".into(), Prior::Any);
+    assert_eq!(wait(engine.commit(prepared.batch)), Ok(Commit::Applied));
+}

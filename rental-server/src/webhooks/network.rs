@@ -1,0 +1,152 @@
+//! Tells the failures of this server and its network from those of a receiver.
+//!
+//! | Error | Whose it is | Why |
+//! |---|---|---|
+//! | `EMFILE`, `ENFILE` | ours | no file descriptor is left |
+//! | `ENOMEM`, `ENOBUFS` | ours | no memory is left for a socket |
+//! | `EADDRNOTAVAIL` | ours | no local port or address is left |
+//! | `ENETUNREACH`, `ENETDOWN` | ours | this server has no route, or the first network on the way is down |
+//! | `EACCES`, `EPERM` | ours | a local route or firewall rule prohibits the connection |
+//! | `EHOSTUNREACH` | ours only if this server has no route to any address of the host, or its gateway is silent | a router near the receiver reports the same when the receiver is down |
+//! | anything else while connecting | the receiver's | refused, reset, time-out |
+
+use super::resolver::{Refusal, Resolver};
+use rental_core::webhooks::attempt::Failure;
+use reqwest::Url;
+use rustix::io::Errno;
+use std::{
+    error::Error as StdError,
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+};
+
+/// Why an exchange failed.
+pub(super) async fn failure(error: &reqwest::Error, url: &Url, resolver: &Resolver) -> Failure {
+    match classify(error) {
+        Some(failure) => failure,
+        None if has_route(url, resolver).await => Failure::CannotConnect,
+        None => Failure::NoRoute,
+    }
+}
+
+/// Why an exchange failed; `None` if it depends on whether this server has a route to the host.
+fn classify(error: &reqwest::Error) -> Option<Failure> {
+    let mut source: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(inner) = source {
+        if let Some(Refusal(failure)) = inner.downcast_ref() {
+            return Some(*failure);
+        }
+        // Once connected, an error no longer says that the request was not received.
+        if let Some(cause) = inner.downcast_ref::<io::Error>().filter(|_| error.is_connect()) {
+            if let Some(failure) = local_failure(cause) {
+                return Some(failure);
+            }
+            if Errno::from_io_error(cause) == Some(Errno::HOSTUNREACH) {
+                return None;
+            }
+        }
+        source = inner.source();
+    }
+    Some(match () {
+        () if error.is_timeout() => Failure::TimedOut,
+        () if error.is_connect() => Failure::CannotConnect,
+        () => Failure::BadAnswer,
+    })
+}
+
+/// The failure of this server that an error tells of, if it does.
+pub(super) fn local_failure(error: &io::Error) -> Option<Failure> {
+    Some(match Errno::from_io_error(error)? {
+        Errno::MFILE | Errno::NFILE => Failure::NoFileDescriptors,
+        Errno::NOMEM | Errno::NOBUFS => Failure::NoMemory,
+        Errno::ADDRNOTAVAIL => Failure::NoLocalPort,
+        Errno::NETUNREACH | Errno::NETDOWN | Errno::ACCESS | Errno::PERM => Failure::NoRoute,
+        _ => return None,
+    })
+}
+
+/// Whether this server has a route to an address of the host, and a gateway that answers.
+async fn has_route(url: &Url, resolver: &Resolver) -> bool {
+    let name = url.host_str().unwrap_or_default();
+    let addresses = match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(literal) => vec![SocketAddr::from((literal, 0))],
+        Err(_) => resolver.addresses(name).await.unwrap_or_default(),
+    };
+    let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let silent = gateway_is_silent(&text("/proc/net/route"), &text("/proc/net/arp"));
+    !silent && addresses.iter().any(|address| is_routed(address.ip()))
+}
+
+/// Whether the routing table has a route to an address. Connecting a datagram socket looks it up and sends nothing.
+fn is_routed(address: IpAddr) -> bool {
+    let own = match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    const DISCARD: u16 = 9;
+    UdpSocket::bind((own, 0)).and_then(|socket| socket.connect((address, DISCARD))).is_ok()
+}
+
+/// Whether each default gateway of Linux's table of IPv4 routes has failed to answer ARP requests.
+fn gateway_is_silent(routes: &str, neighbours: &str) -> bool {
+    let gateways: Vec<Ipv4Addr> = routes
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let is_default = fields.get(1) == Some(&"00000000") && fields.get(7) == Some(&"00000000");
+            // In the byte order of the machine.
+            let gateway = u32::from_str_radix(fields.get(2)?, 16).ok()?;
+            (is_default && gateway != 0).then(|| Ipv4Addr::from(gateway.to_ne_bytes()))
+        })
+        .collect();
+    // Flags 0x0: the address is being looked for, or was not found.
+    let is_silent = |gateway: &Ipv4Addr| {
+        neighbours.lines().any(|line| {
+            let mut fields = line.split_whitespace();
+            fields.next().and_then(|text| text.parse().ok()) == Some(*gateway) && fields.nth(1) == Some("0x0")
+        })
+    };
+    !gateways.is_empty() && gateways.iter().all(is_silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_this_machine_are_local_and_those_of_a_receiver_are_not() {
+        for (error, failure) in [
+            (Errno::MFILE, Failure::NoFileDescriptors),
+            (Errno::NFILE, Failure::NoFileDescriptors),
+            (Errno::NOMEM, Failure::NoMemory),
+            (Errno::NOBUFS, Failure::NoMemory),
+            (Errno::ADDRNOTAVAIL, Failure::NoLocalPort),
+            (Errno::NETUNREACH, Failure::NoRoute),
+            (Errno::NETDOWN, Failure::NoRoute),
+            (Errno::ACCESS, Failure::NoRoute),
+            (Errno::PERM, Failure::NoRoute),
+        ] {
+            assert_eq!(local_failure(&error.into()), Some(failure), "{error}");
+            assert!(failure.is_local());
+        }
+        for error in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::TIMEDOUT, Errno::HOSTUNREACH, Errno::PIPE] {
+            assert_eq!(local_failure(&error.into()), None, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_without_an_address_of_its_own_is_silent() {
+        let routes = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+                      eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n\
+                      eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+        let neighbour = |flags: &str, address: &str| {
+            format!("IP address HW type Flags HW address Mask Device\n{address} 0x1 {flags} 00:00:00:00:00:00 * eth0\n")
+        };
+        if cfg!(target_endian = "little") {
+            assert!(gateway_is_silent(routes, &neighbour("0x0", "192.0.2.1")));
+            assert!(!gateway_is_silent(routes, &neighbour("0x2", "192.0.2.1")), "it answers");
+            assert!(!gateway_is_silent(routes, &neighbour("0x0", "192.0.2.7")), "another neighbour is silent");
+        }
+        assert!(!gateway_is_silent("", "") && !gateway_is_silent(routes, ""));
+    }
+}

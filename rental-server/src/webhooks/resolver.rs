@@ -1,0 +1,109 @@
+//! Resolves the names of endpoints, and refuses forbidden addresses.
+//!
+//! The client connects to exactly the addresses that are returned: there is no second look-up with another result (DNS
+//! rebinding). A failure says whether the name does not exist, which concerns its endpoint, or whether this server got no
+//! answer, which does not.
+
+use super::network;
+use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind, SockType, getaddrinfo};
+use rental_core::webhooks::{attempt::Failure, target};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::{
+    error::Error as StdError,
+    fmt, io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::Semaphore;
+
+/// Most names that are resolved at once: while a DNS server does not answer, each of them occupies a thread.
+const MOST_LOOKUPS: usize = 64;
+/// The longest that a look-up may take.
+const LONGEST_LOOKUP: Duration = Duration::from_secs(4);
+
+/// Why a name has no address that may be used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refusal(pub(super) Failure);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+impl StdError for Refusal {}
+
+/// Resolves names. Clones share their limit.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    allow_private: bool,
+    longest: Duration,
+    lookups: Arc<Semaphore>,
+}
+
+impl Resolver {
+    /// A look-up may take at most half of the time-out of an attempt, so that it is known why the attempt ended.
+    pub(super) fn new(allow_private: bool, attempt: Duration) -> Self {
+        let lookups = Arc::new(Semaphore::new(MOST_LOOKUPS));
+        Self { allow_private, longest: LONGEST_LOOKUP.min(attempt / 2), lookups }
+    }
+
+    /// The addresses of a name, with port 0.
+    pub(super) async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Failure> {
+        if !is_well_formed(name) {
+            return Err(Failure::NameUnknown);
+        }
+        let (name, lookups) = (name.to_owned(), Arc::clone(&self.lookups));
+        let lookup = async move {
+            let permit = lookups.acquire_owned().await;
+            // The thread keeps its permit when nobody waits for its answer any more.
+            let blocking = move || {
+                let found = look_up(&name);
+                drop(permit);
+                found
+            };
+            tokio::task::spawn_blocking(blocking).await.unwrap_or(Err(Failure::ResolverFailed))
+        };
+        let found = tokio::time::timeout(self.longest, lookup).await.unwrap_or(Err(Failure::ResolverFailed))?;
+        let forbidden = |address: &IpAddr| !self.allow_private && !target::is_public(*address);
+        // A public service has no private address: one forbidden address makes the whole name suspicious.
+        if found.iter().any(|socket| forbidden(&socket.ip())) {
+            return Err(Failure::AddressForbidden);
+        }
+        Ok(found)
+    }
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let own = self.clone();
+        Box::pin(async move {
+            let found = own.addresses(name.as_str()).await.map_err(Refusal)?;
+            let addresses: Addrs = Box::new(found.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+/// Whether DNS can have a name: it has labels of 1 to 63 bytes, and 253 bytes at most.
+fn is_well_formed(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
+}
+
+fn look_up(name: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let hints = AddrInfoHints { socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
+    let found = getaddrinfo(Some(name), None, Some(hints)).map_err(classify)?;
+    Ok(found.filter_map(Result::ok).map(|found| found.sockaddr).collect())
+}
+
+/// Only the answer that a name does not exist, or has no address, is about the name.
+fn classify(error: LookupError) -> Failure {
+    match error.kind() {
+        LookupErrorKind::Again | LookupErrorKind::Fail => Failure::ResolverFailed,
+        LookupErrorKind::Memory => Failure::NoMemory,
+        LookupErrorKind::System => network::local_failure(&io::Error::from(error)).unwrap_or(Failure::ResolverFailed),
+        _ => Failure::NameUnknown,
+    }
+}
