@@ -18,7 +18,11 @@ use crate::{
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Record, Store},
     value::{EndpointId, TaskId, Timestamp},
-    webhooks::deletion::{self, EndpointDeletion},
+    webhooks::{
+        deletion::{self, EndpointDeletion},
+        master_key::{self, SealingAnew},
+        secret::MasterKeys,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,10 +44,15 @@ pub struct Task {
 pub enum Work {
     /// Removes what is left of a deleted webhook endpoint.
     WebhookEndpointDeletion(EndpointDeletion),
+    /// Seals the secrets of all webhook endpoints with the master key in use.
+    SealingAnew(SealingAnew),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion"];
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew"];
+
+/// The id of the task that seals all secrets anew: there is at most one.
+pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
 
 impl Task {
     /// The removal of what is left of a deleted webhook endpoint.
@@ -53,12 +62,29 @@ impl Task {
         Self { id: deletion::task_id(endpoint), work, created_at: now }
     }
 
+    /// Seals all secrets with the master key in use.
+    #[must_use]
+    pub fn sealing_anew(now: Timestamp) -> Self {
+        Self { id: SEALING_ANEW, work: Work::SealingAnew(SealingAnew::default()), created_at: now }
+    }
+
     /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.
     ///
     /// # Errors
     /// Never for tasks that this program made.
     pub fn begin(&self, batch: &mut Batch) -> Result<(), Error> {
         Progress::begin(batch, key::task(self.id), self).map_err(unwritable)
+    }
+
+    /// The same for a task that may be at work: it begins again from the start.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn begin_again(&self, store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
+        match store.get(&[key::task(self.id)]).await?.pop().flatten() {
+            Some(record) => Progress::of(&record).advance(batch, self).map_err(unwritable),
+            None => self.begin(batch),
+        }
     }
 
     /// Reads a task.
@@ -74,8 +100,8 @@ impl Task {
     }
 }
 
-/// Does the next step of the task that `record` was read from, and commits it. Damaged rows that the step skips are added
-/// to `damaged`.
+/// Does the next step of the task that `record` was read from, and commits it. `keys` are the master keys of this server.
+/// Damaged rows that the step skips are added to `damaged`.
 ///
 /// # Errors
 /// The store is not available, or `record` is no task. The task is unchanged, or one step further when the outcome of the
@@ -83,13 +109,14 @@ impl Task {
 pub async fn step(
     store: &dyn Store,
     record: &Record,
-    now: Timestamp,
+    (keys, now): (&MasterKeys, Timestamp),
     damaged: &mut Vec<DamagedRow>,
 ) -> Result<Step, Error> {
     let (mut progress, mut task) = (Progress::of(record), Task::read(record)?);
     let mut batch = Batch::default();
     let done = match &mut task.work {
         Work::WebhookEndpointDeletion(state) => deletion::step(store, state, &mut batch, now, damaged).await?,
+        Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
     };
     if done {
         progress.finish(&mut batch);

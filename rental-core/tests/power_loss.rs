@@ -11,6 +11,8 @@
 //! Seen failing in a scratch copy: with `Durability::None` ("acknowledged, and lost"), and with the failure of a commit
 //! not remembered ("still ready").
 
+#[path = "power_loss/beginning.rs"]
+mod beginning;
 #[path = "power_loss/broken.rs"]
 mod broken;
 #[path = "power_loss/disk.rs"]

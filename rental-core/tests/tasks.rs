@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "tasks/sealing_anew.rs"]
+mod sealing_anew;
+
 use rental_core::{
     error::Error,
     operations::edge::Edge,
@@ -19,7 +22,10 @@ use rental_core::{
     store::{Answer, Batch, Commit, Key, Prior, Record, Revision, Scanned, Span, Store, Write, memory::Memory},
     tasks::{KINDS, Step, Task, Work, begin_left_over_deletions, step},
     value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
-    webhooks::{deletion, fan_out},
+    webhooks::{
+        deletion, fan_out,
+        secret::{MasterKey, MasterKeys},
+    },
 };
 use serde_json::json;
 use std::{
@@ -105,9 +111,18 @@ async fn statuses(store: &Memory, endpoint: EndpointId) -> HashMap<&'static str,
     counts
 }
 
+/// The master keys of a server that has one.
+fn keys() -> MasterKeys {
+    MasterKeys::new(vec![MasterKey::new(&[7; 32])]).unwrap()
+}
+
 async fn next_step(store: &dyn Store, record: &Record) -> Step {
+    next_step_with(&keys(), store, record).await
+}
+
+async fn next_step_with(keys: &MasterKeys, store: &dyn Store, record: &Record) -> Step {
     let mut damaged = Vec::new();
-    let step = step(store, record, later(), &mut damaged).await.unwrap();
+    let step = step(store, record, (keys, later()), &mut damaged).await.unwrap();
     assert_eq!(damaged, []);
     step
 }
@@ -122,7 +137,7 @@ async fn a_deletion_goes_on_from_its_row_and_leaves_nothing_behind() {
     while let Some(record) = task(&store).await {
         let left = rows(&store, &key::all_due_rows(ENDPOINT)).await.len();
         assert_eq!(left, all - steps.len() * deletion::BATCH);
-        let Work::WebhookEndpointDeletion(state) = Task::read(&record).unwrap().work;
+        let Work::WebhookEndpointDeletion(state) = Task::read(&record).unwrap().work else { panic!("{record:?}") };
         assert_eq!(state.deliveries, (all - left) as u64);
         steps.push(next_step(&store, &record).await);
     }
@@ -247,7 +262,7 @@ async fn a_corrupted_due_row_is_removed_and_told() {
     batch.put(short.clone(), "short".into(), Prior::New);
     commit(&store, batch).await;
     let mut damaged = Vec::new();
-    let outcome = step(&store, &task(&store).await.unwrap(), later(), &mut damaged).await.unwrap();
+    let outcome = step(&store, &task(&store).await.unwrap(), (&keys(), later()), &mut damaged).await.unwrap();
     assert_eq!((outcome, damaged.len()), (Step::Done, 1));
     assert_eq!(damaged[0].key, short);
     assert_eq!(rows(&store, &key::all_due_rows(ENDPOINT)).await, []);
@@ -265,7 +280,9 @@ fn a_task_is_stored_as_json_with_its_kind_and_state() {
         "created_at": later(),
     });
     assert_eq!(stored, expected);
-    assert_eq!(KINDS, [stored["kind"].as_str().unwrap()], "every kind is listed");
+    let other = serde_json::to_value(Task::sealing_anew(later())).unwrap();
+    let kinds = [&stored, &other].map(|task| task["kind"].as_str().unwrap());
+    assert_eq!(KINDS, kinds, "every kind is listed");
     let revision: Revision = 1;
     let record = Record { key: key.clone(), revision, value: value.clone() };
     assert_eq!(Task::read(&record), Ok(task));

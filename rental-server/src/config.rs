@@ -1,13 +1,23 @@
 //! Flags and environment, as `docs/reference.md` lists them.
 
+mod network;
+
+pub(crate) use network::Network;
+
 use clap::{Parser, ValueEnum};
-use rental_core::webhooks::attempt::Schedule;
+use rental_core::{
+    store::{self, Place, WrongUrl, url_forms},
+    webhooks::attempt::Schedule,
+};
 use std::{
-    fmt,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
+
+/// Store of a server that is given none.
+const DEFAULT_STORE: &str = "redb:rental.redb";
 
 /// End of the error when `--store-upgrade never` keeps the server from an upgrade.
 pub(crate) const UPGRADES_NEVER: &str = "; --store-upgrade never keeps this server from doing so";
@@ -29,21 +39,35 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_OPERATOR_LISTEN", value_name = "ADDR", value_parser = address)]
     pub(crate) operator_listen: Option<SocketAddr>,
 
-    /// Store of the data: redb:PATH, or postgres://USER@HOST:PORT/DATABASE, which several servers can share
-    #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = "redb:rental.redb", value_name = "URL", value_parser = store_url)]
+    // The table of engines has the text of its help.
+    #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE, value_name = "URL", value_parser = store_url, help = store_help())]
     pub(crate) store: StoreUrl,
 
     /// File with the token that guards /admin/v1, at least 32 characters [default: PATH.admin-token, made at the first start]
     #[arg(long, env = "RENTAL_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
 
-    /// File with the 32-byte key, in hex, that encrypts webhook secrets [default: PATH.master-key, made at the first start]
+    /// File with the 32-byte key, in hex, that encrypts webhook secrets; further lines are newer keys [default:
+    /// PATH.master-key, made at the first start]
     #[arg(long, env = "RENTAL_MASTER_KEY_FILE", value_name = "FILE")]
     pub(crate) master_key_file: Option<PathBuf>,
+
+    /// Start although the key of the store is lost, with the key in the file or a new one: webhook secrets that it does not
+    /// open are lost
+    #[arg(long)]
+    pub(crate) replace_master_key: bool,
 
     /// Let webhook endpoints point at private and loopback addresses
     #[arg(long, env = "RENTAL_WEBHOOK_ALLOW_PRIVATE", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) webhook_allow_private: bool,
+
+    /// Refuse webhook endpoints whose URL is not https, and send nothing to those saved before
+    #[arg(long, env = "RENTAL_WEBHOOK_HTTPS_ONLY", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) webhook_https_only: bool,
+
+    /// Send no webhooks: for a server on a restored copy; deliveries wait in the store
+    #[arg(long, env = "RENTAL_NO_WEBHOOKS", action = clap::ArgAction::SetTrue, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) no_webhooks: bool,
 
     /// Delays before each retry of a webhook delivery
     #[arg(long, env = "RENTAL_WEBHOOK_RETRY_SCHEDULE", default_value = "30s,2m,10m,30m,2h", value_name = "LIST", value_parser = schedule)]
@@ -72,6 +96,22 @@ pub(crate) struct Config {
     /// Most open connections; more wait to be accepted
     #[arg(long, env = "RENTAL_MAX_CONNECTIONS", default_value = "4096", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: u32,
+
+    /// Most open connections of one address (a /64 network with IPv6), loopback and trusted proxies excepted; more are closed
+    #[arg(long, env = "RENTAL_CONNECTIONS_PER_ADDRESS", default_value = "256", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) connections_per_address: u32,
+
+    /// Proxy whose X-Forwarded-For or Forwarded names the client: a network or an address, repeatable
+    #[arg(long = "trusted-proxy", env = "RENTAL_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
+    pub(crate) trusted_proxies: Vec<Network>,
+
+    /// File with the certificate chain in PEM: serve TLS with HTTP/1.1 and HTTP/2; read again when it changes
+    #[arg(long, visible_alias = "tls-certificate", env = "RENTAL_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// File with the private key of the certificate in PEM; read again when it changes
+    #[arg(long, env = "RENTAL_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// Time-out of one request, including its body
     #[arg(long, env = "RENTAL_REQUEST_TIMEOUT", default_value = "30s", value_name = "D", value_parser = duration)]
@@ -121,38 +161,9 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// The store that `--store` names.
+/// The store that `--store` names, or why it names none.
 #[derive(Clone, Debug)]
-pub(crate) enum StoreUrl {
-    File(PathBuf),
-    Database(Secret),
-}
-
-impl StoreUrl {
-    /// The data file, beside which the server keeps its secrets.
-    pub(crate) fn path(&self) -> Option<&std::path::Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Database(_) => None,
-        }
-    }
-}
-
-/// A text that may contain a password: its `Debug` does not show it.
-#[derive(Clone)]
-pub(crate) struct Secret(String);
-
-impl Secret {
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(not shown)")
-    }
-}
+pub(crate) struct StoreUrl(pub(crate) Result<Arc<dyn Place>, String>);
 
 /// An IP address and a port. The error shows how the given port or host is written.
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -171,15 +182,23 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// `redb:PATH`, or the URL of a database. A URL is checked later: errors of flags show the value, and so a password.
-fn store_url(url: &str) -> Result<StoreUrl, String> {
-    match url.split_once(':') {
-        Some(("redb", path)) if !path.is_empty() => Ok(StoreUrl::File(PathBuf::from(path))),
-        Some((scheme, rest)) if scheme != "redb" && (scheme.starts_with("postgres") || rest.contains('@')) => {
-            Ok(StoreUrl::Database(Secret(url.to_owned())))
+/// The URL of a store. A wrong URL that may contain a password is reported later: errors of flags show the value.
+pub(crate) fn store_url(url: &str) -> Result<StoreUrl, String> {
+    let forms = url_forms(|_| true);
+    let why = match store::place(url) {
+        Ok(place) => return Ok(StoreUrl(Ok(place))),
+        Err(WrongUrl::Unknown) if !url.contains('@') => {
+            return Err(format!("is no store: use {forms}, such as {DEFAULT_STORE}"));
         }
-        _ => Err("is no store: use redb:PATH, such as redb:rental.redb, or postgres://USER@HOST:PORT/DATABASE".into()),
-    }
+        Err(WrongUrl::Unknown) => "no engine has such URLs".to_owned(),
+        Err(WrongUrl::Malformed(why)) => why,
+    };
+    Ok(StoreUrl(Err(format!("--store is no URL of a database: {why}; use {forms}"))))
+}
+
+fn store_help() -> String {
+    let of = |shared| url_forms(move |scheme| scheme.shared == shared);
+    format!("Store of the data: {}, or {}, which several servers can share", of(false), of(true))
 }
 
 /// `500ms`, `30s`, `2m`, `2h`, `1d`: more than 0, at most 30 days.

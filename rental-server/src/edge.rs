@@ -20,6 +20,11 @@ pub(crate) fn now() -> Timestamp {
 /// Orders the ids of one millisecond, and continues to rise when the clock is set back.
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
 
+/// Lets ids rise from this time on, although the clock may be behind it: new objects are newer than those of before.
+pub(crate) fn ids_rise_from(newest: Timestamp) {
+    let _ = FixedClock(newest).new_id();
+}
+
 /// The time at which a request began, the same for all that it does; and new ids.
 pub(crate) struct FixedClock(Timestamp);
 

@@ -14,6 +14,7 @@ mod engine;
 mod fleet_api;
 mod guard;
 mod http;
+mod master_key;
 mod metrics;
 mod objects;
 mod observability;
@@ -29,9 +30,13 @@ mod webhooks;
 
 use crate::{
     access::{failures::Failures, limiter::Limit},
-    config::{Config, LogFormat, LogLevel, StoreUrl},
+    config::{Config, LogFormat, LogLevel, store_url},
     endpoints::Offered,
-    engine::{Engine, OPENING},
+    engine::OPENING,
+    http::{
+        places::ConnectionLimits,
+        tls::{Tls, TlsFiles},
+    },
     metrics::Metrics,
     state::{App, Limits},
     supervisor::Supervisor,
@@ -40,9 +45,9 @@ use crate::{
 };
 use clap::Parser;
 use futures_util::future::{join, join_all, try_join_all};
+use rental_core::{operations, store::Engine};
 use std::{
     io::Write,
-    net::SocketAddr,
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering},
@@ -118,23 +123,28 @@ fn start_logging(config: &Config) {
 
 async fn run(config: &Config) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
-    let url = match &demo {
-        Some(place) => StoreUrl::File(place.store_path()),
+    let store_url = match &demo {
+        Some(demo) => store_url(&demo.store_url())?,
         None => config.store.clone(),
     };
+    let place = store_url.0?;
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
-    secrets::check(config, url.path())?;
+    secrets::check(config, place.file())?;
+    let tls = tls(config)?;
     let listeners = listen(config).await?;
-    let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>();
-    let addresses = addresses.map_err(|error| format!("cannot tell the address: {error}"))?;
-    let store = Arc::new(Engine::open(&url, config).await?);
+    let base_urls = base_urls(&listeners, tls.is_some())?;
+    let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving(&listeners, &store, config, url.path(), stop.as_mut()).await? == Ended::Stopped {
+    if upgrade::before_serving((&listeners, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
+        == Ended::Stopped
+    {
         close(store).await;
         return Ok(());
     }
-    store.make_views().await;
-    let token = secrets::admin_token(config, url.path())?;
+    engine::make_views(store.as_ref()).await;
+    continue_ids(store.as_ref()).await?;
+    let token = secrets::admin_token(config, place.file())?;
+    let keys = master_key::open(store.as_ref(), config, place.file()).await?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
@@ -142,18 +152,19 @@ async fn run(config: &Config) -> Result<(), String> {
     };
     let settings = webhooks::Settings {
         allow_private: config.webhook_allow_private,
+        send: !config.no_webhooks,
+        https_only: config.webhook_https_only,
         schedule: config.webhook_retry_schedule.clone(),
         timeout: config.webhook_timeout,
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();
-    let master_key = secrets::master_key(config, url.path())?;
-    let hooks = Hooks::new(Arc::clone(&store), settings, master_key, Arc::clone(&supervisor))?;
+    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor))?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::new(config.max_failed_authentications);
     let metrics = Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor, &failures);
     let described = (metrics, reference::documents(&endpoints::ENDPOINTS), failures);
-    let path = url.path().map(Path::to_owned);
+    let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(
         Arc::clone(&store),
         path,
@@ -162,17 +173,21 @@ async fn run(config: &Config) -> Result<(), String> {
         limits,
         described,
     ));
-    match &demo {
+    match (&demo, base_urls.last()) {
         // The last one serves everything.
-        Some(_) => demo::fill(&app, &format!("http://{}", addresses[addresses.len() - 1]), &token.text).await?,
-        None => announce(&addresses, token.path.as_deref()),
+        (Some(_), Some(base_url)) => demo::fill(&app, base_url, &token.text).await?,
+        _ => announce(&base_urls, token.path.as_deref()),
     }
     let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let mut chores = chores::start(&supervisor, &app);
     chores.push(tasks::start(&supervisor, &app));
+    if let Some(tls) = &tls {
+        let watcher = tls.watcher();
+        chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));
+    }
     let failed = Arc::clone(&store);
     let outcome = tokio::select! {
-        () = serve(listeners, &app, config.max_connections as usize, stop) => Ok(()),
+        () = serve(listeners, &app, connection_limits(config), tls.as_ref(), stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
@@ -199,17 +214,31 @@ async fn listen(config: &Config) -> Result<Vec<TcpListener>, String> {
     try_join_all(addresses.map(bind)).await
 }
 
+/// The URLs of the sockets.
+fn base_urls(listeners: &[TcpListener], secure: bool) -> Result<Vec<String>, String> {
+    let scheme = if secure { "https" } else { "http" };
+    let url = |listener: &TcpListener| listener.local_addr().map(|address| format!("{scheme}://{address}"));
+    listeners.iter().map(url).collect::<Result<_, _>>().map_err(|error| format!("cannot tell the address: {error}"))
+}
+
 /// Serves on all sockets until `stop` resolves. The last one serves everything, the one before it no operators.
-async fn serve(listeners: Vec<TcpListener>, app: &Arc<App>, most: usize, stop: impl Future<Output = ()>) {
+async fn serve(
+    listeners: Vec<TcpListener>,
+    app: &Arc<App>,
+    limits: ConnectionLimits,
+    tls: Option<&Tls>,
+    stop: impl Future<Output = ()>,
+) {
     let (stopped, stop_told) = watch::channel(());
     let last = listeners.len() - 1;
     let each = listeners.into_iter().enumerate().map(|(at, listener)| {
         let offered = if at == last { Offered::All } else { Offered::Public };
         let server = Arc::new(endpoints::Server::new(Arc::clone(app), offered));
-        let most = if at == 0 { most } else { most.min(OPERATOR_CONNECTIONS) };
+        let all = if at == 0 { limits.all } else { limits.all.min(OPERATOR_CONNECTIONS) };
+        let limits = ConnectionLimits { all, ..limits.clone() };
         let mut told = stop_told.clone();
         // An error means that the sender was dropped, which is the signal.
-        http::server::serve(listener, server, most, async move { drop(told.changed().await) })
+        http::server::serve(listener, server, limits, tls, async move { drop(told.changed().await) })
     });
     let wait = async {
         stop.await;
@@ -219,22 +248,45 @@ async fn serve(listeners: Vec<TcpListener>, app: &Arc<App>, most: usize, stop: i
 }
 
 /// Closes the store cleanly when nobody else holds it any more; what was acknowledged is durable either way.
-async fn close(store: Arc<Engine>) {
-    if let Some(store) = Arc::into_inner(store)
-        && let Err(error) = store.close().await
-    {
+async fn close(store: Arc<dyn Engine>) {
+    if let Err(error) = store.close().await {
         tracing::warn!(%error, "the store did not close cleanly");
     }
 }
 
-fn announce(addresses: &[SocketAddr], token: Option<&Path>) {
-    let address = addresses[0];
+/// New objects sort above those of the store, also when the clock was set back while no server ran.
+async fn continue_ids(store: &dyn Engine) -> Result<(), String> {
+    let newest =
+        operations::newest_id_time(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
+    let Some(newest) = newest.filter(|newest| *newest > edge::now()) else { return Ok(()) };
+    tracing::warn!(%newest, "the store has objects that are newer than this machine's clock; set the clock. New ids continue from there");
+    // The first millisecond in which every id is newer.
+    edge::ids_rise_from(newest.plus_millis(1));
+    Ok(())
+}
+
+/// TLS, when the flags name its files.
+fn tls(config: &Config) -> Result<Option<Tls>, String> {
+    let (Some(certificate), Some(key)) = (config.tls_cert.clone(), config.tls_key.clone()) else { return Ok(None) };
+    Tls::load(TlsFiles { certificate, key }).map(Some)
+}
+
+fn connection_limits(config: &Config) -> ConnectionLimits {
+    ConnectionLimits {
+        all: config.max_connections as usize,
+        per_address: config.connections_per_address as usize,
+        proxies: config.trusted_proxies.as_slice().into(),
+    }
+}
+
+fn announce(base_urls: &[String], token: Option<&Path>) {
     let mut out = std::io::stdout().lock();
+    let base_url = base_urls.first().map_or("", String::as_str);
     // A closed stdout is no reason not to serve.
-    let _ = writeln!(out, "rental-server {} listening on http://{address}", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(out, "docs         http://{address}/docs");
-    if let Some(address) = addresses.get(1) {
-        let _ = writeln!(out, "operators    http://{address}");
+    let _ = writeln!(out, "rental-server {} listening on {base_url}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "docs         {base_url}/docs");
+    if let Some(base_url) = base_urls.get(1) {
+        let _ = writeln!(out, "operators    {base_url}");
     }
     if let Some(path) = token {
         let _ = writeln!(out, "admin token  {}", path.display());

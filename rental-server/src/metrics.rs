@@ -83,6 +83,7 @@ pub(crate) struct Metrics {
     unmatched: Row,
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
+    pub(crate) connections_refused: Counter,
     pub(crate) replays: Counter,
     commits: Counter<u64, AtomicU64>,
     batches: Counter<u64, AtomicU64>,
@@ -118,6 +119,7 @@ impl Metrics {
         let rows = endpoints.map(|(method, path)| row(method, path)).collect();
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
+        let connections_refused = Counter::default();
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
         failures.register(&mut registry);
@@ -129,6 +131,11 @@ impl Metrics {
         let (commits, batches) = (Counter::default(), Counter::default());
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register("http_connections_opened", "Connections accepted", connections_total.clone());
+        registry.register(
+            "http_connections_refused",
+            "Connections closed because their address had too many",
+            connections_refused.clone(),
+        );
         registry.register("idempotent_replays", "Requests answered from an idempotency record", replays.clone());
         registry.register("store_commits", "Durable commits of the store", commits.clone());
         registry.register(
@@ -136,7 +143,17 @@ impl Metrics {
             "Batches in these commits: more than one share a commit under load",
             batches.clone(),
         );
-        Self { registry, rows, unmatched, connections, connections_total, replays, commits, batches }
+        Self {
+            registry,
+            rows,
+            unmatched,
+            connections,
+            connections_total,
+            connections_refused,
+            replays,
+            commits,
+            batches,
+        }
     }
 
     /// Counts one request. `row` is its endpoint's index in the table, or `None` for an unknown path.

@@ -71,7 +71,8 @@ async fn round(app: &App) -> Result<Round, Error> {
 
 async fn one_step(app: &App, record: &Record) -> Round {
     let (task, mut damaged) = (record.key.id().unwrap_or_default(), Vec::new());
-    let step = catch_panic(tasks::step(app.store(), record, edge::now(), &mut damaged)).await;
+    let keys = app.hooks.keys.ring();
+    let step = catch_panic(tasks::step(app.store(), record, (&keys, edge::now()), &mut damaged)).await;
     let Ok(step) = step else {
         // The other tasks go on; this one is tried again.
         tracing::error!(%task, "a step of a long task panicked; trying again");

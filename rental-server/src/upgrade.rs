@@ -3,12 +3,11 @@
 use crate::{
     config::{Config, StoreUpgrade, UPGRADES_NEVER},
     disk::Room,
-    engine::Engine,
-    http::upgrading,
+    http::{tls::Tls, upgrading},
 };
 use futures_util::future::join_all;
 use rental_core::{
-    store::{SCHEMA_VERSION, needs_upgrade},
+    store::{Engine, SCHEMA_VERSION, needs_upgrade},
     upgrade::{self, State, Step, Survey, Upgrade, UpgradeError},
 };
 use serde::Serialize;
@@ -47,8 +46,8 @@ pub(crate) enum Ended {
 
 /// Upgrades the store if it has to be, and answers on all sockets until that is done.
 pub(crate) async fn before_serving(
-    listeners: &[TcpListener],
-    store: &Engine,
+    (listeners, tls): (&[TcpListener], Option<&Tls>),
+    store: &dyn Engine,
     config: &Config,
     path: Option<&Path>,
     stop: Pin<&mut impl Future<Output = ()>>,
@@ -68,17 +67,17 @@ pub(crate) async fn before_serving(
     tokio::select! {
         outcome = run(store, path.filter(|_| !begun), &tell) => outcome.map(|()| Ended::Ready),
         () = stop => Ok(Ended::Stopped),
-        () = on_all(listeners, told.clone()) => Err("nothing answers on the address any more".into()),
+        () = on_all(listeners, tls, told.clone()) => Err("nothing answers on the address any more".into()),
         () = report(told) => Err("nothing reports any more".into()),
     }
 }
 
-async fn on_all(listeners: &[TcpListener], told: watch::Receiver<Progress>) {
-    join_all(listeners.iter().map(|listener| upgrading::serve(listener, told.clone()))).await;
+async fn on_all(listeners: &[TcpListener], tls: Option<&Tls>, told: watch::Receiver<Progress>) {
+    join_all(listeners.iter().map(|listener| upgrading::serve(listener, tls, told.clone()))).await;
 }
 
 /// Counts, looks for room, and upgrades to the end.
-async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>) -> Result<(), String> {
+async fn run(store: &dyn Engine, path: Option<&Path>, tell: &watch::Sender<Progress>) -> Result<(), String> {
     if let Some(counted) = count(store, tell).await? {
         if let Some(path) = path {
             enough_room(path, &counted)?;
@@ -102,7 +101,7 @@ async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>
 }
 
 /// Counts what there is to do. `None` when another server has claimed the store since: there is nothing to decide any more.
-async fn count(store: &Engine, tell: &watch::Sender<Progress>) -> Result<Option<Survey>, String> {
+async fn count(store: &dyn Engine, tell: &watch::Sender<Progress>) -> Result<Option<Survey>, String> {
     loop {
         let mut progress = |rows| {
             tell.send_modify(|progress| progress.rows_counted = rows);
@@ -119,7 +118,7 @@ async fn count(store: &Engine, tell: &watch::Sender<Progress>) -> Result<Option<
     }
 }
 
-async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {
+async fn to_the_end(store: &dyn Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {
     let Some(mut upgrade) = Upgrade::begin(store).await? else { return Ok(()) };
     tell.send_modify(|progress| progress.phase = "upgrading");
     loop {
@@ -144,7 +143,7 @@ async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<()
 }
 
 /// Waits before another attempt, where one makes sense.
-async fn again(store: &Engine, error: &UpgradeError) -> Result<(), String> {
+async fn again(store: &dyn Engine, error: &UpgradeError) -> Result<(), String> {
     match error {
         UpgradeError::Store(error) if store.is_shared() => {
             tracing::warn!(%error, "the upgrade of the store was interrupted; trying again");

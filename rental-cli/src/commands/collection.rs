@@ -8,7 +8,7 @@ use crate::{
         json_text::JsonText,
         session::Session,
     },
-    config::values,
+    config::values::{self, Since},
     edge,
     failure::Failure,
 };
@@ -85,6 +85,14 @@ pub(crate) fn expiring(create: Command) -> Command {
 pub(crate) fn set_expiry(matches: &ArgMatches, body: &mut Body) {
     if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
         body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
+    }
+}
+
+/// The time of a flag that takes a time or how long ago. Computed once, so that all pages of a command use the same time.
+pub(crate) fn since(matches: &ArgMatches, name: &str) -> Option<String> {
+    match matches.get_one::<Since>(name)? {
+        Since::At(time) => Some(time.clone()),
+        Since::Ago(ago) => Some(edge::time_ago(*ago).to_string()),
     }
 }
 

@@ -318,6 +318,7 @@ fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Resu
         }
         _ => findings.add("disk", Status::Skipped, "the server does not report its free disk space", None)?,
     }
+    check_master_key(findings, api)?;
     match webhook_endpoints(api) {
         Ok((0, _)) => findings.add("webhook endpoints", Status::Passed, "there are none", None),
         Ok((all, disabled)) if disabled.is_empty() => {
@@ -330,6 +331,31 @@ fn check_status(findings: &mut Findings<'_>, status: &Record, api: &Api) -> Resu
         }
         Err(failure) => findings.failed("webhook endpoints", &failure),
     }
+}
+
+/// Checks that the server can decrypt the secret of each webhook endpoint.
+fn check_master_key(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failure> {
+    const NAME: &str = "master key";
+    let response = api.send(&Request::get(Access::Operator, &["master_key"])).and_then(record::json);
+    let key = match response.and_then(|json| Record::read(&json)) {
+        Ok(key) => key,
+        // A server of an earlier version.
+        Err(failure) if failure.exit_code() == 3 => {
+            return findings.add(NAME, Status::Skipped, "the server does not report its master key", None);
+        }
+        Err(failure) => return findings.failed(NAME, &failure),
+    };
+    let text = |name: &str| key.text(name).unwrap_or_default();
+    let (name, unreadable) = (text("fingerprint"), text("unreadable"));
+    if unreadable != "0" {
+        let fact = format!("key {name} does not open the secrets of {unreadable} webhook endpoints");
+        let next =
+            "rental-cli master-key get names them: put the key that is missing back, or rotate-secret each of them";
+        return findings.add(NAME, Status::Failed(1), &fact, Some(next));
+    }
+    let rotating = key.text("former_fingerprint").map(|former| format!(", a rotation from key {former} runs"));
+    let fact = format!("key {name} opens all webhook secrets{}", rotating.unwrap_or_default());
+    findings.add(NAME, Status::Passed, &fact, None)
 }
 
 /// Whether the server's disk is nearly full: too little for any server, or little of the disk and little beside the data,

@@ -6,7 +6,8 @@ use super::{
     collection::{self, Collection},
     deliveries, events,
     group::{Group, with_examples},
-    invoices, listen, operators, organizations, store, tolls, transfer, trigger, violations, webhook_endpoints,
+    invoices, listen, master_key, operators, organizations, store, tolls, transfer, trigger, violations,
+    webhook_endpoints,
 };
 use crate::client::access::Access;
 use clap::Command;
@@ -31,6 +32,7 @@ pub(crate) const GROUPS: &[Group] = &[
     plain::<Lead>(),
     operators::GROUP,
     audit::GROUP,
+    master_key::GROUP,
     store::GROUP,
 ];
 

@@ -16,6 +16,7 @@ mod import;
 mod invoices;
 mod json_text;
 mod listen;
+mod master_key;
 mod operators;
 mod organizations;
 pub(crate) mod session;

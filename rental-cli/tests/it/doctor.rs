@@ -16,6 +16,12 @@ fn status(time: &str, free: u64) -> Reply {
     ))
 }
 
+fn master_key(unreadable: u32) -> Reply {
+    ok(&format!(
+        r#"{{"object":"master_key","fingerprint":"5f1c0a9d3e7b2468","former_fingerprint":null,"unreadable":{unreadable}}}"#
+    ))
+}
+
 fn no_endpoints() -> Reply {
     ok(r#"{"object":"list","has_more":false,"next_cursor":null,"data":[]}"#)
 }
@@ -72,7 +78,8 @@ fn clocks_that_differ_are_warned_of_from_5_seconds_and_fatal_from_300() {
 
 #[test]
 fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
-    let script = || vec![page(200, WELL), page(503, WELL), status("2009-05-05T09:30:00.000Z", 1 << 29), no_endpoints()];
+    let told = || status("2009-05-05T09:30:00.000Z", 1 << 29);
+    let script = || vec![page(200, WELL), page(503, WELL), told(), master_key(0), no_endpoints()];
     let mut command = FakeServer::new(script()).command(&["doctor"]);
     let ran = Ran::of(command.env_remove("RENTAL_API_KEY"));
     assert_eq!((ran.code, check(&ran, "ready").0), (Some(9), "failed"), "9 is graver than the clock's 1");
@@ -84,6 +91,24 @@ fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
     let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((json.code, &told["ok"]), (Some(9), &serde_json::json!(false)));
     assert_eq!(told["checks"].as_array().unwrap().len(), ran.stdout.lines().count());
+}
+
+#[test]
+fn secrets_that_the_master_key_does_not_open_are_1_and_an_earlier_server_tells_nothing() {
+    let unknown =
+        r#"{"error":{"type":"invalid_request_error","code":"route_unknown","message":"There is no such path."}}"#;
+    let earlier = Reply::Answer { status: 404, headers: WELL, body: unknown.into() };
+    for (reply, word, fact) in
+        [(master_key(3), "failed", "of 3 webhook endpoints"), (earlier, "skipped", "does not report its master key")]
+    {
+        let told = status("2009-05-05T09:30:00.000Z", 1 << 36);
+        let mut command =
+            FakeServer::new(vec![page(200, WELL), page(200, WELL), told, reply, no_endpoints()]).command(&["doctor"]);
+        let ran = Ran::of(command.env_remove("RENTAL_API_KEY"));
+        let found = check(&ran, "master key");
+        assert!(found.0 == word && found.1.contains(fact), "{found:?}");
+        assert_eq!(check(&ran, "webhook endpoints").0, "ok", "the other checks go on");
+    }
 }
 
 #[test]

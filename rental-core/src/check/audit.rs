@@ -108,6 +108,7 @@ impl<'g> Audit<'g> {
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
+            Row::Marker(Marker::MasterKey) => self.master_key(row),
             Row::Marker(Marker::Upgrade) => json(row),
             Row::Task { .. } => Task::read(row).map(drop).map_err(detail),
             Row::Erased { organization, resource, .. } => {
@@ -310,8 +311,23 @@ impl<'g> Audit<'g> {
         Ok(())
     }
 
-    fn secrets(&self, endpoint: EndpointId, row: &Record) -> RowCheck {
-        serde_json::from_slice::<Sealed>(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
+    fn master_key(&mut self, row: &Record) -> RowCheck {
+        let in_use = serde_json::from_slice(&row.value).map_err(|error| format!("it does not parse: {error}"))?;
+        self.report.master_key.in_use = Some(in_use);
+        Ok(())
+    }
+
+    /// Counts the endpoints whose newest secret only another master key opens. The row of the master key comes before.
+    fn secrets(&mut self, endpoint: EndpointId, row: &Record) -> RowCheck {
+        let sealed: Sealed =
+            serde_json::from_slice(&row.value).map_err(|error| format!("they do not parse: {error}"))?;
+        let keys = &mut self.report.master_key;
+        if let (Some(in_use), Some(key)) = (&keys.in_use, sealed.0.first().and_then(|newest| newest.key.as_ref()))
+            && in_use.current != *key
+            && in_use.former.as_ref() != Some(key)
+        {
+            keys.unreadable += 1;
+        }
         self.must_exist(&WebhookEndpoint::key(SYSTEM, endpoint))
     }
 

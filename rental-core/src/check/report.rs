@@ -1,5 +1,6 @@
 //! The result of a check: totals and problems.
 
+use crate::webhooks::master_key::InUse;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,6 +16,16 @@ pub struct Problem {
     pub what: String,
 }
 
+/// The master key of a store.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct KeyReport {
+    /// The fingerprint of the key in use, and that of the former key while secrets are sealed anew. `None` if the store
+    /// was never served by a program of schema version 4 or later.
+    pub in_use: Option<InUse>,
+    /// Webhook endpoints whose newest secret was sealed with another key. They need a new secret.
+    pub unreadable: u64,
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Report {
@@ -22,6 +33,8 @@ pub struct Report {
     pub rows: u64,
     /// Number of records by resource.
     pub records: BTreeMap<&'static str, u64>,
+    /// The master key of the store.
+    pub master_key: KeyReport,
     /// Number of problems.
     pub problems: u64,
     /// The first 1,000 problems.

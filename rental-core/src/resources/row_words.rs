@@ -66,6 +66,7 @@ fn meaning(row: &Row<'_>) -> String {
         }
         Row::Secrets { endpoint } => format!("the secrets of webhook_endpoint {endpoint}"),
         Row::Marker(Marker::Loading) => "the mark of a copy that is not complete".into(),
+        Row::Marker(Marker::MasterKey) => "the fingerprint of the master key".into(),
         Row::Marker(Marker::Upgrade) => "the mark of an upgrade that is not complete".into(),
         Row::Heartbeat { server } => format!("the heartbeat of server {server}"),
         Row::Owner { endpoint } => format!("which server sends for webhook_endpoint {endpoint}"),

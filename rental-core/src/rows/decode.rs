@@ -1,6 +1,7 @@
 //! Decodes keys.
 
 use super::{
+    key,
     row::{Marker, Row},
     tag::Tag,
 };
@@ -65,6 +66,7 @@ impl Marker {
     fn decode(name: &[u8]) -> Option<Self> {
         match name {
             b"" => Some(Self::Loading),
+            key::MASTER_KEY => Some(Self::MasterKey),
             marks::UPGRADE => Some(Self::Upgrade),
             _ => None,
         }

@@ -12,6 +12,7 @@ impl Row<'_> {
     pub fn encode(&self) -> Key {
         match *self {
             Self::Marker(Marker::Loading) => marks::loading(),
+            Self::Marker(Marker::MasterKey) => key::master_key(),
             Self::Marker(Marker::Upgrade) => marks::upgrade(),
             Self::Access { selector } => key::access_of(selector),
             Self::Billed { organization, source } => key::billed(organization, source),

@@ -114,6 +114,15 @@ pub fn idempotency_expiries_until(millis: u64) -> Span {
     Span { from: at(&[]), to: at(&millis.to_be_bytes()), order: Order::Ascending, follow: None }
 }
 
+/// The time of an expiry, in milliseconds since 1970.
+#[must_use]
+pub fn idempotency_expiry_millis(key: &Key) -> Option<u64> {
+    match Row::decode(key)? {
+        Row::IdempotencyExpiry { millis, .. } => Some(millis),
+        _ => None,
+    }
+}
+
 /// The key of the stored response that belongs to an expiry.
 #[must_use]
 pub fn idempotency_record_of(expiry: &Key) -> Option<Key> {
@@ -188,6 +197,21 @@ pub fn due_millis(key: &Key) -> Option<u64> {
 #[must_use]
 pub fn secrets(endpoint: EndpointId) -> Key {
     key(Tag::Secrets, &[endpoint.as_bytes()])
+}
+
+/// The encrypted secrets of all endpoints, by endpoint.
+#[must_use]
+pub fn secrets_of_all() -> Span {
+    Span::under(key(Tag::Secrets, &[]))
+}
+
+/// The rest of the key of [`master_key`].
+pub(super) const MASTER_KEY: &[u8] = b"master-key";
+
+/// The key of the row that says which master key seals secrets.
+#[must_use]
+pub fn master_key() -> Key {
+    key(Tag::Marker, &[MASTER_KEY])
 }
 
 /// The key of a counter of an organization.

@@ -20,7 +20,7 @@ pub enum Class {
 ///
 /// | Tag | Key: tag, then | Value | Class |
 /// |---|---|---|---|
-/// | `!` | nothing, or `upgrade` | empty: a copy into this store is not complete; JSON: the progress of an upgrade | Server; State |
+/// | `!` | nothing, `master-key` or `upgrade` | empty: a copy into this store is not complete; JSON: which master key seals secrets; JSON: the progress of an upgrade | Server; State; State |
 /// | `a` | first half of the SHA-256 of an API key or of an operator's token | the whole hash, the id of its record, for a token its rotation | State |
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
 /// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
@@ -29,7 +29,7 @@ pub enum Class {
 /// | `h` | organization, vehicle, length class, first day, rental | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
-/// | `l` | server | empty; the revision is its heartbeat | Server |
+/// | `l` | server | JSON: the fingerprints of its master keys; the revision is its heartbeat | Server |
 /// | `m` | organization, idempotency key | JSON: the first response | State |
 /// | `n` | organization, name | empty; the revision is the last number | State |
 /// | `o` | event | organization, event type: no delivery was made yet | State |
@@ -200,6 +200,8 @@ pub enum Row<'a> {
 pub enum Marker {
     /// An incomplete copy: another store is being copied into this one.
     Loading,
+    /// The fingerprint of the master key that seals secrets.
+    MasterKey,
     /// The progress of an incomplete upgrade.
     Upgrade,
 }
@@ -224,6 +226,7 @@ impl Row<'_> {
             | Self::Task { .. }
             | Self::Identity { .. }
             | Self::IdempotencyExpiry { .. }
+            | Self::Marker(Marker::MasterKey)
             // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
             Self::Bell { .. } | Self::Heartbeat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,

@@ -24,7 +24,9 @@ fn values() -> BoxedStrategy<&'static [u8]> {
 /// Any row of this kind. A new kind does not compile here before it has its line.
 fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
     match tag {
-        Tag::Marker => prop_oneof![Just(Row::Marker(Marker::Loading)), Just(Row::Marker(Marker::Upgrade))].boxed(),
+        Tag::Marker => prop::sample::select(vec![Marker::Loading, Marker::MasterKey, Marker::Upgrade])
+            .prop_map(Row::Marker)
+            .boxed(),
         Tag::Access => any::<[u8; 16]>().prop_map(|selector| Row::Access { selector }).boxed(),
         Tag::Billed => (id(), uuid()).prop_map(|(organization, source)| Row::Billed { organization, source }).boxed(),
         Tag::Calendar => {
@@ -89,6 +91,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
     let half = |bytes: [u8; 16]| u128::from_be_bytes(bytes);
     let (tag, numbers, tail): (Tag, Vec<u128>, &[u8]) = match *row {
         Row::Marker(Marker::Loading) => (Tag::Marker, vec![], b""),
+        Row::Marker(Marker::MasterKey) => (Tag::Marker, vec![], b"master-key"),
         Row::Marker(Marker::Upgrade) => (Tag::Marker, vec![], b"upgrade"),
         Row::Access { selector } => (Tag::Access, vec![half(selector)], b""),
         Row::Billed { organization, source } => (Tag::Billed, vec![number(organization), source.as_u128()], b""),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 /// One row of every kind, with arbitrary values.
 fn kinds() -> impl Iterator<Item = Row<'static>> {
-    Tag::ALL.iter().map(|tag| example(*tag)).chain([Row::Marker(Marker::Upgrade)])
+    Tag::ALL.iter().map(|tag| example(*tag)).chain([Marker::MasterKey, Marker::Upgrade].map(Row::Marker))
 }
 
 fn example(tag: Tag) -> Row<'static> {
@@ -48,6 +48,7 @@ fn example(tag: Tag) -> Row<'static> {
 fn meaning(row: &Row<'_>) -> &'static str {
     match row {
         Row::Marker(Marker::Loading) => "mark of a load that has not ended",
+        Row::Marker(Marker::MasterKey) => "fingerprint of the master key",
         Row::Marker(Marker::Upgrade) => "marker of an upgrade that has not ended",
         Row::Access { .. } => "hash of an API key",
         Row::Billed { .. } => "claim of what an invoice bills",

@@ -73,6 +73,8 @@ pub enum Failure {
     NameUnknown,
     /// The address is not public, so deliveries to it are forbidden.
     AddressForbidden,
+    /// The URL is not `https`, and the operator allows no other.
+    HttpsRequired,
     /// The connection could not be established.
     CannotConnect,
     /// The connection was closed early, or the response was no valid HTTP.
@@ -97,6 +99,7 @@ impl Failure {
             Self::TimedOut => "timed_out",
             Self::NameUnknown => "name_unknown",
             Self::AddressForbidden => "address_forbidden",
+            Self::HttpsRequired => "https_required",
             Self::CannotConnect => "cannot_connect",
             Self::BadAnswer => "bad_answer",
             Self::NoFileDescriptors => "no_file_descriptors",
@@ -112,9 +115,12 @@ impl Failure {
     #[must_use]
     pub fn is_local(self) -> bool {
         match self {
-            Self::TimedOut | Self::NameUnknown | Self::AddressForbidden | Self::CannotConnect | Self::BadAnswer => {
-                false
-            }
+            Self::TimedOut
+            | Self::NameUnknown
+            | Self::AddressForbidden
+            | Self::HttpsRequired
+            | Self::CannotConnect
+            | Self::BadAnswer => false,
             Self::NoFileDescriptors | Self::NoMemory | Self::NoLocalPort | Self::NoRoute | Self::ResolverFailed => true,
         }
     }

@@ -10,6 +10,7 @@ pub mod concurrency;
 pub mod deletion;
 pub mod fair_share;
 pub mod fan_out;
+pub mod master_key;
 pub mod secret;
 pub mod signature;
 pub mod target;

@@ -12,7 +12,10 @@ use rental_core::{
     },
     tasks::{self, Step, Task},
     value::{EndpointId, EventId, TaskId},
-    webhooks::{deletion, fan_out},
+    webhooks::{
+        deletion, fan_out,
+        secret::{MasterKey, MasterKeys},
+    },
 };
 use std::path::Path;
 
@@ -68,7 +71,8 @@ fn due_rows_of_a_deleted_endpoint_are_a_problem_until_there_is_a_task() {
     assert_eq!(report(&path).problems, 0);
     on_file(&path, |store| {
         let task = wait(store.get(&[key::task(deletion::task_id(ENDPOINT))])).unwrap().pop().flatten().unwrap();
-        assert_eq!(wait(tasks::step(store, &task, edge.now(), &mut Vec::new())), Ok(Step::Done));
+        let keys = MasterKeys::new(vec![MasterKey::new(&[7; 32])]).unwrap();
+        assert_eq!(wait(tasks::step(store, &task, (&keys, edge.now()), &mut Vec::new())), Ok(Step::Done));
         assert_eq!(wait(store.scan(&key::all_due_rows(ENDPOINT), deletion::BATCH)), Ok(Vec::new()));
     });
     assert_eq!(report(&path).problems, 0);

@@ -49,6 +49,20 @@ fn whatever_is_in_the_way_is_said_in_one_line() {
 }
 
 #[test]
+fn half_of_a_store_is_refused_whoever_opens_it() {
+    on_postgres(|cluster| async {
+        let url = cluster.database();
+        open(&url).await.close().await;
+        cluster.sql(name(&url), "INSERT INTO rental.rows VALUES (convert_to('!', 'UTF8'), 0, '')");
+        let parts = [name(&url), "holds half of a store", "Drop its schema `rental` and copy again"];
+        assert_says(&refused(&url).await, &parts);
+        let settings = settings(Duration::from_secs(2));
+        let opened = Postgres::open_any_version(&Address::parse(&url).unwrap(), None, settings).await;
+        assert_says(&opened.err().expect("it is refused").to_string(), &parts);
+    });
+}
+
+#[test]
 fn a_store_of_another_version_is_refused_and_left_alone() {
     on_postgres(|cluster| async {
         let url = cluster.database();
@@ -198,4 +212,25 @@ fn tls_checks_the_certificate_and_the_name() {
         let said = open("localhost", "", Some(b"no certificate")).await.expect_err("a file without a certificate");
         assert_says(&said, &["sslrootcert holds no certificate"]);
     });
+}
+
+/// A server that speaks the protocol only as far as to refuse TLS.
+#[test]
+fn a_database_without_tls_is_refused_with_what_to_write() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut asked = [0; 8];
+            if std::io::Read::read_exact(&mut stream, &mut asked).is_ok() {
+                let _ = std::io::Write::write_all(&mut stream, b"N");
+            }
+        }
+    });
+    let address = Address::parse(&format!("postgres://u:s3cret@127.0.0.1:{port}/d?sslmode=verify-full")).unwrap();
+    let opened = runtime().block_on(Postgres::open(&address, None, settings(Duration::from_secs(3))));
+    let said = opened.map(drop).expect_err("it offers no TLS").to_string();
+    assert_says(&said, &["offers no TLS", "sslmode=disable", "ssl = on"]);
+    assert!(!said.contains("s3cret"), "{said}");
 }

@@ -32,7 +32,7 @@ fn a_row_with_flipped_bits_is_never_served() {
         (0..whole.len() / 512).filter(|block| whole[block * 512..][..512].iter().any(|byte| *byte != 0)).collect();
     // A flip in the header can lead to an earlier state, whose rows were written too.
     let written: BTreeSet<(&[u8], u64, &[u8])> =
-        history.states.iter().flat_map(|rows| rows.iter()).map(|row| parts(row)).collect();
+        history.states.iter().flat_map(|rows| rows.iter()).map(parts).collect();
     let rows = history.states.last().expect("a state");
     let (mut dice, mut outcomes) = (Dice(4711), Outcomes::default());
     let directory = tempfile::tempdir().expect("a directory");

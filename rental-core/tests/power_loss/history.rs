@@ -4,7 +4,10 @@
 //! batches then are one group of the writer. Nothing depends on how fast a thread runs: a seed gives the same operations of
 //! the disk each time, except for the order in which redb flushes its pages.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
 use crate::{
+    beginning::{Beginning, relay},
     broken::{Broken, Engine},
     disk::{Dice, Disk, Entry, apply},
     images::in_order,
@@ -14,29 +17,20 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    operations::{Create, Edge, Intent, Written},
-    resources::{
-        Collection, of,
-        organization::{Organization, SYSTEM},
-        parse,
-        webhook_endpoint::{self, WebhookEndpoint},
-    },
-    rows::{key, outbox},
+    operations::Written,
+    resources::organization::Organization,
+    rows::key,
     store::{
         Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, StoreError, Write, all_sound, memory::Memory,
     },
-    value::{OrganizationId, ServerId},
-    webhooks::fan_out,
+    value::ServerId,
 };
-use serde_json::json;
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, OnceLock},
     task::{Context, Poll, Waker},
 };
 use tokio::sync::oneshot;
-
-static ENDPOINTS: Collection = of::<WebhookEndpoint>().create().done();
 
 type Outcome = Result<Commit, StoreError>;
 
@@ -88,7 +82,7 @@ pub(crate) struct Life {
     pub(crate) first: usize,
 }
 
-#[derive(Clone)]
+/// The requests of a seed, and what came of them.
 pub(crate) struct History {
     pub(crate) requests: Vec<Arc<Request>>,
     pub(crate) responses: Vec<Response>,
@@ -109,10 +103,22 @@ pub(crate) struct History {
 impl History {
     /// A history that goes on from a store with two organizations, of which one has webhook endpoints; and this store.
     pub(crate) fn new(seed: u64, broken: Broken) -> (Self, Vec<u8>) {
-        static BEGINNING: OnceLock<(History, Vec<u8>)> = OnceLock::new();
-        let (beginning, image) = BEGINNING.get_or_init(beginning);
-        let edge = Ticks(beginning.edge.0.load(std::sync::atomic::Ordering::Relaxed).into());
-        (Self { edge: edge.into(), dice: Dice(seed), broken, ..beginning.clone() }, image.clone())
+        static BEGINNING: OnceLock<Beginning> = OnceLock::new();
+        let beginning = BEGINNING.get_or_init(Beginning::new);
+        let known = |organization: &Organization| (organization.clone(), Known::default());
+        let history = Self {
+            requests: beginning.requests.clone(),
+            responses: beginning.responses.clone(),
+            states: vec![Arc::clone(&beginning.rows)],
+            groups: 0,
+            organizations: beginning.organizations.iter().map(known).collect(),
+            unanswered: Vec::new(),
+            stale: 0,
+            edge: Arc::new(Ticks(beginning.ticks.into())),
+            dice: Dice(seed),
+            broken,
+        };
+        (history, beginning.image.clone())
     }
 
     /// Runs the engine on this image for so many rounds. An error of the disk ends the life.
@@ -213,7 +219,11 @@ impl History {
         let response = Response { group: self.groups, request, status: written.status, body };
         if let Some(earlier) = self.responses.iter().find(|earlier| earlier.request == request) {
             let same = (earlier.status, &earlier.body) == (response.status, &response.body);
-            return if same { Ok(()) } else { Err(format!("{earlier:?} was answered, and now {response:?}")) };
+            return if same {
+                Ok(())
+            } else {
+                Err(format!("request {request} was answered, and now otherwise: {earlier:?}, {response:?}"))
+            };
         }
         self.responses.push(response);
         self.learn();
@@ -247,8 +257,8 @@ impl History {
     ) -> Result<bool, String> {
         let mut heartbeat = None;
         if batches.len() > 1 {
-            let beat = Write::Put(key::beat(ServerId::from_u128(9)), self.groups as u64, "".into(), Prior::Any);
-            let batch = Batch { checks: Vec::new(), writes: vec![beat] };
+            let write = Write::Put(key::heartbeat(ServerId::from_u128(9)), self.groups as u64, "".into(), Prior::Any);
+            let batch = Batch { checks: Vec::new(), writes: vec![write] };
             let predicted = self.predict(model, disk, vec![batch.clone()]);
             disk.hold();
             let mut answer: Pin<Box<dyn Future<Output = Outcome>>> = engine.commit(batch);
@@ -355,23 +365,6 @@ impl History {
     }
 }
 
-/// One step of the relay: makes deliveries of what is in the outbox.
-async fn relay(store: &dyn Store, edge: &dyn Edge) -> Result<(), Error> {
-    let rows = all_sound(store.scan(&key::outbox_rows(), 16).await?)?;
-    let waiting = rows.iter().map(outbox::read).collect::<Result<Vec<_>, _>>()?;
-    if waiting.is_empty() {
-        return Ok(());
-    }
-    let organization = waiting[0].organization;
-    let prefix = webhook_endpoint::of_organization(organization).prefix(SYSTEM, &webhook_endpoint::SPEC);
-    let span = Span::newest_first(&prefix).following(key::records(SYSTEM, &webhook_endpoint::SPEC));
-    let endpoints = all_sound(store.scan(&span, 50).await?)?;
-    let endpoints = endpoints.iter().map(|row| parse(&row.key, &row.value)).collect::<Result<_, _>>()?;
-    let (batch, _) = fan_out::plan(&waiting, &[(organization, endpoints)].into(), edge)?;
-    store.commit(batch).await?;
-    Ok(())
-}
-
 fn everything(store: &dyn Store) -> Arc<[Record]> {
     all_sound(wait(store.scan(&Span::everything(), usize::MAX)).unwrap()).unwrap().into()
 }
@@ -379,53 +372,4 @@ fn everything(store: &dyn Store) -> Arc<[Record]> {
 /// All rows of an engine.
 pub(crate) fn dump(engine: &Engine) -> Vec<Record> {
     engine.redb.snapshot().rows().expect("it can be read").map(|row| row.expect("no row is damaged")).collect()
-}
-
-/// Makes the store in which every history begins.
-fn beginning() -> (History, Vec<u8>) {
-    let disk = Disk::default();
-    let engine = Engine::open(&disk, Broken::Nothing).unwrap();
-    let (mut requests, mut responses, mut organizations) = (Vec::new(), Vec::new(), Vec::new());
-    let edge = Ticks::default();
-    for (number, name) in ["Sunrise", "Moonlight"].into_iter().enumerate() {
-        let request = Request::organization(number, name);
-        let written = wait(request.perform(&engine, &edge)).unwrap();
-        let organization: Organization = serde_json::from_slice(&written.body).unwrap();
-        if number == 0 {
-            (0..2).for_each(|_| subscribe(&engine, &edge, organization.id));
-        }
-        organizations.push((organization, Known::default()));
-        let body = String::from_utf8(written.body.to_vec()).unwrap();
-        responses.push(Response { group: 0, request: number, status: written.status, body });
-        requests.push(Arc::new(request));
-    }
-    let rows = dump(&engine);
-    engine.redb.close().unwrap();
-    let history = History {
-        requests,
-        responses,
-        states: vec![rows.into()],
-        groups: 0,
-        organizations,
-        unanswered: Vec::new(),
-        stale: 0,
-        edge: edge.into(),
-        dice: Dice(0),
-        broken: Broken::Nothing,
-    };
-    history.judge(&history.states[0], 0).expect("the beginning is whole");
-    let image = disk.with(|state| state.live.clone());
-    (history, image)
-}
-
-/// Creates a webhook endpoint as the server does.
-fn subscribe(engine: &Engine, edge: &Ticks, organization: OrganizationId) {
-    let body = json!({"organization_id": organization, "url": "https://example.com/hooks"}).to_string();
-    let system = Organization::system();
-    let create = Create { collection: &ENDPOINTS, organization: &system, body: body.as_bytes(), given: &[] };
-    let mut prepared = wait(create.prepare(engine, edge)).unwrap();
-    let endpoint: WebhookEndpoint = prepared.object().unwrap();
-    prepared.batch.insert(key::secrets(endpoint.id), "[]".into());
-    prepared.batch.put(key::subscribed(organization), "".into(), Prior::Any);
-    assert_eq!(wait(engine.commit(prepared.batch)), Ok(Commit::Applied));
 }

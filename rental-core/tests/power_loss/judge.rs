@@ -28,7 +28,7 @@ pub(crate) struct Response {
 }
 
 #[derive(Deserialize)]
-struct Memo {
+struct Stored {
     status: u16,
     revision: Option<u64>,
     body: Box<RawValue>,
@@ -41,7 +41,7 @@ struct Object {
 }
 
 /// The stored responses by the number of the request.
-type Memos = BTreeMap<usize, Memo>;
+type StoredResponses = BTreeMap<usize, Stored>;
 
 /// Checks all of it. `rows` are in the order of their keys.
 pub(crate) fn judge<'r>(
@@ -49,11 +49,11 @@ pub(crate) fn judge<'r>(
     requests: &[Arc<Request>],
     promised: impl Iterator<Item = &'r Response>,
 ) -> Result<(), String> {
-    let memos = memos(rows)?;
-    acknowledged(&memos, promised)?;
+    let stored = stored_responses(rows)?;
+    acknowledged(&stored, promised)?;
     no_night_twice(rows)?;
-    effects(rows, requests, &memos)?;
-    events(rows, requests, &memos)?;
+    effects(rows, requests, &stored)?;
+    events(rows, requests, &stored)?;
     outbox(rows)?;
     consistent(rows)
 }
@@ -75,36 +75,39 @@ fn consistent(rows: &[Record]) -> Result<(), String> {
     if report.problems == 0 { Ok(()) } else { Err(format!("the check of the store finds {:?}", report.listed)) }
 }
 
-fn memos(rows: &[Record]) -> Result<Memos, String> {
-    let mut memos = Memos::new();
+fn stored_responses(rows: &[Record]) -> Result<StoredResponses, String> {
+    let mut stored = StoredResponses::new();
     for record in rows {
-        let Some(Row::Memo { name, .. }) = Row::decode(&record.key) else { continue };
+        let Some(Row::IdempotencyRecord { name, .. }) = Row::decode(&record.key) else { continue };
         let number = name.strip_prefix("request-").and_then(|number| number.parse().ok());
-        memos.insert(number.ok_or_else(|| format!("nobody sent the idempotency key {name}"))?, parse(record)?);
+        stored.insert(number.ok_or_else(|| format!("nobody sent the idempotency key {name}"))?, parse(record)?);
     }
-    Ok(memos)
+    Ok(stored)
 }
 
-fn acknowledged<'r>(memos: &Memos, promised: impl Iterator<Item = &'r Response>) -> Result<(), String> {
+fn acknowledged<'r>(stored: &StoredResponses, promised: impl Iterator<Item = &'r Response>) -> Result<(), String> {
     for response in promised {
-        let Some(memo) = memos.get(&response.request) else {
+        let Some(found) = stored.get(&response.request) else {
             return Err(format!("request {} was acknowledged, and lost", response.request));
         };
-        if (memo.status, memo.body.get()) != (response.status, &*response.body) {
-            return Err(format!("request {} was answered {response:?}, and now {}", response.request, memo.body));
+        if (found.status, found.body.get()) != (response.status, &*response.body) {
+            return Err(format!(
+                "request {} was answered, and now otherwise: {response:?}, {}",
+                response.request, found.body
+            ));
         }
     }
     Ok(())
 }
 
 /// An idempotency record exists exactly when its effect exists: each revision of each object has one.
-fn effects(rows: &[Record], requests: &[Arc<Request>], memos: &Memos) -> Result<(), String> {
+fn effects(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses) -> Result<(), String> {
     let mut answers: BTreeMap<Uuid, BTreeMap<u64, &str>> = BTreeMap::new();
-    for (number, memo) in memos {
-        let Some(revision) = memo.revision else { continue };
-        let id = object(memo.body.get())?.id;
-        let earlier = answers.entry(id).or_default().insert(revision, memo.body.get());
-        if earlier.is_some_and(|earlier| earlier != memo.body.get()) {
+    for (number, response) in stored {
+        let Some(revision) = response.revision else { continue };
+        let id = object(response.body.get())?.id;
+        let earlier = answers.entry(id).or_default().insert(revision, response.body.get());
+        if earlier.is_some_and(|earlier| earlier != response.body.get()) {
             return Err(format!("request {number} is a second answer with revision {revision} of {id}"));
         }
     }
@@ -130,7 +133,7 @@ fn effects(rows: &[Record], requests: &[Arc<Request>], memos: &Memos) -> Result<
 }
 
 /// Each change has its events, and no event has no change.
-fn events(rows: &[Record], requests: &[Arc<Request>], memos: &Memos) -> Result<(), String> {
+fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Event<'a> {
         r#type: String,
@@ -139,9 +142,9 @@ fn events(rows: &[Record], requests: &[Arc<Request>], memos: &Memos) -> Result<(
     }
     let mut missing: BTreeMap<(OrganizationId, String, &str), i64> = BTreeMap::new();
     let mut changes = BTreeSet::new();
-    for (number, memo) in memos {
-        let Some(revision) = memo.revision else { continue };
-        let (request, body) = (&requests[*number], memo.body.get());
+    for (number, response) in stored {
+        let Some(revision) = response.revision else { continue };
+        let (request, body) = (&requests[*number], response.body.get());
         let Object { id, object } = object(body)?;
         let owner = request.organization.id;
         let mut expect = |kind: String| *missing.entry((owner, kind, body)).or_default() += 1;

@@ -1,10 +1,12 @@
 //! The requests of a history: what clients ask for, each under an idempotency key of its own.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
 use crate::disk::Dice;
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Update, Written, idempotency::Ticket},
-    resources::{API, Collection, invoice::Invoice, of, organization::Organization},
+    operations::{self, Create, Edge, Update, Written, idempotency::IdempotencyKey},
+    resources::{self, Collection, invoice::Invoice, of, organization::Organization},
     store::Store,
     value::Timestamp,
 };
@@ -15,7 +17,6 @@ use std::sync::{
 };
 use uuid::Uuid;
 
-static ROWS: [Collection; 7] = API;
 static INVOICES: Collection = of::<Invoice>().create().done();
 static ORGANIZATIONS: Collection = of::<Organization>().create().done();
 
@@ -52,7 +53,7 @@ pub(crate) struct Request {
     pub(crate) collection: &'static Collection,
     pub(crate) act: Act,
     pub(crate) body: String,
-    pub(crate) ticket: Ticket,
+    pub(crate) key: IdempotencyKey,
 }
 
 impl Request {
@@ -64,8 +65,8 @@ impl Request {
         body: &serde_json::Value,
     ) -> Self {
         let (organization, body) = (organization.clone(), body.to_string());
-        let ticket = Ticket::new(format!("request-{number}").as_bytes(), "POST", "/", body.as_bytes()).unwrap();
-        Self { organization, collection, act, body, ticket }
+        let key = IdempotencyKey::new(format!("request-{number}").as_bytes(), "POST", "/", body.as_bytes()).unwrap();
+        Self { organization, collection, act, body, key }
     }
 
     /// The creation of an organization, by the operator.
@@ -87,7 +88,7 @@ impl Request {
                 &change
             }
         };
-        operations::write(store, edge, organization.id, Some(&self.ticket), intent, (200, &render)).await
+        operations::write(store, edge, organization.id, Some(&self.key), intent, (200, &render)).await
     }
 
     /// The status that a change of a rental sends.
@@ -121,7 +122,7 @@ impl Known {
 }
 
 fn row(object: &str) -> &'static Collection {
-    ROWS.iter().find(|row| row.spec.object == object).unwrap()
+    resources::api().find(|row| row.spec.object == object).unwrap()
 }
 
 fn one<'k>(ids: &'k [String], dice: &mut Dice) -> &'k str {

@@ -2,7 +2,7 @@
 
 use crate::{
     edge::{FixedClock, RequestId},
-    http::{client_address::client_address, problem::Problem, traffic::InFlight},
+    http::{problem::Problem, traffic::InFlight},
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
@@ -16,7 +16,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use warp::http::{HeaderMap, Method, Request, Uri, header};
+use warp::http::{HeaderMap, Method, Request, Uri, Version, header};
 
 /// A request without its body.
 ///
@@ -26,6 +26,7 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     uri: Uri,
     headers: HeaderMap,
+    version: Version,
     /// When the head was read.
     pub(crate) at: Instant,
     /// Whether a body follows.
@@ -36,8 +37,6 @@ pub(crate) struct Call {
     reading: AtomicBool,
     /// Whether the body was read to its end.
     read: AtomicBool,
-    /// The other end of the connection.
-    peer: IpAddr,
     /// Who calls what as an operator. Set after the check of the token; empty for API keys.
     pub(crate) admitted: OnceLock<Admitted>,
     in_flight: InFlight,
@@ -51,27 +50,22 @@ pub(crate) struct Admitted {
 }
 
 impl Call {
-    /// The call of a request with this head from this end of the connection; takes the headers out of it.
-    pub(super) fn new<B: hyper::body::Body>(request: &mut Request<B>, in_flight: InFlight, peer: IpAddr) -> Self {
+    /// The call of a request with this head; takes the headers out of it.
+    pub(super) fn new<B: hyper::body::Body>(request: &mut Request<B>, in_flight: InFlight) -> Self {
         Self {
             method: request.method().clone(),
             uri: request.uri().clone(),
             headers: std::mem::take(request.headers_mut()),
+            version: request.version(),
             at: Instant::now(),
             has_body: !request.body().is_end_stream(),
             request_id: RequestId::new(),
             clock: FixedClock::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
-            peer,
             admitted: OnceLock::new(),
             in_flight,
         }
-    }
-
-    /// The address that the request comes from.
-    pub(crate) fn client_address(&self) -> IpAddr {
-        client_address(self.peer)
     }
 
     /// Name of the operator who calls; empty for API keys.
@@ -87,6 +81,27 @@ impl Call {
     /// The path, as it was sent.
     pub(crate) fn path(&self) -> &str {
         self.uri.path()
+    }
+
+    /// The address that the request comes from: of the peer, or of the client that a trusted proxy names.
+    pub(crate) fn client_address(&self) -> IpAddr {
+        self.in_flight.traffic().client(&self.headers)
+    }
+
+    /// Whether the connection is encrypted.
+    pub(super) fn is_secure(&self) -> bool {
+        self.in_flight.traffic().is_secure()
+    }
+
+    /// Whether the request names its host as HTTP/1.1 demands: exactly once (RFC 9112, 3.2). In HTTP/2 a part of the path
+    /// does, and hyper checks it.
+    pub(super) fn has_one_host(&self) -> bool {
+        let mut hosts = self.headers.get_all(header::HOST).iter();
+        match (self.version, hosts.next(), hosts.next()) {
+            (_, Some(_), Some(_)) => false,
+            (version, host, None) => host.is_some() || version != Version::HTTP_11,
+            (_, None, Some(_)) => false,
+        }
     }
 
     /// Whether the client may still send a part of the body. The connection is closed after the response then, and the

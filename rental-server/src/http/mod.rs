@@ -3,7 +3,10 @@
 pub(crate) mod call;
 mod client_address;
 mod closing;
+mod connection;
+mod http2;
 pub(crate) mod paths;
+pub(crate) mod places;
 pub(crate) mod problem;
 mod problem_log;
 pub(crate) mod progress;
@@ -11,9 +14,12 @@ pub(crate) mod reply;
 mod run_to_end;
 pub(crate) mod serve;
 pub(crate) mod server;
+mod serving;
 pub(crate) mod streamed;
+pub(crate) mod tls;
 mod traffic;
 pub(crate) mod upgrading;
+mod whole_lines;
 
 /// Names of HTTP that handlers use.
 pub(crate) use warp::http::{HeaderName, Method, header};

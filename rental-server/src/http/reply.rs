@@ -4,6 +4,7 @@ use crate::http::{call::Call, problem::render};
 use bytes::Bytes;
 use futures_util::stream;
 use rental_core::{error::Error, store::Revision};
+use sha2::{Digest, Sha256};
 use std::{
     io,
     sync::{Arc, OnceLock},
@@ -27,6 +28,30 @@ pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     /// Sent instead of `body`.
     pub(crate) parts: Option<Parts>,
+}
+
+/// A document that stays the same while the process runs, with its ETag.
+pub(crate) struct Document {
+    body: Bytes,
+    tag: String,
+}
+
+impl Document {
+    pub(crate) fn new(body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let tag = format!("\"{}\"", hex::encode(&Sha256::digest(&body)[..16]));
+        Self { body, tag }
+    }
+
+    /// The document as JSON, or 304 when the client has it already. Clients ask each time: an update changes it.
+    pub(crate) fn reply(&self, call: &Call) -> Reply {
+        let reply = if lists_tag(call.headers(), &header::IF_NONE_MATCH, &self.tag) == Some(true) {
+            Reply { status: StatusCode::NOT_MODIFIED, ..Reply::json(Bytes::new()) }
+        } else {
+            Reply::json(self.body.clone())
+        };
+        reply.with(header::ETAG, &self.tag).with(header::CACHE_CONTROL, "no-cache")
+    }
 }
 
 /// Keeps a call until its streamed body is sent or dropped. The accept loop sets it, so that a connection that still
@@ -58,11 +83,19 @@ impl Reply {
 
     /// 200 with an HTML page and its content security policy.
     pub(crate) fn page(body: Bytes, policy: &str) -> Self {
-        Self::json(body)
-            .with(header::CONTENT_TYPE, "text/html; charset=utf-8")
+        Self::json(body).into_page(policy)
+    }
+
+    /// The same body as an HTML page.
+    pub(crate) fn into_page(self, policy: &str) -> Self {
+        self.with(header::CONTENT_TYPE, "text/html; charset=utf-8")
             .with(header::CONTENT_SECURITY_POLICY, policy)
-            .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
             .with(header::REFERRER_POLICY, "no-referrer")
+    }
+
+    /// Forbids caches to store the response, unless it has an ETag: clients keep what they can revalidate.
+    pub(crate) fn not_stored(self) -> Self {
+        if self.headers.contains_key(header::ETAG) { self } else { self.with(header::CACHE_CONTROL, "no-store") }
     }
 
     /// Removes the ETag: the response is no object.
@@ -83,13 +116,14 @@ impl Reply {
         self
     }
 
-    /// Adds a new key or secret as the last member. A replay for an idempotency key does not have it, because the
-    /// server does not store it.
+    /// Adds a new key or secret as the last member, and forbids caches to store it. A replay for an idempotency key does
+    /// not have it, because the server does not store it.
     pub(crate) fn showing_once(mut self, name: &str, secret: &str) -> Self {
         let replayed = self.headers.contains_key("idempotent-replayed");
         if self.status.is_success() && !replayed && self.body.last() == Some(&b'}') {
             let object = &self.body[..self.body.len() - 1];
             self.body = [object, format!(",\"{name}\":\"{secret}\"}}").as_bytes()].concat().into();
+            return self.with(header::CACHE_CONTROL, "no-store");
         }
         self
     }
@@ -125,9 +159,14 @@ pub(crate) fn etag(revision: Revision) -> String {
 
 /// Whether an `If-Match` or `If-None-Match` header lists this revision, or is `*`. Weak tags match as strong ones do.
 pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, revision: Revision) -> Option<bool> {
+    headers.get(name)?;
+    lists_tag(headers, name, &etag(revision))
+}
+
+/// The same for any tag.
+fn lists_tag(headers: &HeaderMap, name: &HeaderName, tag: &str) -> Option<bool> {
     let mut values = headers.get_all(name).iter().peekable();
     values.peek()?;
-    let tag = etag(revision);
     let listed = |value: &HeaderValue| {
         let text = value.to_str().unwrap_or("");
         text.split(',').map(str::trim).any(|item| item == "*" || item.trim_start_matches("W/") == tag)
@@ -145,6 +184,7 @@ pub(crate) fn finish(reply: Reply, request_id: &str) -> warp::reply::Response {
         HeaderName::from_static("request-id"),
         HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static("")),
     );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(HeaderName::from_static("service-version"), HeaderValue::from_static(rental_core::API_VERSION));
     let mut response = match parts {
         None => warp::Reply::into_response(Response::new(body)),

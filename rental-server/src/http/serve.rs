@@ -31,6 +31,11 @@ use warp::{
     http::{HeaderValue, header},
 };
 
+/// Tells browsers for a year to use this host with TLS only (RFC 6797).
+const ONLY_TLS: &str = "max-age=31536000";
+/// Refused before anything else: a proxy in front may have read another host (RFC 9112, 3.2).
+const WRONG_HOST: Problem = Problem::BadHeader { name: "Host", rule: "must be sent exactly once" };
+
 /// What serves the requests that the accept loop takes in.
 pub(crate) trait Service: Send + Sync + 'static {
     /// The methods and paths that it serves.
@@ -64,6 +69,9 @@ pub(crate) trait Service: Send + Sync + 'static {
 
     /// Counts a connection that was closed.
     fn closed(&self);
+
+    /// Counts a connection that was refused because its address has too many.
+    fn refused(&self);
 }
 
 /// The filter that serves one request with this head.
@@ -93,7 +101,8 @@ fn bytes(parts: impl Parts) -> impl Stream<Item = Result<Bytes, Problem>> + Send
 }
 
 async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts) -> warp::reply::Response {
-    let (place, outcome) = match service.paths().find(&call.method, call.path()) {
+    let found = if call.has_one_host() { service.paths().find(&call.method, call.path()) } else { Err(WRONG_HOST) };
+    let (place, outcome) = match found {
         Ok(place) => {
             let outcome = in_time(service, &place, call, parts).await;
             (Some(place), outcome)
@@ -112,9 +121,12 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     if service.draining().load(Ordering::Relaxed) || call.has_unread_body() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
+    if call.is_secure() {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(ONLY_TLS));
+    }
     let (status, took) = (response.status().as_u16(), call.at.elapsed());
     service.served(place.as_ref(), status, took);
-    tracing::debug!(request_id = call.request_id.as_str(), method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
+    tracing::debug!(request_id = call.request_id.as_str(), client = %call.client_address(), method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 

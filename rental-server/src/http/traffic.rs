@@ -1,20 +1,23 @@
 //! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
 
+use crate::http::client_address::Peer;
 use std::{
+    any::Any,
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
-use tokio::sync::OwnedSemaphorePermit;
+use warp::http::HeaderMap;
 
 /// How often a connection is checked.
 const TICK: Duration = Duration::from_secs(10);
 /// At shutdown, how often a connection is checked for an unfinished request or response.
 const SHUTDOWN_TICK: Duration = Duration::from_millis(250);
 
-/// The traffic of one connection. Keeps the connection's permit until the connection is closed and all its requests
+/// The traffic of one connection. Keeps the connection's place until the connection is closed and all its requests
 /// have ended. So a shutdown also waits for requests whose client has disconnected.
 pub(super) struct Traffic {
     begun: AtomicU64,
@@ -23,21 +26,36 @@ pub(super) struct Traffic {
     unread: AtomicBool,
     /// Whether the socket has not taken all bytes of a response, or the connection is being closed.
     unsent: AtomicBool,
-    _place: OwnedSemaphorePermit,
+    peer: Peer,
+    /// Whether the connection is encrypted.
+    secure: bool,
+    _place: Box<dyn Any + Send + Sync>,
 }
 
 /// A request until its response is made.
 pub(super) struct InFlight(Arc<Traffic>);
 
 impl Traffic {
-    pub(super) fn new(place: OwnedSemaphorePermit) -> Self {
+    /// `place` is dropped with the last request.
+    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool) -> Self {
         Self {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             unsent: AtomicBool::new(false),
+            peer,
+            secure,
             _place: place,
         }
+    }
+
+    /// The address that a request with these headers comes from.
+    pub(super) fn client(&self, headers: &HeaderMap) -> IpAddr {
+        self.peer.client(headers)
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.secure
     }
 
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
@@ -66,7 +84,7 @@ impl Traffic {
     }
 
     /// Returns the number of requests so far, if each has ended and its response was sent.
-    fn settled(&self) -> Option<u64> {
+    pub(super) fn settled(&self) -> Option<u64> {
         let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
         (begun == ended && !self.unsent.load(Ordering::Relaxed)).then_some(begun)
     }

@@ -3,9 +3,12 @@
 use crate::{
     edge,
     http::{
+        client_address::Peer,
         closing::ClosesGently,
+        places::{ConnectionLimits, Places},
         problem::{Problem, render},
         reply::{Reply, finish},
+        tls::Tls,
         traffic::Traffic,
     },
 };
@@ -20,6 +23,7 @@ use rental_core::operations::Edge;
 use serde::Serialize;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::TcpListener,
     sync::{Semaphore, watch},
 };
@@ -33,14 +37,37 @@ const CLOSING: usize = CONNECTIONS / 4;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Serves until it is dropped. `/readyz` shows the last value of `progress`.
-pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpListener, progress: watch::Receiver<P>) {
-    let (connections, closing) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(CLOSING)));
-    while let Ok(permit) = Arc::clone(&connections).acquire_owned().await {
+pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(
+    listener: &TcpListener,
+    tls: Option<&Tls>,
+    progress: watch::Receiver<P>,
+) {
+    let limits = ConnectionLimits { all: CONNECTIONS, per_address: CONNECTIONS, proxies: Arc::default() };
+    let (proxies, places) = (Arc::clone(&limits.proxies), Places::new(limits));
+    let (acceptor, closing) = (tls.map(|tls| tls.acceptor(false)), Arc::new(Semaphore::new(CLOSING)));
+    loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let traffic = Arc::new(Traffic::new(permit));
+            Ok((stream, address)) => {
+                let Some(share) = places.share(address.ip()) else { continue };
+                let Some(place) = places.place(share).await else { continue };
+                let (peer, number) = (Peer::new(address.ip(), &proxies), place.number());
+                let traffic = Arc::new(Traffic::new(Box::new(place), peer, acceptor.is_some()));
                 let stream = ClosesGently::new(stream, Arc::clone(&traffic), Arc::clone(&closing));
-                drop(tokio::spawn(connection(stream, traffic, progress.clone())));
+                let (acceptor, served, progress) = (acceptor.clone(), Arc::clone(&traffic), progress.clone());
+                let task = tokio::spawn(async move {
+                    // A slow or idle connection is closed: nothing is lost.
+                    let _ = tokio::time::timeout(LONGEST, async {
+                        match acceptor {
+                            None => connection(stream, served, progress).await,
+                            Some(acceptor) => match acceptor.accept(stream).await {
+                                Ok(stream) => connection(stream, served, progress).await,
+                                Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+                            },
+                        }
+                    })
+                    .await;
+                });
+                places.watch(number, &traffic, task.abort_handle());
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -51,7 +78,7 @@ pub(crate) async fn serve<P: Serialize + Send + Sync + 'static>(listener: &TcpLi
 }
 
 async fn connection<P: Serialize + Send + Sync + 'static>(
-    stream: ClosesGently,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     traffic: Arc<Traffic>,
     progress: watch::Receiver<P>,
 ) {
@@ -66,8 +93,7 @@ async fn connection<P: Serialize + Send + Sync + 'static>(
     let mut builder = http1::Builder::new();
     // Clients must connect again after the upgrade, when the server itself accepts.
     builder.keep_alive(false).header_read_timeout(None).half_close(true);
-    // A slow or idle connection is closed: nothing is lost.
-    let _ = tokio::time::timeout(LONGEST, builder.serve_connection(TokioIo::new(stream), service)).await;
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
 fn respond(path: &str, progress: &impl Serialize) -> warp::reply::Response {

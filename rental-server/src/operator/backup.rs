@@ -39,7 +39,7 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let running = Running::take(&app.backing_up)?;
     // Before the snapshot, so that the backup contains its own entry.
     Note::of(call, None).write_before_reading(app.store()).await?;
-    let (moment, now) = (app.store.moment().await.map_err(Error::from)?, call.clock.now());
+    let (moment, now) = (Moment::of(app.store.as_ref()).await.map_err(Error::from)?, call.clock.now());
     let (actor, address) = (call.actor().to_owned(), call.client_address());
     let reply = streamed::streamed("backup", (running, &app.draining), full, move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
@@ -64,7 +64,7 @@ pub(crate) fn full_pace(query: &str) -> Result<bool, Error> {
 }
 
 fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
-    for row in moment.rows(&Span::everything()).map_err(io::Error::other)? {
+    for row in moment.rows(Span::everything()) {
         let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
         if !key::is_of_servers(&row.key) {
             writer.push(&row)?;

@@ -47,7 +47,7 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let full = full_pace(request.call.query())?;
     let running = Running::take(&app.backing_up)?;
     Note::of(request.call, Some(id)).write_before_reading(app.store()).await?;
-    let moment = app.store.moment().await.map_err(Error::from)?;
+    let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
     let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
         let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
@@ -63,7 +63,7 @@ fn copy(mut moment: Moment, organization: OrganizationId, mut out: BufWriter<Out
     out.write_all(first_line().as_bytes())?;
     let mut lines = 1;
     for span in spans(organization) {
-        for row in moment.rows(&span).map_err(io::Error::other)? {
+        for row in moment.rows(span) {
             let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
             out.write_all(&line(&row.value))?;
             lines += 1;

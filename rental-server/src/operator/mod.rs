@@ -9,6 +9,7 @@ mod export;
 mod imports;
 mod invoice_page;
 pub(crate) mod invoices;
+mod master_key;
 pub(crate) mod operators;
 pub(crate) mod organizations;
 pub(crate) mod records;
@@ -40,6 +41,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         export::endpoints(),
         imports::exports(),
         status::endpoints(),
+        master_key::endpoints(),
         backup::endpoints(),
         operators::endpoints(),
     ]

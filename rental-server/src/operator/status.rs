@@ -49,11 +49,12 @@ async fn body(app: &App) -> Value {
         "disk_free_bytes": room.free,
         "disk_total_bytes": room.total,
         "webhook_brand": app.hooks.brand(),
+        "webhooks_sending": app.hooks.settings.send,
     })
 }
 
 fn schema() -> Value {
-    let flag = json!({"type": "boolean"});
+    let flag = || json!({"type": "boolean"});
     let mut bytes = shapes::at_least(0);
     bytes["type"] = json!(["integer", "null"]);
     let properties = json!({
@@ -62,12 +63,13 @@ fn schema() -> Value {
         "api_version": text("Date of the API's description."),
         "time": text("The server's clock: ids and signatures are made by it."),
         "uptime_seconds": described(shapes::at_least(0), "Seconds since the start."),
-        "ready": described(flag, "Whether writes can be served."),
+        "ready": described(flag(), "Whether writes can be served."),
         "engine": text("What keeps the data."),
         "data_bytes": described(bytes.clone(), "Size of the data file, if it is one."),
         "disk_free_bytes": described(bytes.clone(), "Room on its disk that the server can still use."),
         "disk_total_bytes": described(bytes, "Size of that disk."),
         "webhook_brand": text("Prefix of the headers of webhooks."),
+        "webhooks_sending": described(flag(), "Whether the server sends webhooks; false with `--no-webhooks`."),
     });
     object("", properties)
 }
@@ -77,6 +79,7 @@ fn document() -> Value {
         "object": "status", "version": "0.1.0", "api_version": API_VERSION, "time": "2026-05-05T09:30:00.000Z",
         "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
         "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
+        "webhooks_sending": true,
     });
     let ok = parts::success("Status", example);
     json!({

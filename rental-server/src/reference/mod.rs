@@ -9,10 +9,9 @@ mod webhooks;
 
 use crate::{
     endpoint::{Endpoint, get},
-    http::{header, reply::Reply},
+    http::{header, reply::Document},
     state::Documents,
 };
-use bytes::Bytes;
 use parts::open_operation;
 use serde_json::json;
 
@@ -20,7 +19,8 @@ use serde_json::json;
 pub(crate) fn documents(endpoints: &[Endpoint]) -> Documents {
     let document = document::value(endpoints);
     let openapi = serde_json::to_vec(&document).unwrap_or_default();
-    Documents { openapi: openapi.into(), page: docs_page::page(&document).into() }
+    let page = Document::new(docs_page::page(&document));
+    Documents { openapi: Document::new(openapi), page, style: Document::new(docs_page::STYLE) }
 }
 
 /// The endpoints of this folder.
@@ -31,20 +31,20 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         get("/openapi.json")
             .documented(open_operation("getOpenApi", "This document", "application/json", object))
             .open(|request| {
-                let openapi = request.app.documents.openapi.clone();
-                Box::pin(async { Ok(Reply::json(openapi)) })
+                let reply = request.app.documents.openapi.reply(request.call);
+                Box::pin(async { Ok(reply) })
             }),
         get("/docs").documented(open_operation("getDocs", "This document as a page", "text/html", text.clone())).open(
             |request| {
-                let page = request.app.documents.page.clone();
-                Box::pin(async { Ok(Reply::page(page, docs_page::POLICY)) })
+                let reply = request.app.documents.page.reply(request.call);
+                Box::pin(async { Ok(reply.into_page(docs_page::POLICY)) })
             },
         ),
         get("/docs.css")
             .documented(open_operation("getDocsStyle", "The style sheet of that page", "text/css", text))
-            .open(|_| {
-                let style = Reply::json(Bytes::from_static(docs_page::STYLE.as_bytes()));
-                Box::pin(async { Ok(style.with(header::CONTENT_TYPE, "text/css; charset=utf-8")) })
+            .open(|request| {
+                let reply = request.app.documents.style.reply(request.call);
+                Box::pin(async { Ok(reply.with(header::CONTENT_TYPE, "text/css; charset=utf-8")) })
             }),
     ]
 }

@@ -108,10 +108,7 @@ pub(super) async fn load(hooks: &Hooks, id: EndpointId) -> Result<Option<Target>
         Some(record) => serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?,
         None => Sealed::default(),
     };
-    let open = |secret: &rental_core::webhooks::secret::SealedSecret| {
-        hooks.master_key.open(id, &secret.sealed).map(|text| (text, secret.expires_at)).map_err(Error::Internal)
-    };
-    let secrets = sealed.0.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+    let secrets = hooks.keys.ring().open_all(id, &sealed).map_err(Error::Internal)?;
     Ok(Some(Target { endpoint, revisions, url, secrets }))
 }
 

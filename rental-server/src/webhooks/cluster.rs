@@ -7,12 +7,16 @@ use rental_core::{
     resources::{
         Resource,
         organization::SYSTEM,
+        to_json,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
     store::{self, Batch, Check, Commit, Key, Prior, Record, Revision, Span, Write, key_of},
     value::{EndpointId, ServerId},
-    webhooks::cluster::{Duty, HEARTBEAT_MILLIS, TRUSTED_MILLIS, Watch, duty},
+    webhooks::{
+        cluster::{Duty, HEARTBEAT_MILLIS, TRUSTED_MILLIS, Watch, duty},
+        secret::Fingerprint,
+    },
 };
 use std::{
     collections::{BTreeSet, HashMap},
@@ -136,7 +140,9 @@ impl Round {
         } else {
             Check::At(place.clone(), self.heartbeat)
         });
-        batch.writes.push(Write::Put(place.clone(), self.heartbeat + 1, bytes::Bytes::new(), Prior::Any));
+        hooks.keys.look().await;
+        let names = to_json(&hooks.keys.ring().fingerprints())?;
+        batch.writes.push(Write::Put(place.clone(), self.heartbeat + 1, names, Prior::Any));
         if hooks.store().commit(batch).await? == Commit::Applied {
             self.heartbeat += 1;
             // Counted from before the write: other servers count from when they read it, which is later.
@@ -148,6 +154,14 @@ impl Round {
         self.heartbeat = hooks.store().get(&[place]).await?.pop().flatten().map_or(0, |record| record.revision);
         Ok(())
     }
+}
+
+/// Other servers whose last heartbeat does not name this master key.
+pub(crate) async fn servers_without_key(hooks: &Hooks, name: &Fingerprint) -> Result<usize, Error> {
+    let Some(ownership) = &hooks.ownership else { return Ok(0) };
+    let own = key::heartbeat(ownership.server);
+    let has = |row: &Record| serde_json::from_slice::<Vec<Fingerprint>>(&row.value).is_ok_and(|all| all.contains(name));
+    Ok(all(hooks, key::heartbeats()).await?.iter().filter(|row| row.key != own && !has(row)).count())
 }
 
 /// The endpoint at the end of the key of its record, owner row or bell.

@@ -8,14 +8,13 @@ use super::{
     send::Sender,
     settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, supervisor::Supervisor};
+use crate::{damaged_rows::DamagedRows, edge::Clock, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     operations::Edge,
     rows::key,
-    store::{Batch, Prior, Store},
+    store::{Batch, Engine, Prior, Store},
     value::{EndpointId, ServerId},
-    webhooks::secret::MasterKey,
 };
 use std::{
     collections::HashMap,
@@ -34,9 +33,9 @@ const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(1);
 
 /// Everything that the tasks of this folder share.
 pub(crate) struct Hooks {
-    store: Arc<Engine>,
+    store: Arc<dyn Engine>,
     pub(crate) settings: Settings,
-    pub(crate) master_key: MasterKey,
+    pub(crate) keys: Keys,
     pub(crate) sender: Sender,
     pub(super) supervisor: Arc<Supervisor>,
     pub(super) permits: Arc<Permits>,
@@ -66,9 +65,9 @@ pub(super) struct Bell {
 
 impl Hooks {
     pub(crate) fn new(
-        store: Arc<Engine>,
+        store: Arc<dyn Engine>,
         settings: Settings,
-        master_key: MasterKey,
+        keys: Keys,
         supervisor: Arc<Supervisor>,
     ) -> Result<Arc<Self>, String> {
         let ownership = store.is_shared().then(|| Ownership::new(ServerId::from_uuid(Clock.new_id())));
@@ -77,7 +76,7 @@ impl Hooks {
             store,
             sender,
             settings,
-            master_key,
+            keys,
             supervisor,
             permits: Permits::new(),
             local_failures: LocalFailures::default(),

@@ -26,6 +26,7 @@ pub(crate) mod retention;
 pub(crate) mod send;
 mod settings;
 
+pub(crate) use cluster::servers_without_key;
 pub(crate) use hooks::Hooks;
 pub(crate) use settings::Settings;
 
@@ -35,8 +36,13 @@ use tokio::task::JoinHandle;
 
 /// Starts the relay and the lanes, and on a shared store the division of the endpoints among the servers.
 ///
-/// The tasks end after [`Hooks::stop`]; those that are returned have to be waited for.
+/// The tasks end after [`Hooks::stop`]; those that are returned have to be waited for. A server that sends no webhooks has
+/// none of them: events and deliveries wait in the store, and other servers that share it send.
 pub(crate) async fn start(shared: &Arc<Hooks>) -> Result<Vec<JoinHandle<()>>, Error> {
+    if !shared.settings.send {
+        tracing::warn!("this server sends no webhooks (--no-webhooks); deliveries wait in the store");
+        return Ok(Vec::new());
+    }
     lanes::start_missing(shared).await?;
     let supervisor = &shared.supervisor;
     let own = || Arc::clone(shared);

@@ -31,6 +31,7 @@ pub(crate) struct Sender {
     client: Client,
     resolver: Resolver,
     allow_private: bool,
+    https_only: bool,
     timeout: Duration,
     user_agent: HeaderValue,
     signature: HeaderName,
@@ -66,6 +67,7 @@ impl Sender {
             client,
             resolver,
             allow_private: settings.allow_private,
+            https_only: settings.https_only,
             timeout: settings.timeout,
             user_agent: HeaderValue::try_from(format!("{}-Webhooks/1.0", settings.brand))
                 .map_err(|error| error.to_string())?,
@@ -92,6 +94,10 @@ impl Sender {
     }
 
     async fn exchange(&self, message: Message<'_>) -> Result<(Ending, String), Failure> {
+        // Saved before the operator forbade it.
+        if self.https_only && message.url.scheme() != "https" {
+            return Err(Failure::HttpsRequired);
+        }
         // A literal address never reaches the resolver, so it is checked here. The resolver checks names.
         if !self.allow_private && target::check_host(message.url).is_err() {
             return Err(Failure::AddressForbidden);

@@ -8,6 +8,10 @@ use std::time::Duration;
 pub(crate) struct Settings {
     /// Whether endpoints may have private addresses.
     pub(crate) allow_private: bool,
+    /// Whether this server sends webhooks at all.
+    pub(crate) send: bool,
+    /// Whether endpoints must have `https` URLs.
+    pub(crate) https_only: bool,
     pub(crate) schedule: Schedule,
     /// Time for one attempt, the body of the response included (spec, Retries 1).
     pub(crate) timeout: Duration,

@@ -3,7 +3,8 @@
 use super::{Hooks, Settings, hooks::Bell, lane, lanes, relay};
 use crate::{
     edge::{Clock, FixedClock},
-    engine::Engine,
+    master_key::Keys,
+    secrets::KeyFile,
     supervisor::tests::{hasty, restarts},
 };
 use rental_core::{
@@ -19,7 +20,7 @@ use rental_core::{
     rows::{key, outbox},
     store::{Batch, Commit, Prior, Span, Store, redb::Redb},
     value::{EndpointId, EventId, OrganizationId},
-    webhooks::secret::MasterKey,
+    webhooks::secret::{MasterKey, MasterKeys},
 };
 use serde_json::json;
 use std::{
@@ -70,9 +71,11 @@ async fn answer(mut stream: TcpStream, arrived: Arrived) {
 /// Hooks over a new store with one endpoint of an organization, which is returned.
 async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, OrganizationId) {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let store = Engine::File(Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap());
+    let store = Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap();
     let settings = Settings {
         allow_private: true,
+        send: true,
+        https_only: false,
         schedule: rental_core::webhooks::attempt::Schedule::default(),
         timeout: Duration::from_secs(10),
         brand: "Service".into(),
@@ -89,8 +92,14 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
     batch.insert(place, serde_json::to_vec(&parsed).unwrap().into());
     effects::index_keys(SYSTEM, &parsed).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     assert_eq!(store.commit(batch).await.unwrap(), Commit::Applied);
-    let hooks = Hooks::new(Arc::new(store), settings, MasterKey::new(&[7; 32]), hasty()).unwrap();
+    let hooks = Hooks::new(Arc::new(store), settings, keys(), hasty()).unwrap();
     (hooks, organization)
+}
+
+/// The master keys of this server. Nothing reads their file.
+fn keys() -> Keys {
+    let ring = MasterKeys::new(vec![MasterKey::new(&[7; 32])]).unwrap();
+    Keys::new(KeyFile::at("none"), ring)
 }
 
 /// Commits one event as a change does.

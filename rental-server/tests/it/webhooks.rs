@@ -10,17 +10,20 @@ mod deletions;
 mod delivery;
 mod disabling;
 mod disconnects;
+mod enabling;
 mod events;
 mod fairness;
 mod isolation;
 mod limits;
 mod local_failures;
+mod master_key;
 mod resending;
 mod retention;
 mod retries;
 mod sdk;
 mod secrets;
 mod servers;
+mod switched_off;
 mod targets;
 
 use crate::support::{

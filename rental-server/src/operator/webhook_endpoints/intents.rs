@@ -20,7 +20,8 @@ use rental_core::{
     tasks::Task,
     value::{self, EndpointId},
     webhooks::{
-        secret::{PREFIX, Sealed},
+        master_key,
+        secret::{MasterKeys, PREFIX, Sealed, SealedSecret},
         target,
     },
 };
@@ -49,8 +50,16 @@ impl Fresh {
         Self { text: format!("{PREFIX}{}", hex::encode(edge::secret_bytes())), nonce }
     }
 
-    fn seal(&self, hooks: &Hooks, endpoint: EndpointId) -> Result<String, Error> {
-        hooks.master_key.seal(endpoint, self.nonce, &self.text).map_err(Error::Internal)
+    /// The new secret, sealed with the master key in use, which `batch` checks.
+    async fn seal(
+        &self,
+        store: &dyn Store,
+        keys: &MasterKeys,
+        endpoint: EndpointId,
+        batch: &mut Batch,
+    ) -> Result<SealedSecret, Error> {
+        let key = master_key::sealing(store, keys, batch).await?;
+        key.seal(endpoint, self.nonce, &self.text).map_err(Error::Internal)
     }
 }
 
@@ -79,7 +88,8 @@ impl Intent for Make<'_> {
                 )));
             }
             let mut sealed = Sealed::default();
-            sealed.rotate(self.fresh.seal(self.hooks, id)?, edge.now(), edge.now());
+            let new = self.fresh.seal(store, &self.hooks.keys.ring(), id, &mut prepared.batch).await?;
+            sealed.rotate(new, edge.now(), edge.now());
             prepared.batch.insert(key::secrets(id), to_json(&sealed)?);
             // From now on the organization's events go through the outbox; see `operations::is_subscribed`. The check of
             // the mark's revision serializes two requests that create the last endpoint.
@@ -94,6 +104,10 @@ impl Intent for Make<'_> {
 
 fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
     let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
+    if hooks.settings.https_only && parsed.scheme() != "https" {
+        let rule = "must begin with https://: this server delivers over TLS only";
+        return Err(Error::field("url", FieldCode::Invalid, rule));
+    }
     if hooks.settings.allow_private {
         return Ok(());
     }
@@ -178,8 +192,11 @@ impl Intent for Rotate<'_> {
             let mut sealed: Sealed =
                 serde_json::from_slice(&stored.value).map_err(|error| Error::damaged(&place, &error))?;
             let end = edge.now().plus_millis(self.seconds * 1000);
-            sealed.rotate(self.fresh.seal(self.hooks, endpoint.id)?, end, edge.now());
-            let mut batch = Batch::default();
+            let (keys, mut batch) = (self.hooks.keys.ring(), Batch::default());
+            let new = self.fresh.seal(store, &keys, endpoint.id, &mut batch).await?;
+            // A secret that nobody can open cannot sign during the overlap.
+            sealed.0.retain(|old| keys.open(endpoint.id, old).is_ok());
+            sealed.rotate(new, end, edge.now());
             batch.checks.push(Check::At(record.key, record.revision));
             batch.replace(place, stored.revision, to_json(&sealed)?);
             Ok(Prepared { batch, body: record.value, revision: record.revision, object: Some(Box::new(endpoint)) })

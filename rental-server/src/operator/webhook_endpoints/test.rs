@@ -46,6 +46,9 @@ fn schema() -> Value {
 /// Makes one signed attempt with an example event. It is not recorded.
 async fn test(request: Request<'_, Operator>) -> Handled {
     let (Request { app, id, .. }, _) = request.read().await?;
+    if !app.hooks.settings.send {
+        return Err(Error::Conflict("This server sends no webhooks: it runs with --no-webhooks.".into()).into());
+    }
     let (_, endpoint) = load(app.store(), id).await?;
     let url = url::parse(&endpoint.url).map_err(Error::Internal)?;
     let clock = edge::FixedClock::new();
@@ -68,14 +71,12 @@ async fn secrets(hooks: &Hooks, id: EndpointId, now: Timestamp) -> Result<Vec<St
     let place = [key::secrets(id)];
     let Some(record) = hooks.store().get(&place).await?.pop().flatten() else { return Ok(Vec::new()) };
     let sealed: Sealed = serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-    let open = |sealed: &str| {
-        hooks.master_key.open(id, sealed).map_err(|_| {
-            Error::Conflict(
-                "The secret of this endpoint was sealed with another master key. Start the server with that key, or \
-                 rotate the secret."
-                    .into(),
-            )
-        })
-    };
-    sealed.in_force(now).map(|secret| open(&secret.sealed)).collect()
+    let open = hooks.keys.ring().open_all(id, &sealed).map_err(|_| {
+        Error::Conflict(
+            "The secret of this endpoint was sealed with another master key. Start the server with that key, or \
+             rotate the secret."
+                .into(),
+        )
+    })?;
+    Ok(open.into_iter().filter(|(_, end)| end.is_none_or(|end| end > now)).map(|(text, _)| text).collect())
 }

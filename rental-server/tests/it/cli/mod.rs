@@ -6,6 +6,7 @@ mod copying;
 mod doctor;
 mod files;
 mod listen;
+mod master_key;
 mod operators;
 mod trigger;
 

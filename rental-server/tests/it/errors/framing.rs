@@ -193,3 +193,49 @@ fn a_connection_that_ends_after_an_early_answer_says_so() {
         assert!(announced || next.is_ok_and(|reply| reply.status == 200), "{method} {path}: closed without a word");
     }
 }
+
+#[test]
+fn a_request_without_exactly_one_host_is_refused() {
+    let server = Server::shared();
+    for (head, status) in [
+        ("GET /healthz HTTP/1.1\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", 200),
+        ("GET /healthz HTTP/1.0\r\n\r\n", 200),
+    ] {
+        let mut connection = Connection::open(&server.address);
+        connection.write(head.as_bytes()).unwrap();
+        let reply = connection.read_reply(false).unwrap();
+        assert_eq!(reply.status, status, "{head:?}: {}", reply.text());
+        if status == 400 {
+            let error = reply.error(400, "invalid_request_error", "parameter_invalid");
+            assert_eq!(error["param"], "Host");
+        }
+    }
+}
+
+#[test]
+fn a_line_of_a_head_that_ends_without_a_carriage_return_is_refused() {
+    let organization = Server::shared().organization();
+    let body = "{\"name\":\n\"a\"}";
+    let fields =
+        format!("Authorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}", organization.write, body.len());
+    for (request, status) in [
+        ("GET /healthz HTTP/1.1\nHost: x\r\n\r\n".to_owned(), 400),
+        ("GET /healthz HTTP/1.1\r\nHost: x\n\r\n".to_owned(), 400),
+        ("GET /healthz HTTP/1.1\r\nHost: x\n\n".to_owned(), 400),
+        (format!("POST /v1/vehicles HTTP/1.1\nHost: x\r\n{fields}"), 400),
+        // A line feed in a body is none of a head.
+        (format!("POST /v1/vehicles HTTP/1.1\r\nHost: x\r\n{fields}"), 200),
+    ] {
+        let mut connection = Connection::open(&organization.server.address);
+        // A request before it: a head is looked at wherever it begins.
+        connection.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert_eq!(connection.read_reply(false).unwrap().status, 200);
+        connection.write(request.as_bytes()).unwrap();
+        let reply = connection.read_reply(false).unwrap();
+        assert_eq!(reply.status, status, "{request:?}");
+    }
+}

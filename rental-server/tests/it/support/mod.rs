@@ -97,7 +97,8 @@ impl Server {
         let mut shell = Command::new("sh")
             .args(["-c", script, "sh"])
             .args(program)
-            .args([env!("CARGO_BIN_EXE_rental-server"), "--listen", "127.0.0.1:0"])
+            .args([env!("CARGO_BIN_EXE_rental-server")])
+            .args(if flags.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(flags)
             .envs(store)
             .env("RENTAL_ADMIN_TOKEN", ADMIN_TOKEN)
@@ -115,7 +116,9 @@ impl Server {
             };
             if let Some(number) = line.strip_prefix("pid ") {
                 pid = number.parse().ok();
-            } else if let Some((_, found)) = line.split_once("listening on http://") {
+            } else if let Some((_, found)) = line.split_once("listening on http")
+                && let Some((_, found)) = found.split_once("://")
+            {
                 address = Some(found.to_owned());
             }
         }

@@ -164,7 +164,7 @@ fn each_endpoint_has_a_secret_of_its_own() {
 
 /// What cannot be signed is not sent: it waits, everything else works, and the right key brings it all back.
 #[test]
-fn with_the_wrong_master_key_nothing_is_sent_unsigned_and_everything_else_works() {
+fn with_a_replaced_master_key_nothing_is_sent_unsigned_and_everything_else_works() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let keys = ["a", "b"].map(|name| directory.path().join(name));
     keys.iter().zip(["11", "22"]).for_each(|(path, pair)| fs::write(path, pair.repeat(32)).expect("a file"));
@@ -176,7 +176,8 @@ fn with_the_wrong_master_key_nothing_is_sent_unsigned_and_everything_else_works(
     let hook = hook(&before, &receiver);
     first.signal("TERM");
     first.wait_until_gone();
-    let second = Server::start_in(directory.path(), &flags(&wrong));
+    let replacing = |key| [PRIVATE, "--replace-master-key", "--master-key-file", key];
+    let second = Server::start_in(directory.path(), &replacing(&wrong));
     let during = again(&second, &before);
     one_event(&during);
     wait_for("a line about it", || second.log().contains("master key").then_some(()), || second.log());
@@ -186,7 +187,7 @@ fn with_the_wrong_master_key_nothing_is_sent_unsigned_and_everything_else_works(
     assert_eq!(during.get("/v1/customers").ok()["data"].as_array().map(Vec::len), Some(1));
     second.signal("TERM");
     second.wait_until_gone();
-    let _third = Server::start_in(directory.path(), &flags(&right));
+    let _third = Server::start_in(directory.path(), &replacing(&right));
     let seen = receiver.wait_for(1).remove(0);
     assert_eq!(seen.header("Service-Signature"), signed(&seen, &[&hook.secret]));
 }

@@ -203,3 +203,30 @@ fn a_name_is_judged_by_what_it_resolves_to() {
     one_event(&allowed);
     receiver.wait_for(1);
 }
+
+#[test]
+fn with_https_only_no_other_url_is_saved_or_dialled() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let receiver = Receiver::start();
+    let lenient = Server::start_in(directory.path(), &[PRIVATE]);
+    let before = lenient.organization();
+    let saved = hook(&before, &receiver);
+    lenient.signal("TERM");
+    lenient.wait_until_gone();
+    let strict = Server::start_in(directory.path(), &[PRIVATE, "--webhook-https-only"]);
+    let after =
+        Organization { server: &strict, id: before.id.clone(), read: before.read.clone(), write: before.write.clone() };
+    let body = |url: &str| json!({"organization_id": after.id, "url": url, "events": ["vehicle.created"]});
+    for url in [receiver.url().as_str(), "http://example.com/"] {
+        let refused = strict.admin("POST", "/admin/v1/webhook_endpoints", &body(url));
+        assert_eq!(refused.bad_fields(), [("url".to_owned(), "parameter_invalid".to_owned())]);
+        assert!(refused.text().contains("must begin with https://"), "{}", refused.text());
+    }
+    let made = strict.admin("POST", "/admin/v1/webhook_endpoints", &body("https://example.com/")).id();
+    let path = format!("/admin/v1/webhook_endpoints/{made}");
+    let changed = strict.admin("PATCH", &path, &json!({"url": "http://example.com/"}));
+    assert_eq!(changed.bad_fields().len(), 1);
+    one_event(&after);
+    assert_eq!(error_of_the_attempt(&after), "https_required");
+    assert_eq!((receiver.count(), receiver.connections()), (0, 0), "{}", saved.id);
+}

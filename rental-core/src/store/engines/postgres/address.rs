@@ -1,6 +1,6 @@
 //! The address of a database, a `postgres://` URL. No text of it contains the password.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, net::IpAddr, path::PathBuf};
 use tokio_postgres::{
     Config,
     config::{Host, SslMode, TargetSessionAttrs},
@@ -17,8 +17,9 @@ impl Address {
     /// Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE`, or `postgresql://`.
     ///
     /// The options are those of tokio-postgres and `sslrootcert=FILE`. `sslmode` is `disable`, `prefer` (TLS when the
-    /// database offers it) or `require`. The engine always checks certificates and host names, so `verify-ca` and
-    /// `verify-full` mean `require`.
+    /// database offers it) or `verify-full`. The engine always checks certificates and host names, so `require` and
+    /// `verify-ca` mean `verify-full`. Without `sslmode`, a database on this machine (loopback, a socket) means `prefer`,
+    /// and any other one `verify-full`: passwords and data would cross a network in clear.
     ///
     /// # Errors
     /// A sentence that says what is wrong and contains no value of the URL.
@@ -39,7 +40,8 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err("it names no host".into());
         }
-        config.ssl_mode(mode.unwrap_or(SslMode::Prefer));
+        let default = if is_on_this_machine(&config) { SslMode::Prefer } else { SslMode::Require };
+        config.ssl_mode(mode.unwrap_or(default));
         // Of several hosts, tokio-postgres takes the one that accepts writes. It refuses a replica.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_application_name().is_none() {
@@ -113,12 +115,30 @@ impl fmt::Debug for Address {
     }
 }
 
+/// Whether every host is a socket of this machine, or its loopback interface.
+fn is_on_this_machine(config: &Config) -> bool {
+    let named = |name: &str| match name.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => name.eq_ignore_ascii_case("localhost"),
+    };
+    // With `hostaddr`, the name is only compared with the certificate.
+    let addresses = config.get_hostaddrs();
+    if !addresses.is_empty() {
+        return addresses.iter().all(|address| address.to_canonical().is_loopback());
+    }
+    config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => named(name),
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    })
+}
+
 fn ssl_mode(value: &str) -> Result<SslMode, String> {
     match value {
         "disable" => Ok(SslMode::Disable),
         "prefer" => Ok(SslMode::Prefer),
         "require" | "verify-ca" | "verify-full" => Ok(SslMode::Require),
-        _ => Err("sslmode must be disable, prefer or require".into()),
+        _ => Err("sslmode must be disable, prefer or verify-full".into()),
     }
 }
 
@@ -183,6 +203,30 @@ mod tests {
         ] {
             let said = Address::parse(url).expect_err(url);
             assert!(said.contains(part) && !said.contains("s3cret"), "{url}: {said}");
+        }
+    }
+
+    #[test]
+    fn only_a_database_on_this_machine_may_be_reached_without_tls_unless_the_url_says_so() {
+        for (place, expected) in [
+            ("localhost/d", SslMode::Prefer),
+            ("127.0.0.1:5433/d", SslMode::Prefer),
+            ("[::1]/d", SslMode::Prefer),
+            ("%2Frun%2Fpostgresql/d", SslMode::Prefer),
+            ("/d?host=/run/postgresql", SslMode::Prefer),
+            ("localhost,127.0.0.1/d", SslMode::Prefer),
+            ("db/d?hostaddr=127.0.0.1", SslMode::Prefer),
+            ("db.example.com/d", SslMode::Require),
+            ("10.0.0.7/d", SslMode::Require),
+            ("localhost,10.0.0.7/d", SslMode::Require),
+            ("localhost/d?hostaddr=10.0.0.7", SslMode::Require),
+            ("localhost.example.com/d", SslMode::Require),
+            ("localhost/d?sslmode=verify-full", SslMode::Require),
+            ("10.0.0.7/d?sslmode=prefer", SslMode::Prefer),
+            ("10.0.0.7/d?sslmode=disable", SslMode::Disable),
+        ] {
+            let address = Address::parse(&format!("postgres://app@{place}")).expect(place);
+            assert_eq!(address.config.get_ssl_mode(), expected, "{place}");
         }
     }
 

@@ -154,6 +154,9 @@ pub(super) fn refusal(error: &PoolError) -> String {
             said if said.contains("does not allow writes") || said.contains("read-write") => {
                 "is read-only, such as a replica: give the address of the primary".into()
             }
+            said if said.contains("does not support TLS") => {
+                "offers no TLS, which the URL or its host asks for: turn TLS on in the database (`ssl = on`), or add sslmode=disable to the URL, which sends passwords and data in clear".into()
+            }
             said if said.contains("certificate") => {
                 format!("is not trusted ({said}): name its certificate authority with sslrootcert=FILE")
             }

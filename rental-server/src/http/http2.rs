@@ -1,0 +1,106 @@
+//! HTTP/2, over TLS only: many requests on one connection, all of them bounded.
+//!
+//! A response that is sent before its request was read ends with RST_STREAM(NO_ERROR) (RFC 9113, 8.1); the `h2` crate sends
+//! it when the body is dropped. A shutdown sends GOAWAY, and the requests in flight are finished.
+
+use crate::http::{
+    problem_log::log_problem,
+    reply::{self, Problem, Reply},
+    serve::Service,
+    serving::{MAX_HEAD, Shared, answer, to_its_end},
+    traffic::Traffic,
+};
+use hyper::{
+    Request,
+    body::{Body, Frame, Incoming, SizeHint},
+    server::conn::http2,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rental_core::error::Error;
+use std::{
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::OwnedSemaphorePermit,
+};
+
+/// Most requests of a connection at the same time. RFC 9113, 6.5.2 advises no fewer.
+const STREAMS: u32 = 100;
+/// Bytes of bodies that a client may send before they are read: of one request, and of all of a connection.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+/// Bytes of a response that wait for the client, beside the part that is being sent.
+const SEND_BUFFER: usize = 64 << 10;
+/// How often a silent client is asked whether it is still there, and how long it may take to answer.
+const PING: Duration = Duration::from_secs(20);
+
+/// Serves a connection until it ends.
+pub(super) async fn serve<S, I>(stream: I, traffic: Arc<Traffic>, shared: Shared<S>)
+where
+    S: Service,
+    I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let Shared { service, requests, drained, .. } = shared;
+    let seen = Arc::clone(&traffic);
+    let answers = service_fn(move |request: Request<Incoming>| {
+        let permit = Arc::clone(&requests).try_acquire_owned().ok();
+        let (call, response) = answer(&service, &seen, request);
+        let service = Arc::clone(&service);
+        async move {
+            if permit.is_some() {
+                return response.await.map(|response| response.map(|body| Counted { body, _permit: permit }));
+            }
+            // Dropped before it has begun.
+            drop(response);
+            let problem = Problem::from(Error::Unavailable("too many requests are in flight".into()));
+            log_problem(&problem, &call);
+            let request_id = call.request_id.as_str();
+            let response = reply::finish(Reply::problem(&problem, request_id), request_id);
+            service.served(None, response.status().as_u16(), call.at.elapsed());
+            Ok(response.map(|body| Counted { body, _permit: None }))
+        }
+    });
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(MAX_HEAD as u32)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING);
+    let serving = pin!(builder.serve_connection(TokioIo::new(stream), answers));
+    to_its_end(serving, |serving| serving.graceful_shutdown(), &traffic, drained).await;
+}
+
+/// The body of a response that counts as in flight until it was sent.
+struct Counted<B> {
+    body: B,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<B: Body + Unpin> Body for Counted<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

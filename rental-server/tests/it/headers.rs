@@ -1,0 +1,75 @@
+//! Headers that tell browsers and caches what they may do.
+
+use crate::support::{Connection, Organization, Reply, Server};
+use serde_json::{Value, json};
+
+fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Reply {
+    Connection::open(&server.address).send("GET", path, headers, b"")
+}
+
+#[test]
+fn no_response_lets_a_browser_guess_its_type() {
+    let server = Server::shared();
+    let organization = server.organization();
+    let paths = ["/healthz", "/readyz", "/metrics", "/docs", "/docs.css", "/openapi.json", "/v1/vehicles", "/nothing"];
+    for reply in paths.iter().map(|path| get(server, path, &[])).chain([
+        organization.get("/v1/vehicles"),
+        organization.post("/v1/vehicles", &json!({})),
+        server.admin("GET", "/admin/v1/status", &Value::Null),
+    ]) {
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{}", reply.text());
+    }
+}
+
+#[test]
+fn a_response_that_shows_a_secret_is_never_stored() {
+    let server = Server::shared();
+    let organization = server.organization();
+    let key = json!({"organization_id": organization.id, "scope": "read"});
+    let endpoint = json!({"organization_id": organization.id, "url": "https://example.com/"});
+    for (path, body, action) in
+        [("/admin/v1/api_keys", key, "rotate"), ("/admin/v1/webhook_endpoints", endpoint, "rotate_secret")]
+    {
+        let made = server.admin("POST", path, &body);
+        let rotated = server.admin("POST", &format!("{path}/{}/{action}", made.id()), &Value::Null);
+        for reply in [made, rotated] {
+            reply.ok();
+            assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn what_operators_read_is_stored_only_where_it_can_be_revalidated() {
+    let server = Server::shared();
+    let organization = server.organization();
+    for path in ["/admin/v1/organizations", "/admin/v1/status", "/admin/v1/audit_entries"] {
+        assert_eq!(server.admin("GET", path, &Value::Null).header("cache-control"), Some("no-store"), "{path}");
+    }
+    let one = server.admin("GET", &format!("/admin/v1/organizations/{}", organization.id), &Value::Null);
+    assert!(one.header("etag").is_some() && one.header("cache-control").is_none(), "{one:?}");
+}
+
+/// A 304 is what such a client asks for, so its ETag has to be storable.
+#[track_caller]
+fn revalidates(organization: &Organization<'_>, path: &str) {
+    let tag = organization.get(path).header("etag").expect("an ETag").to_owned();
+    let again = organization.call_with("GET", path, &[("If-None-Match", &tag)], &Value::Null);
+    assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, Some(tag.as_str())), "{path}");
+    let other = organization.call_with("GET", path, &[("If-None-Match", "\"other\"")], &Value::Null);
+    assert_eq!(other.status, 200, "{path}");
+}
+
+#[test]
+fn documents_that_do_not_change_have_an_etag() {
+    let organization = Server::shared().organization();
+    for path in ["/docs", "/docs.css", "/openapi.json"] {
+        revalidates(&organization, path);
+    }
+    revalidates(&organization, &format!("/v1/vehicles/{}", organization.vehicle(json!({}))));
+}
+
+#[test]
+fn without_tls_no_browser_is_told_to_insist_on_it() {
+    assert_eq!(get(Server::shared(), "/healthz", &[]).header("strict-transport-security"), None);
+}

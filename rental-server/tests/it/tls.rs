@@ -1,0 +1,142 @@
+//! TLS of the server itself: the protocols, the certificate that changes while it serves, and the bounds of HTTP/2.
+
+mod client;
+mod http2;
+
+use crate::support::Server;
+use client::{Pair, ask, ask_in, presented};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// A server with a certificate of its own in `directory`.
+fn start(directory: &Path, flags: &[&str]) -> (Server, Pair) {
+    let pair = Pair::make(directory, "server");
+    let [certificate, key] = [&pair.certificate, &pair.key].map(|path| path.to_str().unwrap().to_owned());
+    let flags = [&["--tls-cert", &certificate, "--tls-key", &key], flags].concat();
+    (Server::start(&flags), pair)
+}
+
+#[test]
+fn a_client_chooses_http1_or_http2_and_is_told_to_insist_on_tls() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &[]);
+    let organization_list = format!(
+        "GET /admin/v1/organizations HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\r\n",
+        server.admin_token
+    );
+    let reply = ask(&server.address, &pair, &organization_list);
+    assert!(reply.starts_with("HTTP/1.1 200 "), "{reply}");
+    assert!(reply.contains("strict-transport-security: max-age=31536000\r\n"), "{reply}");
+    http2::run(&server.address, &pair, async |mut client, _| {
+        let (response, _) = client.send_request(http2::request("GET", "/healthz", ""), true).unwrap();
+        let response = response.await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["strict-transport-security"], "max-age=31536000");
+    });
+}
+
+#[test]
+fn a_connection_without_tls_gets_no_response() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &[]);
+    let plain = crate::support::Connection::open(&server.address).try_send("GET", "/healthz", &[], b"");
+    assert!(plain.is_err(), "{plain:?}");
+    assert!(
+        ask(&server.address, &pair, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").contains("200 OK")
+    );
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_renewed_certificate_is_taken_while_serving_and_a_bad_one_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, first) = start(directory.path(), &[]);
+    assert_eq!(presented(&server.address), first.der());
+    let second = Pair::make(directory.path(), "next");
+    for (from, to) in [(&second.certificate, &first.certificate), (&second.key, &first.key)] {
+        fs::rename(from, to).unwrap();
+    }
+    let renewed = first.der();
+    wait_for("the new certificate", || presented(&server.address) == renewed);
+    let third = Pair::make(directory.path(), "third");
+    let bad: [(&str, &dyn Fn()); 4] = [
+        ("no pair", &|| {
+            fs::copy(&third.certificate, &first.certificate).unwrap();
+        }),
+        ("no certificate", &|| fs::write(&first.certificate, "nothing").unwrap()),
+        ("cannot read", &|| fs::remove_file(&first.certificate).unwrap()),
+        ("others can read", &|| fs::set_permissions(&first.key, fs::Permissions::from_mode(0o644)).unwrap()),
+    ];
+    for (why, change) in bad {
+        if why == "others can read" {
+            fs::copy(&third.certificate, &first.certificate).unwrap();
+        }
+        change();
+        wait_for(why, || server.log().lines().any(|line| line.contains("was not taken") && line.contains(why)));
+        assert_eq!(presented(&server.address), renewed, "{why}");
+    }
+    fs::set_permissions(&first.key, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::copy(&third.key, &first.key).unwrap();
+    wait_for("the third certificate", || presented(&server.address) == third.der());
+}
+
+#[test]
+fn files_that_are_no_pair_or_open_to_others_keep_the_server_from_starting() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| Pair::make(directory.path(), name));
+    let run = |certificate: &Path, key: &Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rental-server"))
+            .args(["--listen", "127.0.0.1:0", "--tls-certificate"])
+            .args([certificate.as_os_str(), "--tls-key".as_ref(), key.as_os_str()])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let open = directory.path().join("open.key");
+    fs::copy(&one.key, &open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o604)).unwrap();
+    for (certificate, key, said) in [
+        (&one.certificate, &other.key, "are no pair"),
+        (&one.certificate, &one.certificate, "holds no private key"),
+        (&one.key, &one.key, "holds no certificate"),
+        (&one.certificate, &directory.path().join("missing"), "cannot read"),
+        (&one.certificate, &open, "others can read it: `chmod 600` it"),
+    ] {
+        let (code, stderr) = run(certificate, key);
+        assert_eq!((code, stderr.lines().count()), (Some(1), 1), "{stderr}");
+        assert!(stderr.contains(said) && !stderr.contains("BEGIN PRIVATE"), "{said}: {stderr}");
+    }
+    let alone = Command::new(env!("CARGO_BIN_EXE_rental-server")).args(["--tls-cert", "x"]).output().unwrap();
+    assert_eq!(alone.status.code(), Some(2), "a certificate without its key");
+    assert!(!directory.path().join("rental.redb").exists(), "nothing was made");
+}
+
+/// Bytes of a body that the server refuses before it has read it do not destroy the response, with TLS as without.
+#[test]
+fn an_early_response_over_tls_is_complete() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &[]);
+    let body = " ".repeat(4 << 20);
+    for _ in 0..5 {
+        let request = format!(
+            "POST /v1/vehicles HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let reply = ask_in(&server.address, &pair, &request, 64 << 10);
+        assert!(reply.starts_with("HTTP/1.1 401 ") && reply.ends_with("}}"), "{reply}");
+    }
+}
