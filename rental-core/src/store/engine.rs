@@ -15,12 +15,12 @@ pub struct Scheme {
     pub form: &'static str,
     /// Whether several servers can use one store at the same time. Otherwise the store is a file of one process.
     pub shared: bool,
-    /// Parses a URL.
-    pub parse: fn(&str) -> ParsedUrl,
+    /// The place that a URL names; `None` for a URL of another engine. The text of an error contains no value of the URL.
+    pub parse: fn(&str) -> Option<ParsedPlace>,
 }
 
-/// The place that a URL names; `None` for a URL of another engine. The text of an error contains no value of the URL.
-pub type ParsedUrl = Option<Result<Arc<dyn Place>, String>>;
+/// The place of a URL, or a sentence that says what is wrong with it.
+pub type ParsedPlace = Result<Arc<dyn Place>, String>;
 
 /// Where a store is, parsed from a URL. Neither `Display` nor `Debug` shows a password.
 pub trait Place: fmt::Debug + fmt::Display + Send + Sync {

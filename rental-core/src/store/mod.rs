@@ -14,7 +14,7 @@ mod span;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedUrl, Place,
+    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace, Place,
     Restore, RestoreError, Restoring, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
