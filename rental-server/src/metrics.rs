@@ -1,6 +1,8 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
-use crate::{damaged_rows::DamagedRows, supervisor::Supervisor, webhooks::metrics::HookMetrics};
+use crate::{
+    access::failures::Failures, damaged_rows::DamagedRows, supervisor::Supervisor, webhooks::metrics::HookMetrics,
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -96,6 +98,7 @@ impl Metrics {
         hooks: &HookMetrics,
         damaged: &DamagedRows,
         supervisor: &Supervisor,
+        failures: &Failures,
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
@@ -119,6 +122,7 @@ impl Metrics {
         let connections_refused = Counter::default();
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
+        failures.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",

@@ -48,7 +48,7 @@ pub(crate) async fn write_to(
         (status.as_u16(), body)
     };
     let audited = Audited { intent, organization: organization.id, call, body };
-    let intent: &dyn Intent = if call.operation.get().is_some() { &audited } else { intent };
+    let intent: &dyn Intent = if call.admitted.get().is_some() { &audited } else { intent };
     let outcome =
         operations::write(store, &call.clock, organization.id, idempotency_key.as_ref(), intent, (200, &rendered))
             .await;
