@@ -137,7 +137,7 @@ impl Server {
     /// Waits for the server to end by itself.
     pub(crate) fn wait_until_gone(&self) {
         while Path::new(&format!("/proc/{}/stat", self.pid)).exists() && !self.is_zombie() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
