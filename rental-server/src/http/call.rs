@@ -122,9 +122,9 @@ impl Call {
     }
 
     /// Notes that the response is made. Bytes that arrive from now on belong to the next request, unless a part of this
-    /// body is unread.
+    /// body is unread. A client of HTTP/2 sends frames at any time, so its connection is always closed gently.
     pub(super) fn response_is_made(&self) {
-        if !self.has_unread_body() {
+        if !self.has_unread_body() && self.version != Version::HTTP_2 {
             self.in_flight.traffic().all_was_read();
         }
     }

@@ -16,7 +16,7 @@ fn with_an_endpoint(directory: &std::path::Path, flags: &[&str]) -> (Server, Str
 
 /// Waits until a rotation has ended, and gives what `master-key get` says then.
 #[track_caller]
-fn wait_for_end(cli: &Cli, server: &Server) -> Value {
+fn rotated(cli: &Cli, server: &Server) -> Value {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let now = cli.run(server, "master-key get --json").json();
@@ -41,15 +41,15 @@ fn a_rotation_is_begun_and_watched_by_command_and_no_key_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     let (server, _) = with_an_endpoint(directory.path(), &[]);
     let before = cli.run(&server, "master-key get --json").json();
-    let rotated = cli.run(&server, "master-key rotate");
-    assert_eq!(rotated.code, Some(0), "{rotated:?}");
-    assert!(rotated.stderr.contains("Back up the key file now"), "{}", rotated.stderr);
-    let after = wait_for_end(&cli, &server);
+    let begun = cli.run(&server, "master-key rotate");
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    assert!(begun.stderr.contains("Back up the key file now"), "{}", begun.stderr);
+    let after = rotated(&cli, &server);
     assert_ne!(before["fingerprint"], after["fingerprint"]);
     assert_eq!((&after["webhook_endpoints"], &after["unreadable"]), (&json!(1), &json!(0)));
     let keys = fs::read_to_string(directory.path().join("store.redb.master-key")).unwrap();
     for key in keys.lines() {
-        assert!(!rotated.stdout.contains(key) && !rotated.stderr.contains(key) && !after.to_string().contains(key));
+        assert!(!begun.stdout.contains(key) && !begun.stderr.contains(key) && !after.to_string().contains(key));
         assert!(!server.log().contains(key));
     }
     let well = cli.run(&server, "doctor");
@@ -105,7 +105,7 @@ fn a_restored_store_needs_the_key_of_its_backup() {
     assert!(refused.status.code() == Some(1) && told.contains("master-key is missing"), "{told}");
     // The key of before a rotation is kept in the file, so a backup of before can still be restored.
     assert_eq!(cli.run(&server, "master-key rotate").code, Some(0));
-    wait_for_end(&cli, &server);
+    rotated(&cli, &server);
     let [from, to] = [&first, &second].map(|directory| directory.path().join("store.redb.master-key"));
     fs::copy(from, to).unwrap();
     let restored = Server::start_on_file(second.path(), &[]);
