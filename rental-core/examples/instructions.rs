@@ -55,7 +55,7 @@ fn main() -> Outcome<()> {
     measure("memory", &Fleet::new(Box::new(Memory::default()))?)?;
     let file = File::default();
     let mut fleet = Fleet::new(Box::new(Redb::on_backend(file.clone())?))?;
-    // Closed and opened again: redb makes an idle commit after the last write, which would run beside the first reads.
+    // ClosedFile and opened again: redb makes an idle commit after the last write, which would run beside the first reads.
     fleet.store = Box::new(Memory::default());
     fleet.store = Box::new(Redb::on_backend(file)?);
     measure("redb", &fleet)

@@ -1,7 +1,8 @@
-//! How many rows an upgrade writes per second: a store of schema version 2 with many rentals, on redb.
+//! How many rows an upgrade writes per second: a store of schema version 2 with many rentals, in a new file or in an empty
+//! database.
 //!
 //! ```text
-//! cargo run --release --locked -p rental-core --example upgrade_rate -- [RENTALS] [DIRECTORY]
+//! cargo run --release --locked -p rental-core --example upgrade_rate -- [RENTALS] [DIRECTORY | URL]
 //! ```
 
 use bytes::Bytes;
@@ -12,12 +13,13 @@ use rental_core::{
         rental,
     },
     rows::key,
-    store::{Batch, Key, Prior, SCHEMA_VERSION, Store, Versioned, Write, redb::Redb},
+    store::{self, Access, Batch, Engine, Environment, Key, Opening, Prior, SCHEMA_VERSION, Write},
     upgrade::{Step, Upgrade, survey},
     value::OrganizationId,
 };
 use std::{
-    path::PathBuf,
+    ffi::OsString,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 use uuid::Uuid;
@@ -27,36 +29,64 @@ const BATCH: usize = 4000;
 /// 2026-01-01, and a rental every second from then on.
 const FIRST: u64 = 1_767_225_600_000;
 
+struct Surroundings;
+
+impl Environment for Surroundings {
+    fn variable(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
+    }
+
+    fn file(&self, path: &Path) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|error| error.to_string())
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let rentals: u64 = args.next().map_or(Ok(1_000_000), |text| text.parse())?;
-    let folder = tempfile::tempdir_in(args.next().map_or_else(std::env::temp_dir, PathBuf::from))?;
-    let path = folder.path().join("rental.redb");
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let store = Redb::open(&path, CACHE)?;
-    runtime.block_on(fill(&store, rentals))?;
-    let before = std::fs::metadata(&path)?.len();
-    let started = Instant::now();
-    let counted = runtime.block_on(survey(&store, &mut |_| {}))?;
-    println!("{} rows, {} MB in the file; counted in {:.1} s", counted.rows, before >> 20, seconds(started));
-    let started = Instant::now();
-    let (written, longest) = runtime.block_on(upgrade(&store))?;
-    let (took, after) = (seconds(started), std::fs::metadata(&path)?.len());
-    println!(
-        "{written} rows written in {took:.1} s: {:.0} rows/s; longest batch {} ms; the file has {} MB now",
-        written as f64 / took,
-        longest.as_millis(),
-        after >> 20
-    );
-    store.close()?;
-    Ok(())
+    let target = args.next().unwrap_or_else(|| std::env::temp_dir().display().to_string());
+    // The folder is removed at the end.
+    let (_folder, url) = match target.contains("://") {
+        true => (None, target),
+        false => {
+            let folder = tempfile::tempdir_in(PathBuf::from(target))?;
+            let url = format!("redb:{}", folder.path().join("rental.redb").display());
+            (Some(folder), url)
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let place = store::place(&url).map_err(|wrong| format!("{wrong:?}"))?;
+    runtime.block_on(async {
+        let (writer, patience) = (id(FIRST, u64::from(std::process::id())), Duration::from_secs(60));
+        let opening = Opening { cache_bytes: CACHE, writer, patience, environment: &Surroundings };
+        let store = place.open(Access::Present, &opening).await?;
+        fill(store.as_ref(), rentals).await?;
+        let started = Instant::now();
+        let counted = survey(store.as_ref(), &mut |_| {}).await?;
+        println!("{} rows{}; counted in {:.1} s", counted.rows, size(place.file()), seconds(started));
+        let started = Instant::now();
+        let (written, longest) = upgrade(store.as_ref()).await?;
+        let took = seconds(started);
+        println!(
+            "{written} rows written in {took:.1} s: {:.0} rows/s; longest batch {} ms{}",
+            written as f64 / took,
+            longest.as_millis(),
+            size(place.file())
+        );
+        Ok(store.close().await?)
+    })
+}
+
+fn size(file: Option<&Path>) -> String {
+    let bytes = file.and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
+    bytes.map_or_else(String::new, |bytes| format!("; {} MB in the file", bytes >> 20))
 }
 
 fn seconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64()
 }
 
-async fn upgrade(store: &Redb) -> Result<(u64, Duration), Box<dyn std::error::Error>> {
+async fn upgrade(store: &dyn Engine) -> Result<(u64, Duration), Box<dyn std::error::Error>> {
     let mut upgrade = Upgrade::begin(store).await?.ok_or("it is of the present version")?;
     let mut longest = Duration::ZERO;
     loop {
@@ -74,7 +104,7 @@ fn id(millis: u64, count: u64) -> Uuid {
 }
 
 /// Rows as the last program of version 2 wrote them.
-async fn fill(store: &Redb, rentals: u64) -> Result<(), Box<dyn std::error::Error>> {
+async fn fill(store: &dyn Engine, rentals: u64) -> Result<(), Box<dyn std::error::Error>> {
     let organization = OrganizationId::from_uuid(id(FIRST, 0));
     let mut batch = Batch::default();
     let head = format!(

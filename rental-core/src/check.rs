@@ -3,13 +3,11 @@
 
 mod audit;
 mod expected;
-#[cfg(feature = "redb")]
 mod file;
 mod report;
 
 pub use audit::{Audit, Get};
 pub(crate) use expected::effects_of;
 pub use expected::expected_keys;
-#[cfg(feature = "redb")]
 pub use file::of_file;
 pub use report::{KeyReport, Problem, Report};

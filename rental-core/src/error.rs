@@ -252,12 +252,14 @@ impl Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Busy | StoreError::Unavailable(_) | StoreError::Unknown(_) => {
-                Self::Unavailable(error.to_string())
-            }
             StoreError::NoRoom => Self::StorageFull,
             StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::DamagedStore(_) => Self::Internal(error.to_string()),
+            StoreError::Busy
+            | StoreError::Unavailable(_)
+            | StoreError::InUse(_)
+            | StoreError::NeedsUpgrade(_)
+            | StoreError::Unknown(_) => Self::Unavailable(error.to_string()),
         }
     }
 }

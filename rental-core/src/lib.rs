@@ -40,7 +40,7 @@
 //! [`check`] (consistency of a store), and [`platform`].
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
-//! the feature `system`. `redb` appears in `store/redb.rs` and `store/redb/` only.
+//! the feature `system`. `redb` appears in `store/engines/redb.rs` and `store/engines/redb/` only.
 #![warn(missing_docs)]
 
 pub mod check;

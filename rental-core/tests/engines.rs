@@ -25,3 +25,8 @@ fn racing_commits_on_redb_have_one_winner() {
 fn racing_commits_on_the_model_have_one_winner() {
     conformance::racing_commits_have_one_winner(&runtime(), Memory::default);
 }
+
+#[test]
+fn a_snapshot_of_redb_shows_one_moment() {
+    runtime().block_on(conformance::a_snapshot_shows_one_moment(&redb()));
+}

@@ -5,13 +5,19 @@ mod network;
 pub(crate) use network::Network;
 
 use clap::{Parser, ValueEnum};
-use rental_core::webhooks::attempt::Schedule;
+use rental_core::{
+    store::{self, Place, WrongUrl, url_forms},
+    webhooks::attempt::Schedule,
+};
 use std::{
-    fmt,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
+
+/// Store of a server that is given none.
+const DEFAULT_STORE: &str = "redb:rental.redb";
 
 /// End of the error when `--store-upgrade never` keeps the server from an upgrade.
 pub(crate) const UPGRADES_NEVER: &str = "; --store-upgrade never keeps this server from doing so";
@@ -29,8 +35,8 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
-    /// Store of the data: redb:PATH, or postgres://USER@HOST:PORT/DATABASE, which several servers can share
-    #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = "redb:rental.redb", value_name = "URL", value_parser = store_url)]
+    // The table of engines has the text of its help.
+    #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE, value_name = "URL", value_parser = store_url, help = store_help())]
     pub(crate) store: StoreUrl,
 
     /// File with the token that guards /admin/v1, at least 32 characters [default: PATH.admin-token, made at the first start]
@@ -147,38 +153,9 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// The store that `--store` names.
+/// The store that `--store` names, or why it names none.
 #[derive(Clone, Debug)]
-pub(crate) enum StoreUrl {
-    File(PathBuf),
-    Database(Secret),
-}
-
-impl StoreUrl {
-    /// The data file, beside which the server keeps its secrets.
-    pub(crate) fn path(&self) -> Option<&std::path::Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Database(_) => None,
-        }
-    }
-}
-
-/// A text that may contain a password: its `Debug` does not show it.
-#[derive(Clone)]
-pub(crate) struct Secret(String);
-
-impl Secret {
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(not shown)")
-    }
-}
+pub(crate) struct StoreUrl(pub(crate) Result<Arc<dyn Place>, String>);
 
 /// An IP address and a port. The error shows how the given port or host is written.
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -197,15 +174,23 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// `redb:PATH`, or the URL of a database. A URL is checked later: errors of flags show the value, and so a password.
-fn store_url(url: &str) -> Result<StoreUrl, String> {
-    match url.split_once(':') {
-        Some(("redb", path)) if !path.is_empty() => Ok(StoreUrl::File(PathBuf::from(path))),
-        Some((scheme, rest)) if scheme != "redb" && (scheme.starts_with("postgres") || rest.contains('@')) => {
-            Ok(StoreUrl::Database(Secret(url.to_owned())))
+/// The URL of a store. A wrong URL that may contain a password is reported later: errors of flags show the value.
+pub(crate) fn store_url(url: &str) -> Result<StoreUrl, String> {
+    let forms = url_forms(|_| true);
+    let why = match store::place(url) {
+        Ok(place) => return Ok(StoreUrl(Ok(place))),
+        Err(WrongUrl::Unknown) if !url.contains('@') => {
+            return Err(format!("is no store: use {forms}, such as {DEFAULT_STORE}"));
         }
-        _ => Err("is no store: use redb:PATH, such as redb:rental.redb, or postgres://USER@HOST:PORT/DATABASE".into()),
-    }
+        Err(WrongUrl::Unknown) => "no engine has such URLs".to_owned(),
+        Err(WrongUrl::Malformed(why)) => why,
+    };
+    Ok(StoreUrl(Err(format!("--store is no URL of a database: {why}; use {forms}"))))
+}
+
+fn store_help() -> String {
+    let of = |shared| url_forms(move |scheme| scheme.shared == shared);
+    format!("Store of the data: {}, or {}, which several servers can share", of(false), of(true))
 }
 
 /// `500ms`, `30s`, `2m`, `2h`, `1d`: more than 0, at most 30 days.

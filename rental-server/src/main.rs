@@ -29,8 +29,8 @@ mod webhooks;
 
 use crate::{
     access::limiter::Limit,
-    config::{Config, LogFormat, LogLevel, StoreUrl},
-    engine::{Engine, OPENING},
+    config::{Config, LogFormat, LogLevel, store_url},
+    engine::OPENING,
     http::{
         places::ConnectionLimits,
         tls::{Tls, TlsFiles},
@@ -42,7 +42,7 @@ use crate::{
     webhooks::Hooks,
 };
 use clap::Parser;
-use rental_core::operations;
+use rental_core::{operations, store::Engine};
 use std::{
     io::Write,
     path::Path,
@@ -116,29 +116,30 @@ fn start_logging(config: &Config) {
 
 async fn run(config: &Config) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
-    let url = match &demo {
-        Some(place) => StoreUrl::File(place.store_path()),
+    let store_url = match &demo {
+        Some(demo) => store_url(&demo.store_url())?,
         None => config.store.clone(),
     };
+    let place = store_url.0?;
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
-    secrets::check(config, url.path())?;
+    secrets::check(config, place.file())?;
     let tls = tls(config)?;
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
-    let store = Arc::new(Engine::open(&url, config).await?);
+    let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving((&listener, tls.as_ref()), &store, config, url.path(), stop.as_mut()).await?
+    if upgrade::before_serving((&listener, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
         == Ended::Stopped
     {
         close(store).await;
         return Ok(());
     }
-    store.make_views().await;
-    continue_ids(&store).await?;
-    let token = secrets::admin_token(config, url.path())?;
-    let keys = master_key::open(&store, config, url.path()).await?;
+    engine::make_views(store.as_ref()).await;
+    continue_ids(store.as_ref()).await?;
+    let token = secrets::admin_token(config, place.file())?;
+    let keys = master_key::open(store.as_ref(), config, place.file()).await?;
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
@@ -157,7 +158,7 @@ async fn run(config: &Config) -> Result<(), String> {
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let described =
         (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));
-    let path = url.path().map(Path::to_owned);
+    let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(
         Arc::clone(&store),
         path,
@@ -200,16 +201,14 @@ async fn run(config: &Config) -> Result<(), String> {
 }
 
 /// Closes the store cleanly when nobody else holds it any more; what was acknowledged is durable either way.
-async fn close(store: Arc<Engine>) {
-    if let Some(store) = Arc::into_inner(store)
-        && let Err(error) = store.close().await
-    {
+async fn close(store: Arc<dyn Engine>) {
+    if let Err(error) = store.close().await {
         tracing::warn!(%error, "the store did not close cleanly");
     }
 }
 
 /// New objects sort above those of the store, also when the clock was set back while no server ran.
-async fn continue_ids(store: &Engine) -> Result<(), String> {
+async fn continue_ids(store: &dyn Engine) -> Result<(), String> {
     let newest =
         operations::newest_id_time(store).await.map_err(|error| format!("cannot read the store: {error:?}"))?;
     let Some(newest) = newest.filter(|newest| *newest > edge::now()) else { return Ok(()) };

@@ -2,12 +2,12 @@
 //!
 //! `rental_core::webhooks::master_key` says how the key in use changes. A server whose file lacks it does not start.
 
-use crate::{config::Config, edge, engine::Engine, secrets::KeyFile};
+use crate::{config::Config, edge, secrets::KeyFile};
 use rental_core::{
     error::Error,
     resources::row_words::damage_in_words,
     rows::key,
-    store::{Batch, Commit, Store},
+    store::{Batch, Commit, Engine},
     tasks::Task,
     webhooks::{
         master_key::{InUse, Stored, Survey, survey},
@@ -82,7 +82,7 @@ fn present(file: &KeyFile) -> Result<MasterKeys, String> {
 ///
 /// # Errors
 /// A line for the operator: the store needs another key, and what to do.
-pub(crate) async fn open(store: &Engine, config: &Config, path: Option<&Path>) -> Result<Keys, String> {
+pub(crate) async fn open(store: &dyn Engine, config: &Config, path: Option<&Path>) -> Result<Keys, String> {
     let file = KeyFile::of(config, path)?;
     loop {
         let stored = Stored::read(store).await.map_err(in_words)?;
@@ -130,13 +130,13 @@ pub(crate) async fn open(store: &Engine, config: &Config, path: Option<&Path>) -
 }
 
 /// Whether the store needs a key that exists already: it has sealed secrets, or other servers know the key.
-async fn is_needed(store: &Engine, stored: &Stored) -> Result<bool, Error> {
+async fn is_needed(store: &dyn Engine, stored: &Stored) -> Result<bool, Error> {
     let named = stored.in_use.is_some() || stored.damage.is_some();
     Ok((named && store.is_shared()) || !store.scan(&key::secrets_of_all(), 1).await?.is_empty())
 }
 
 /// Makes this key that of the store. A task seals with it what older keys of the file open. False if the row has changed.
-async fn begin(store: &Engine, stored: &Stored, newest: &Fingerprint, found: &Survey) -> Result<bool, Error> {
+async fn begin(store: &dyn Engine, stored: &Stored, newest: &Fingerprint, found: &Survey) -> Result<bool, Error> {
     let mut batch = Batch::default();
     stored.change(&mut batch, &InUse { current: newest.clone(), former: None })?;
     if found.endpoints > 0 {

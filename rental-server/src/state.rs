@@ -2,13 +2,16 @@
 
 use crate::{
     access::{authentication::Authenticator, limiter::Limit},
-    engine::Engine,
     http::reply::Document,
     metrics::Metrics,
     supervisor::Supervisor,
     webhooks::Hooks,
 };
-use rental_core::{error::Error, store::Store, value::OrganizationId};
+use rental_core::{
+    error::Error,
+    store::{Engine, Store},
+    value::OrganizationId,
+};
 use sha2::{Digest, Sha256};
 use std::{
     collections::HashSet,
@@ -39,7 +42,7 @@ pub(crate) struct Documents {
 
 /// The server's state, shared by all connections.
 pub(crate) struct App {
-    pub(crate) store: Arc<Engine>,
+    pub(crate) store: Arc<dyn Engine>,
     /// The data file, if the store is one.
     pub(crate) store_path: Option<PathBuf>,
     pub(crate) supervisor: Arc<Supervisor>,
@@ -64,7 +67,7 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(
-        store: Arc<Engine>,
+        store: Arc<dyn Engine>,
         store_path: Option<PathBuf>,
         (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,

@@ -3,11 +3,10 @@
 use crate::{
     config::{Config, StoreUpgrade, UPGRADES_NEVER},
     disk::Room,
-    engine::Engine,
     http::{tls::Tls, upgrading},
 };
 use rental_core::{
-    store::{SCHEMA_VERSION, needs_upgrade},
+    store::{Engine, SCHEMA_VERSION, needs_upgrade},
     upgrade::{self, State, Step, Survey, Upgrade, UpgradeError},
 };
 use serde::Serialize;
@@ -47,7 +46,7 @@ pub(crate) enum Ended {
 /// Upgrades the store if it has to be, and answers on `listener` until that is done.
 pub(crate) async fn before_serving(
     (listener, tls): (&TcpListener, Option<&Tls>),
-    store: &Engine,
+    store: &dyn Engine,
     config: &Config,
     path: Option<&Path>,
     stop: Pin<&mut impl Future<Output = ()>>,
@@ -73,7 +72,7 @@ pub(crate) async fn before_serving(
 }
 
 /// Counts, looks for room, and upgrades to the end.
-async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>) -> Result<(), String> {
+async fn run(store: &dyn Engine, path: Option<&Path>, tell: &watch::Sender<Progress>) -> Result<(), String> {
     if let Some(counted) = count(store, tell).await? {
         if let Some(path) = path {
             enough_room(path, &counted)?;
@@ -97,7 +96,7 @@ async fn run(store: &Engine, path: Option<&Path>, tell: &watch::Sender<Progress>
 }
 
 /// Counts what there is to do. `None` when another server has claimed the store since: there is nothing to decide any more.
-async fn count(store: &Engine, tell: &watch::Sender<Progress>) -> Result<Option<Survey>, String> {
+async fn count(store: &dyn Engine, tell: &watch::Sender<Progress>) -> Result<Option<Survey>, String> {
     loop {
         let mut progress = |rows| {
             tell.send_modify(|progress| progress.rows_counted = rows);
@@ -114,7 +113,7 @@ async fn count(store: &Engine, tell: &watch::Sender<Progress>) -> Result<Option<
     }
 }
 
-async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {
+async fn to_the_end(store: &dyn Engine, tell: &watch::Sender<Progress>) -> Result<(), UpgradeError> {
     let Some(mut upgrade) = Upgrade::begin(store).await? else { return Ok(()) };
     tell.send_modify(|progress| progress.phase = "upgrading");
     loop {
@@ -139,7 +138,7 @@ async fn to_the_end(store: &Engine, tell: &watch::Sender<Progress>) -> Result<()
 }
 
 /// Waits before another attempt, where one makes sense.
-async fn again(store: &Engine, error: &UpgradeError) -> Result<(), String> {
+async fn again(store: &dyn Engine, error: &UpgradeError) -> Result<(), String> {
     match error {
         UpgradeError::Store(error) if store.is_shared() => {
             tracing::warn!(%error, "the upgrade of the store was interrupted; trying again");

@@ -7,7 +7,8 @@ use crate::{
         group::with_examples,
         session::Session,
     },
-    config::values,
+    config::values::{self, Since},
+    edge,
     failure::Failure,
 };
 use clap::{Arg, ArgMatches, Command};
@@ -64,6 +65,14 @@ pub(crate) fn action(
     examples: &[&str],
 ) -> Command {
     with_examples(writing(Command::new(verb).about(about).arg(id(spec))), examples)
+}
+
+/// The time of a flag that takes a time or how long ago. Computed once, so that all pages of a command use the same time.
+pub(crate) fn since(matches: &ArgMatches, name: &str) -> Option<String> {
+    match matches.get_one::<Since>(name)? {
+        Since::At(time) => Some(time.clone()),
+        Since::Ago(ago) => Some(edge::time_ago(*ago).to_string()),
+    }
 }
 
 /// Builds `--overlap`, the time in which a replaced secret stays valid.

@@ -8,8 +8,7 @@ use crate::{
         json_text::{JsonText, Words},
         session::Session,
     },
-    config::values::{self, Since},
-    edge,
+    config::values,
     failure::Failure,
     output::{
         progress::Progress,
@@ -110,12 +109,7 @@ struct Recovery {
 }
 
 fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    let since = match matches.get_one::<Since>("since") {
-        Some(Since::At(time)) => time.clone(),
-        // Computed once, so that all pages start from the same time.
-        Some(Since::Ago(ago)) => edge::time_ago(*ago).to_string(),
-        None => return Err(Failure::Usage("no --since given".into())),
-    };
+    let since = collection::since(matches, "since").ok_or_else(|| Failure::Usage("no --since given".into()))?;
     let (mut examined, mut resent) = (0, 0);
     let mut progress = Progress::count(None, "events examined");
     let ended = recover_pages(text(matches, "endpoint"), &since, session, |page| {

@@ -3,10 +3,9 @@
 mod arguments;
 mod backup;
 mod copy;
-mod engines;
 mod failures;
 mod place;
-mod restored;
+mod transfer;
 mod upgrade;
 
 use crate::{
@@ -22,23 +21,18 @@ use crate::{
 };
 use arguments::{path, path_of};
 use clap::{Arg, ArgMatches, Command};
-use engines::CACHE_BYTES;
-use failures::{store_failure, unusable_backup};
-use place::Place;
+use failures::store_failure;
+use place::{CACHE_BYTES, Place, file_forms, forms};
 use rental_core::{
     check::{self, Report},
-    store::{
-        StoreError,
-        archive::Reader,
-        redb::{self, ClosedFile},
-    },
+    store::{Maintenance, StoreError},
     webhooks::{master_key::InUse, secret::MasterKeys},
 };
 use serde_json::json;
 use std::{
     fs::File,
     io::{BufReader, ErrorKind},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 pub(crate) const GROUP: Group = Group { name: "store", command, run };
@@ -56,9 +50,8 @@ fn command() -> Command {
     ];
     let restore = ["rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb"];
     let url = |about| {
-        Command::new("").about(about).arg(
-            Arg::new("url").value_name("URL").required(true).value_parser(store_path).help("Store file, redb:PATH"),
-        )
+        let file = Arg::new("url").value_name("URL").required(true).value_parser(place::parse_file);
+        Command::new("").about(about).arg(file.help(format!("Store file, {}", file_forms())))
     };
     let command = Command::new(GROUP.name)
         .about("Back up, restore, copy, upgrade, check or compact a store (operator)")
@@ -69,8 +62,8 @@ fn command() -> Command {
                     .long("to")
                     .value_name("URL")
                     .required(true)
-                    .value_parser(Place::parse)
-                    .help("Store to create, redb:PATH or postgres://...; it must not exist yet"),
+                    .value_parser(place::parse)
+                    .help(format!("Store to create, {}; it must not exist yet", forms())),
             ),
             &restore,
         ))
@@ -87,38 +80,33 @@ fn command() -> Command {
     with_examples(command, &[backup[0], restore[0], check[0]])
 }
 
-/// Parses `redb:PATH`, for commands that work on a file only.
-fn store_path(url: &str) -> Result<PathBuf, String> {
-    match Place::parse(url)? {
-        Place::File(path) => Ok(path),
-        Place::Database(_) => {
-            Err("is a database, which does this itself (data_checksums, VACUUM); use redb:PATH".into())
-        }
-    }
-}
-
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     // Reading damaged pages can panic. The panic is caught and reported, so its message is suppressed.
     std::panic::set_hook(Box::new(|_| {}));
     let (verb, matches) = collection::verb(matches)?;
     match verb {
-        "check" => check(path_of(matches, "url"), &session.out),
-        "compact" => compact(path_of(matches, "url"), &session.out),
+        "check" => check(named(matches, "url")?, &session.out),
+        "compact" => compact(named(matches, "url")?, &session.out),
         "copy" => copy::run(matches, session),
         "upgrade" => upgrade::run(matches, session),
-        "restore" => match matches.get_one::<Place>("to") {
-            Some(to) => restore(path_of(matches, "file"), to, &session.out),
-            None => Err(Failure::Usage("no --to".into())),
-        },
+        "restore" => restore(path_of(matches, "file"), named(matches, "to")?, &session.out),
         _ => backup::run(matches, session),
     }
 }
 
-fn check(path: &Path, out: &Output) -> Result<(), Failure> {
-    let report = match ClosedFile::open(path, CACHE_BYTES) {
+fn named<'m>(matches: &'m ArgMatches, id: &str) -> Result<&'m Place, Failure> {
+    matches.get_one(id).ok_or_else(|| Failure::Usage(format!("no {id}")))
+}
+
+fn maintenance(place: &Place) -> Result<&dyn Maintenance, Failure> {
+    place.maintenance().map_err(|why| Failure::Usage(format!("{place} {why}")))
+}
+
+fn check(place: &Place, out: &Output) -> Result<(), Failure> {
+    let report = match maintenance(place)?.inspect(CACHE_BYTES) {
         Ok(closed) => {
             let mut progress = Progress::count(closed.count(), "rows");
-            check::of_file(&closed, &mut |rows| progress.at(rows))
+            check::of_file(closed.as_ref(), &mut |rows| progress.at(rows))
         }
         Err(StoreError::DamagedStore(detail)) => {
             let mut report = Report::default();
@@ -126,34 +114,41 @@ fn check(path: &Path, out: &Output) -> Result<(), Failure> {
             report.add("the file".to_owned(), detail);
             report
         }
-        Err(error) => return Err(store_failure(error)),
+        Err(error) => return Err(store_failure(place, error)),
     };
-    show_report(path, &report, out)?;
+    show_report(place, &report, out)?;
     if report.problems == 0 {
         return Ok(());
     }
     Err(Failure::Unsuccessful {
         kind: "damaged",
         problem: match report.problems {
-            1 => format!("{} has 1 problem", path.display()),
-            problems => format!("{} has {problems} problems", path.display()),
+            1 => format!("{} has 1 problem", shown(place)),
+            problems => format!("{} has {problems} problems", shown(place)),
         },
         hint: "keep a copy of the file, then restore the last good backup with `rental-cli store restore`",
     })
 }
 
-fn show_report(path: &Path, report: &Report, out: &Output) -> Result<(), Failure> {
-    let (keys, beside) = (&report.master_key, key_beside(path, report.master_key.in_use.as_ref()));
+/// The path of a file, or the URL of another store.
+fn shown(place: &Place) -> String {
+    place.file().map_or_else(|| place.to_string(), |path| path.display().to_string())
+}
+
+fn show_report(place: &Place, report: &Report, out: &Output) -> Result<(), Failure> {
+    let in_use = report.master_key.in_use.as_ref();
+    let (keys, beside) = (&report.master_key, place.file().map(|path| key_beside(path, in_use)));
     if out.json {
         return out.value(&json!({
-            "object": "store_check", "store": format!("redb:{}", path.display()), "sound": report.problems == 0,
+            "object": "store_check", "store": place.to_string(), "sound": report.problems == 0,
             "rows": report.rows, "records": report.records, "problems": report.problems, "listed": report.listed,
             "master_key": {"in_use": keys.in_use, "unreadable": keys.unreadable, "file": beside},
         }));
     }
     let mut fields = vec![("rows".to_owned(), Some(report.rows.to_string()))];
     fields.extend(report.records.iter().map(|(object, count)| (format!("{object} records"), Some(count.to_string()))));
-    fields.push(("master key".to_owned(), keys.in_use.as_ref().map(|in_use| format!("{}, {beside}", in_use.current))));
+    let beside = beside.map(|beside| format!(", {beside}")).unwrap_or_default();
+    fields.push(("master key".to_owned(), keys.in_use.as_ref().map(|in_use| format!("{}{beside}", in_use.current))));
     fields.push(("endpoints of another key".to_owned(), Some(keys.unreadable.to_string())));
     fields.push(("problems".to_owned(), Some(report.problems.to_string())));
     out.fields(&fields)?;
@@ -190,36 +185,23 @@ fn key_beside(path: &Path, in_use: Option<&InUse>) -> &'static str {
     }
 }
 
-fn compact(path: &Path, out: &Output) -> Result<(), Failure> {
+fn compact(place: &Place, out: &Output) -> Result<(), Failure> {
     let progress = Progress::busy("compacting");
-    let made = redb::compact(path, CACHE_BYTES).map_err(store_failure)?;
+    let made = maintenance(place)?.compact(CACHE_BYTES).map_err(|error| store_failure(place, error))?;
     progress.finish();
     out.value(&json!({
-        "object": "store_compaction", "store": format!("redb:{}", path.display()),
+        "object": "store_compaction", "store": place.to_string(),
         "bytes_before": made.before, "bytes_after": made.after,
     }))
 }
 
 fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
     let opened = File::open(file).map_err(|error| Failure::Io { doing: format!("read {}", file.display()), error })?;
-    let mut archive = Reader::open(BufReader::new(opened)).map_err(|error| unusable_backup(file, error))?;
-    let made = to.read(&mut archive, file)?;
-    let created_at = archive.header().created_at;
+    let (made, created_at) = transfer::read(to, BufReader::new(opened), file)?;
     out.value(&json!({
         "object": "store_restore", "store": to.to_string(), "created_at": created_at, "rows": made.rows,
         "sha256": made.sha256,
     }))?;
     out.note("a backup does not contain the admin token and the master key: copy their files from the old store");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_done_to_a_file_is_not_done_to_a_database() {
-        assert_eq!(store_path("redb:a:b"), Ok(PathBuf::from("a:b")));
-        assert!(store_path("postgres://db/rental").is_err_and(|told| told.contains("VACUUM")));
-    }
 }

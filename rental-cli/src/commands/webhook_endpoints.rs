@@ -1,5 +1,7 @@
 //! `webhook-endpoints`: URLs that receive the events of organizations, managed by the operator.
 
+mod enabling;
+
 use crate::{
     client::{access::Access, request::Request},
     commands::{
@@ -30,7 +32,10 @@ fn command() -> Command {
         "rental-cli webhook-endpoints update ID --event rental.created --event rental.completed",
         "rental-cli webhook-endpoints update ID --url https://example.com/new --all-events",
     ];
-    let enable = ["rental-cli webhook-endpoints enable ID"];
+    let enable = [
+        "rental-cli webhook-endpoints enable ID",
+        "rental-cli webhook-endpoints enable --all-disabled-since 2h --dry-run",
+    ];
     let disable = ["rental-cli webhook-endpoints disable ID"];
     let rotate =
         ["rental-cli webhook-endpoints rotate-secret ID", "rental-cli webhook-endpoints rotate-secret ID --overlap 7d"];
@@ -53,11 +58,11 @@ fn command() -> Command {
                 .mut_arg("events", |arg| arg.help("Event type to send, replaces the previous types; repeatable"))
                 .arg(all_events()),
         )
-        .subcommand(action(
+        .subcommand(enabling::add_flags(action(
             "enable",
             "Enable an endpoint; deliveries that waited are sent when their next attempt is due",
             &enable,
-        ))
+        )))
         .subcommand(action("disable", "Disable an endpoint; its deliveries wait until it is enabled", &disable))
         .subcommand(
             action("rotate-secret", "Replace the secret; both secrets sign during the overlap", &rotate).arg(overlap),
@@ -103,6 +108,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             }
             COLLECTION.update(matches, session, body)
         }
+        "enable" if enabling::run(matches, session)? => Ok(()),
         "enable" => {
             COLLECTION.act(verb, None, matches, session)?;
             let id = text(matches, "id");

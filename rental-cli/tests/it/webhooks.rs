@@ -268,6 +268,43 @@ fn a_recovery_that_breaks_off_says_how_far_it_came() {
     assert_eq!((ran.code, ran.stdout.as_str(), stuck.asked().len()), (Some(1), "", 2), "the same cursor for ever");
 }
 
+/// The result of one page of `enable --all-disabled-since`.
+fn enabling(examined: u32, ids: &[&str], next_cursor: Option<&str>) -> Reply {
+    let rows: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
+    let next = next_cursor.map_or("null".to_owned(), |cursor| format!("\"{cursor}\""));
+    ok(&format!(
+        r#"{{"object":"webhook_endpoint_enabling","examined":{examined},"enabled":[{}],"has_more":{},"next_cursor":{next}}}"#,
+        rows.join(","),
+        next_cursor.is_some()
+    ))
+}
+
+#[test]
+fn enabling_all_goes_through_all_pages_and_prints_the_ids() {
+    let server = FakeServer::new(vec![enabling(200, &["x", "y"], Some("a")), enabling(3, &["z"], None)]);
+    let ran = run(&server, "webhook-endpoints|enable|--all-disabled-since|2026-05-05T09:30:00Z|--dry-run|--json");
+    let expected = r#"{"object":"webhook_endpoint_enabling","dry_run":true,"examined":203,"enabled":[{"id":"x"},{"id":"y"},{"id":"z"}],"has_more":false,"next_cursor":null}"#;
+    assert_eq!((ran.code, ran.stdout.trim_end(), ran.stderr.as_str()), (Some(0), expected, ""));
+    let asked = server.asked();
+    let bodies: Vec<_> = asked.iter().map(|asked| asked.body.as_str()).collect();
+    assert_eq!(
+        bodies,
+        [
+            r#"{"disabled_since":"2026-05-05T09:30:00Z","dry_run":true}"#,
+            r#"{"disabled_since":"2026-05-05T09:30:00Z","dry_run":true,"starting_after":"a"}"#,
+        ]
+    );
+    assert!(asked.iter().all(|asked| asked.line == "POST /admin/v1/webhook_endpoints/enable"));
+}
+
+#[test]
+fn enabling_all_that_breaks_off_says_how_far_it_came() {
+    let pages = vec![enabling(200, &["x"], Some("a")), error(500, "", "api_error", "internal_error")];
+    let ran = run(&FakeServer::new(pages), "webhook-endpoints|enable|--all-disabled-since|2h");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(9), ""));
+    assert!(ran.stderr.starts_with("stopped after 1 endpoints were enabled; repeat"), "{}", ran.stderr);
+}
+
 #[test]
 fn wrong_usage_exits_with_2_and_asks_no_server() {
     let server = FakeServer::new(vec![ok("{}")]);
@@ -279,6 +316,10 @@ fn wrong_usage_exits_with_2_and_asks_no_server() {
         "webhook-endpoints|update|1|--event|rental.created|--clear|events",
         "webhook-endpoints|rotate-secret|1|--overlap|soon",
         "webhook-endpoints|delete",
+        "webhook-endpoints|enable",
+        "webhook-endpoints|enable|1|--dry-run",
+        "webhook-endpoints|enable|1|--all-disabled-since|2h",
+        "webhook-endpoints|enable|--all-disabled-since|yesterday",
         "events|list",
         "events|recover|--endpoint|w",
         "events|recover|--since|2h",

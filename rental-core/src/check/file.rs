@@ -1,14 +1,11 @@
 //! Checks a closed file.
 
 use super::{audit::Audit, report::Report};
-use crate::store::{
-    Key,
-    redb::{ClosedFile, Finding},
-};
+use crate::store::{Finding, Inspection, Key};
 
 /// Checks every row of a closed file. `progress` is called with the number of rows so far.
 #[must_use]
-pub fn of_file(closed: &ClosedFile, progress: &mut dyn FnMut(u64)) -> Report {
+pub fn of_file(closed: &dyn Inspection, progress: &mut dyn FnMut(u64)) -> Report {
     let get = |key: &Key| closed.get(key);
     let mut audit = Audit::new(&get);
     if let Err(detail) = closed.pages() {

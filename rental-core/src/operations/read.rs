@@ -9,7 +9,7 @@ use crate::{
     },
     rows::key,
     schema::ResourceSpec,
-    store::{Key, Pages, Record, Span, Store, all_sound, get_one, key_of},
+    store::{Key, Pages, Record, Span, Store, all_sound, key_of},
     value::{Id, OrganizationId},
 };
 use bytes::Bytes;
@@ -26,7 +26,8 @@ pub async fn get(
 ) -> Result<Record, Error> {
     let missing = Error::NotFound { object: spec.object };
     let Some(id) = page::id(id) else { return Err(missing) };
-    get_one(store, &key::record(organization, spec, id)).await?.ok_or(missing)
+    // Not by `get_one`: its future costs the hottest path 2 % of its instructions.
+    store.get(&[key::record(organization, spec, id)]).await?.pop().flatten().ok_or(missing)
 }
 
 /// Reads one page and returns the list response.

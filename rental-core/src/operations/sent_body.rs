@@ -60,6 +60,7 @@ mod tests {
         value::Timestamp,
     };
     use serde_json::{Value, json};
+    use std::task::{Context, Poll, Waker};
     use uuid::Uuid;
 
     struct Fixed;
@@ -74,29 +75,37 @@ mod tests {
         }
     }
 
+    /// The memory store answers at once.
+    fn now<T>(future: impl Future<Output = T>) -> T {
+        match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("the memory store never waits"),
+        }
+    }
+
     const CUSTOMERS: Collection = of::<Customer>().create().update().done();
 
-    #[tokio::test]
-    async fn a_write_that_is_prepared_again_does_not_parse_its_body_again() {
+    #[test]
+    fn a_write_that_is_prepared_again_does_not_parse_its_body_again() {
         let (store, organization) = (&Memory::default(), &Organization::system());
         let body = br#"{"full_name":"Ada"}"#;
         let create = Create { collection: &CUSTOMERS, organization, body: body.into(), given: &[] };
-        let stale = create.prepare(store, &Fixed).await.expect("valid");
-        let made = create.prepare(store, &Fixed).await.expect("valid");
+        let stale = now(create.prepare(store, &Fixed)).expect("valid");
+        let made = now(create.prepare(store, &Fixed)).expect("valid");
         assert_eq!((READINGS.take(), &made.body), (1, &stale.body));
-        assert_eq!(store.commit(made.batch).await, Ok(Commit::Applied));
+        assert_eq!(now(store.commit(made.batch)), Ok(Commit::Applied));
 
         let (id, body) = (Fixed.new_id().to_string(), br#"{"full_name":"Bea"}"#.into());
         let update = Update { collection: &CUSTOMERS, organization, id: &id, body, expected: &|_| true };
-        let stale = update.prepare(store, &Fixed).await.expect("valid");
-        let changed = update.prepare(store, &Fixed).await.expect("valid");
+        let stale = now(update.prepare(store, &Fixed)).expect("valid");
+        let changed = now(update.prepare(store, &Fixed)).expect("valid");
         assert_eq!((READINGS.take(), &changed.body), (1, &stale.body));
         let object: Value = serde_json::from_slice(&changed.body).expect("JSON");
         assert_eq!(object["full_name"], "Bea");
     }
 
-    #[tokio::test]
-    async fn a_body_that_names_missing_objects_fails_in_the_same_way_when_it_is_prepared_again() {
+    #[test]
+    fn a_body_that_names_missing_objects_fails_in_the_same_way_when_it_is_prepared_again() {
         let (store, organization) = (&Memory::default(), &Organization::system());
         let nobody = Uuid::from_u128(1);
         let body =
@@ -104,12 +113,12 @@ mod tests {
         let body = body.to_string();
         let rentals = of::<Rental>().create().done();
         let create = Create { collection: &rentals, organization, body: (&body).into(), given: &[] };
-        let fields = async || match create.prepare(store, &Fixed).await {
+        let fields = || match now(create.prepare(store, &Fixed)) {
             Err(Error::Invalid(errors)) => errors.listed().iter().map(|error| error.param.clone()).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
-        let first = fields().await;
+        let first = fields();
         assert!(first.contains(&"vehicle_id".to_owned()), "{first:?}");
-        assert_eq!(fields().await, first);
+        assert_eq!(fields(), first);
     }
 }

@@ -1,17 +1,14 @@
 //! The store that a platform runs on.
 
-use crate::store::{Store, StoreError, memory::Memory};
-use std::fmt;
+use crate::store::{self, Store, StoreError, memory::Memory};
+use std::{fmt, sync::Arc};
 
 /// An open store for [`Platform::with_edge`](crate::Platform::with_edge): made from one of the engines by `into()`, or
 /// from a store of your own by [`Engine::custom`].
 pub struct Engine(pub(super) Kind);
 
 pub(super) enum Kind {
-    #[cfg(feature = "redb")]
-    File(crate::store::redb::Redb),
-    #[cfg(feature = "postgres")]
-    Database(Box<crate::store::postgres::Postgres>),
+    Known(Arc<dyn store::Engine>),
     Other(Box<dyn Store>),
 }
 
@@ -27,10 +24,7 @@ impl Engine {
 
     pub(super) fn store(&self) -> &dyn Store {
         match &self.0 {
-            #[cfg(feature = "redb")]
-            Kind::File(store) => store,
-            #[cfg(feature = "postgres")]
-            Kind::Database(store) => store.as_ref(),
+            Kind::Known(store) => store.as_ref(),
             Kind::Other(store) => store.as_ref(),
         }
     }
@@ -38,13 +32,7 @@ impl Engine {
     /// Commits the queued batches and closes the store.
     pub(super) async fn close(self) -> Result<(), StoreError> {
         match self.0 {
-            #[cfg(feature = "redb")]
-            Kind::File(store) => store.close(),
-            #[cfg(feature = "postgres")]
-            Kind::Database(store) => {
-                store.close().await;
-                Ok(())
-            }
+            Kind::Known(store) => store.close().await,
             Kind::Other(_) => Ok(()),
         }
     }
@@ -56,28 +44,24 @@ impl From<Memory> for Engine {
     }
 }
 
-#[cfg(feature = "redb")]
-impl From<crate::store::redb::Redb> for Engine {
-    fn from(store: crate::store::redb::Redb) -> Self {
-        Self(Kind::File(store))
+impl<E: store::Engine + 'static> From<E> for Engine {
+    fn from(store: E) -> Self {
+        Self(Kind::Known(Arc::new(store)))
     }
 }
 
-#[cfg(feature = "postgres")]
-impl From<crate::store::postgres::Postgres> for Engine {
-    fn from(store: crate::store::postgres::Postgres) -> Self {
-        Self(Kind::Database(Box::new(store)))
+impl From<Arc<dyn store::Engine>> for Engine {
+    fn from(store: Arc<dyn store::Engine>) -> Self {
+        Self(Kind::Known(store))
     }
 }
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.0 {
-            #[cfg(feature = "redb")]
-            Kind::File(_) => "Engine(redb)",
-            #[cfg(feature = "postgres")]
-            Kind::Database(_) => "Engine(postgres)",
-            Kind::Other(_) => "Engine(custom)",
-        })
+        let name = match &self.0 {
+            Kind::Known(store) => store.name(),
+            Kind::Other(_) => "custom",
+        };
+        write!(f, "Engine({name})")
     }
 }

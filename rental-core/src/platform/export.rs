@@ -83,22 +83,11 @@ pub(super) async fn export<W: io::Write>(
     out.write_all(organization::first_line().as_bytes())?;
     let (spans, mut lines) = (organization::spans(organization), Lines { out, count: 1 });
     match &context.engine().0 {
-        #[cfg(feature = "redb")]
-        Kind::File(store) => {
-            let snapshot = store.snapshot();
-            for span in &spans {
-                for row in snapshot.span(span)? {
-                    lines.add(&row?)?;
-                }
-            }
-        }
-        #[cfg(feature = "postgres")]
-        Kind::Database(store) => {
+        Kind::Known(store) => {
             let mut snapshot = store.snapshot().await?;
-            for span in &spans {
-                snapshot.seek(span);
+            for mut rest in spans {
                 loop {
-                    let rows = snapshot.next().await?;
+                    let rows = snapshot.next(&mut rest).await?;
                     if rows.is_empty() {
                         break;
                     }

@@ -1,9 +1,11 @@
 //! The conformance suite of engines: random operations compared with the model, and races that must have one winner.
 //!
 //! An engine's test calls [`behaves_like_the_model`] and [`racing_commits_have_one_winner`] with a function that creates
-//! an empty store.
+//! an empty store, and [`a_snapshot_shows_one_moment`] with an empty store.
 
-use crate::store::{Batch, Check, Commit, Key, Order, Prior, Record, Span, Store, Write, memory::Memory};
+use crate::store::{
+    Batch, Check, Commit, Engine, Key, Order, Prior, Record, Snapshot, Span, Store, StoreError, Write, memory::Memory,
+};
 use bytes::Bytes;
 use proptest::{
     collection::vec,
@@ -52,6 +54,44 @@ pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: im
     });
     if let Err(failure) = outcome {
         panic!("{failure}");
+    }
+}
+
+/// Compares long reads of a snapshot with the rows of the moment at which it was taken, while later commits change them.
+///
+/// # Panics
+/// When a row is missing, of a later moment, out of order or of another span, or when the store fails.
+pub async fn a_snapshot_shows_one_moment(store: &dyn Engine) {
+    let key = |n: u32| Key::from_bytes(format!("z{n:05}").as_bytes());
+    let put = async |n: u32, value: &'static str| {
+        let mut batch = Batch::default();
+        batch.put(key(n), value.into(), Prior::Any);
+        assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+    };
+    for n in 0..450 {
+        put(n, "old").await;
+    }
+    let mut snapshot = store.snapshot().await.unwrap_or_else(|error| panic!("{error}"));
+    for n in 0..500 {
+        put(n, "new").await;
+    }
+    for (from, to, count) in [(0, 450, 450), (0, 500, 450), (100, 350, 250), (7, 8, 1), (450, 500, 0), (9, 3, 0)] {
+        let span = Span { from: key(from), to: key(to), order: Order::Ascending, follow: None };
+        let rows = rows_of(snapshot.as_mut(), span).await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(rows.len(), count, "{from} to {to}");
+        let expected = (from..).map(|n| Record { key: key(n), revision: 0, value: "old".into() });
+        assert!(rows.into_iter().eq(expected.take(count)), "{from} to {to}");
+    }
+}
+
+async fn rows_of(snapshot: &mut dyn Snapshot, mut rest: Span) -> Result<Vec<Record>, StoreError> {
+    let mut rows = Vec::new();
+    loop {
+        let part = snapshot.next(&mut rest).await?;
+        if part.is_empty() {
+            return Ok(rows);
+        }
+        rows.extend(part);
     }
 }
 

@@ -6,16 +6,18 @@
 pub mod archive;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod engine;
+mod engines;
 pub mod marks;
-pub mod memory;
 mod pages;
-#[cfg(feature = "postgres")]
-pub mod postgres;
-#[cfg(feature = "redb")]
-pub mod redb;
 mod span;
 pub(crate) mod versioned;
 
+pub use engine::{
+    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, Place, Restore,
+    RestoreError, Restoring, Scheme, Snapshot, Upgrading,
+};
+pub use engines::*;
 pub use pages::Pages;
 pub use span::{Follow, Key, Order, Span, after};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
@@ -237,6 +239,10 @@ pub enum StoreError {
     NoRoom,
     /// The engine is not available; nothing was written.
     Unavailable(String),
+    /// Another process has the store open.
+    InUse(String),
+    /// The store must be upgraded before it can be used; see [`needs_upgrade`].
+    NeedsUpgrade(String),
     /// The engine failed during a commit: the batch may or may not have been applied. Read before a retry.
     Unknown(String),
     /// The store as a whole is damaged, or another program wrote it.
@@ -250,7 +256,9 @@ impl std::fmt::Display for StoreError {
         match self {
             Self::Busy => f.write_str("the write queue is full"),
             Self::NoRoom => f.write_str("the storage has no room"),
-            Self::Unavailable(detail) => write!(f, "the store cannot serve: {detail}"),
+            Self::Unavailable(detail) | Self::InUse(detail) | Self::NeedsUpgrade(detail) => {
+                write!(f, "the store cannot serve: {detail}")
+            }
             Self::Unknown(detail) => write!(f, "a commit may or may not have happened: {detail}"),
             Self::DamagedStore(detail) => write!(f, "the store is damaged: {detail}"),
             Self::Damaged(row) => write!(f, "the store is damaged: {row}"),

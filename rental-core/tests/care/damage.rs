@@ -12,8 +12,9 @@ use rental_core::{
     },
     rows::{Row, key},
     store::{
-        Batch, Check, Commit, DamagedRow, Key, Prior, Record, Span, Store, StoreError, Write, get_each, marks,
-        redb::{ClosedFile, Finding, Redb},
+        Batch, Check, Commit, DamagedRow, Finding, Inspection as _, Key, Prior, Record, Span, Store, StoreError, Write,
+        get_each, marks,
+        redb::{ClosedFile, Redb},
     },
     tasks::Task,
     value::{Id, OrganizationId, TaskId, Timestamp},

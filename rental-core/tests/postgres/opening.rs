@@ -49,6 +49,20 @@ fn whatever_is_in_the_way_is_said_in_one_line() {
 }
 
 #[test]
+fn half_of_a_store_is_refused_whoever_opens_it() {
+    on_postgres(|cluster| async {
+        let url = cluster.database();
+        open(&url).await.close().await;
+        cluster.sql(name(&url), "INSERT INTO rental.rows VALUES (convert_to('!', 'UTF8'), 0, '')");
+        let parts = [name(&url), "holds half of a store", "Drop its schema `rental` and copy again"];
+        assert_says(&refused(&url).await, &parts);
+        let settings = settings(Duration::from_secs(2));
+        let opened = Postgres::open_any_version(&Address::parse(&url).unwrap(), None, settings).await;
+        assert_says(&opened.err().expect("it is refused").to_string(), &parts);
+    });
+}
+
+#[test]
 fn a_store_of_another_version_is_refused_and_left_alone() {
     on_postgres(|cluster| async {
         let url = cluster.database();

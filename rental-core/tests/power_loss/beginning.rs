@@ -70,10 +70,10 @@ impl Beginning {
 fn subscribe(engine: &Engine, edge: &Ticks, organization: OrganizationId) {
     let body = json!({"organization_id": organization, "url": "https://example.com/hooks"}).to_string();
     let system = Organization::system();
-    let create = Create { collection: &ENDPOINTS, organization: &system, body: body.as_bytes(), given: &[] };
+    let create = Create { collection: &ENDPOINTS, organization: &system, body: body.as_bytes().into(), given: &[] };
     let mut prepared = wait(create.prepare(engine, edge)).unwrap();
-    let endpoint: WebhookEndpoint = prepared.object().unwrap();
-    prepared.batch.insert(key::secrets(endpoint.id), "[]".into());
+    let endpoint = prepared.object::<WebhookEndpoint>().unwrap().id;
+    prepared.batch.insert(key::secrets(endpoint), "[]".into());
     prepared.batch.put(key::subscribed(organization), "".into(), Prior::Any);
     assert_eq!(wait(engine.commit(prepared.batch)), Ok(Commit::Applied));
 }

@@ -80,11 +80,11 @@ impl Request {
         let (create, change);
         let intent: &dyn operations::Intent = match &self.act {
             Act::Create => {
-                create = Create { collection, organization, body, given: &[] };
+                create = Create { collection, organization, body: body.into(), given: &[] };
                 &create
             }
             Act::Change(id) => {
-                change = Update { collection, organization, id, body, expected: &|_| true };
+                change = Update { collection, organization, id, body: body.into(), expected: &|_| true };
                 &change
             }
         };

@@ -6,10 +6,10 @@ use rental_core::{
     operations::edge::Edge,
     resources::organization::Organization,
     store::{
-        SCHEMA_VERSION, Store, StoreError, Versioned,
+        Restore, RestoreError, SCHEMA_VERSION, Store, Upgrading, Versioned,
         archive::Reader,
         memory::Memory,
-        redb::{self, Redb, RestoreError},
+        redb::{self, Redb, Restored},
     },
     upgrade::state,
     value::{OrganizationId, Timestamp},
@@ -17,6 +17,7 @@ use rental_core::{
 use serde_json::{Map, Value};
 use std::{
     collections::BTreeMap,
+    io::{Cursor, Read},
     path::Path,
     sync::{
         Arc,
@@ -25,10 +26,10 @@ use std::{
 };
 use uuid::Uuid;
 
-fn upgraded(path: &Path) -> Result<(), StoreError> {
-    let store = Redb::open_any_version(path, CACHE)?;
-    wait(upgrade(&store));
-    store.close()
+fn restored(backup: &[u8], path: &Path, upgrade: &Upgrading<'_>) -> Result<Restored, RestoreError> {
+    let mut archive = Reader::open(Box::new(Cursor::new(backup.to_vec())) as Box<dyn Read>).unwrap();
+    let restore = Restore { archive: &mut archive, moves: |_| true, progress: &mut |_| {}, upgrade };
+    wait(redb::restore_and_upgrade(path, CACHE, restore))
 }
 
 #[test]
@@ -44,12 +45,9 @@ fn restored_as_the_present_one(directory: &str) {
     assert_eq!(archive.header().schema_version, version);
     let refused = redb::restore(&path, CACHE, &mut archive, &mut |_| {});
     assert!(matches!(refused, Err(RestoreError::Version(found)) if found == version) && !path.exists());
-    let mut archive = Reader::open(backup.as_slice()).unwrap();
-    let mut broken = |_: &Path| Err(StoreError::Unavailable("no upgrade".into()));
-    assert!(redb::restore_and_upgrade(&path, CACHE, &mut archive, &mut |_| {}, &mut broken).is_err());
-    assert!(!path.exists(), "nothing lies there until it is upgraded");
-    let mut archive = Reader::open(backup.as_slice()).unwrap();
-    let made = redb::restore_and_upgrade(&path, CACHE, &mut archive, &mut |_| {}, &mut upgraded).unwrap();
+    let broken = restored(&backup, &path, &|_| Box::pin(async { Err("no upgrade".into()) }));
+    assert!(broken.is_err() && !path.exists(), "nothing lies there until it is upgraded");
+    let made = restored(&backup, &path, &|store| Box::pin(async { Ok(drop(upgrade(store).await)) })).unwrap();
     let store = Redb::open(&path, CACHE).expect("it is of the present version");
     assert_eq!(wait(store.version()), Ok(SCHEMA_VERSION));
     // The same as the rows of the backup, upgraded in memory.

@@ -23,7 +23,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     io::Write,
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 use uuid::Uuid;
@@ -37,8 +36,8 @@ impl Place {
         made.map(Self).map_err(|error| format!("cannot make a temporary directory: {error}"))
     }
 
-    pub(crate) fn store_path(&self) -> PathBuf {
-        self.0.path().join("demo.redb")
+    pub(crate) fn store_url(&self) -> String {
+        format!("redb:{}", self.0.path().join("demo.redb").display())
     }
 }
 

@@ -83,11 +83,11 @@ impl Reply {
 
     /// 200 with an HTML page and its content security policy.
     pub(crate) fn page(body: Bytes, policy: &str) -> Self {
-        Self::json(body).as_page(policy)
+        Self::json(body).into_page(policy)
     }
 
     /// The same body as an HTML page.
-    pub(crate) fn as_page(self, policy: &str) -> Self {
+    pub(crate) fn into_page(self, policy: &str) -> Self {
         self.with(header::CONTENT_TYPE, "text/html; charset=utf-8")
             .with(header::CONTENT_SECURITY_POLICY, policy)
             .with(header::REFERRER_POLICY, "no-referrer")

@@ -98,7 +98,10 @@ impl Watcher {
             // On another thread: a disk that hangs must not block the threads that serve requests.
             let Ok(outcome) = tokio::task::spawn_blocking(move || read(&files)).await else { continue };
             let outcome = match outcome {
-                Ok((_, seen)) if seen == self.seen => continue,
+                Ok((_, seen)) if seen == self.seen => {
+                    unreadable.clear();
+                    continue;
+                }
                 Ok((pair, seen)) => {
                     self.seen = seen;
                     pair

@@ -34,7 +34,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 async fn start(request: Request<'_, Operator>) -> Handled {
     let (app, call) = (request.app, request.call);
     let full = full_pace(call.query())?;
-    let (moment, now) = (app.store.moment().await.map_err(Error::from)?, call.clock.now());
+    let (moment, now) = (Moment::of(app.store.as_ref()).await.map_err(Error::from)?, call.clock.now());
     let reply = streamed::streamed("backup", (&app.backing_up, &app.draining), full, move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
         let summary = copy(moment, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
@@ -58,7 +58,7 @@ pub(crate) fn full_pace(query: &str) -> Result<bool, Error> {
 }
 
 fn copy(mut moment: Moment, mut writer: Writer<Outlet>) -> io::Result<Summary> {
-    for row in moment.rows(&Span::everything()).map_err(io::Error::other)? {
+    for row in moment.rows(Span::everything()) {
         let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
         if !key::is_of_servers(&row.key) {
             writer.push(&row)?;

@@ -43,7 +43,7 @@ async fn start(request: Request<'_, Operator>) -> Handled {
     let app = request.app;
     let id = collections::organization_named(app.store(), request.id).await?.id;
     let full = full_pace(request.call.query())?;
-    let moment = app.store.moment().await.map_err(Error::from)?;
+    let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
     let reply = streamed::streamed("export", (&app.backing_up, &app.draining), full, move |outlet| {
         let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
         tracing::info!(organization = %id, lines, "an export was sent");
@@ -58,7 +58,7 @@ fn copy(mut moment: Moment, organization: OrganizationId, mut out: BufWriter<Out
     out.write_all(first_line().as_bytes())?;
     let mut lines = 1;
     for span in spans(organization) {
-        for row in moment.rows(&span).map_err(io::Error::other)? {
+        for row in moment.rows(span) {
             let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
             out.write_all(&line(&row.value))?;
             lines += 1;

@@ -104,7 +104,7 @@ impl Intent for Rotate<'_> {
                 }
             };
             let body = body(store, &keys, Some(&next)).await?;
-            Ok(Prepared { batch, body: body.to_string().into(), revision: 1 })
+            Ok(Prepared { batch, body: body.to_string().into(), revision: 1, object: None })
         })
     }
 }

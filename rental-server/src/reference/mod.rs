@@ -37,7 +37,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         get("/docs").documented(open_operation("getDocs", "This document as a page", "text/html", text.clone())).open(
             |request| {
                 let reply = request.app.documents.page.reply(request.call);
-                Box::pin(async { Ok(reply.as_page(docs_page::POLICY)) })
+                Box::pin(async { Ok(reply.into_page(docs_page::POLICY)) })
             },
         ),
         get("/docs.css")

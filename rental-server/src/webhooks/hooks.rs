@@ -8,12 +8,12 @@ use super::{
     send::Sender,
     settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, edge::Clock, engine::Engine, master_key::Keys, supervisor::Supervisor};
+use crate::{damaged_rows::DamagedRows, edge::Clock, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     operations::Edge,
     rows::key,
-    store::{Batch, Prior, Store},
+    store::{Batch, Engine, Prior, Store},
     value::{EndpointId, ServerId},
 };
 use std::{
@@ -33,7 +33,7 @@ const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(1);
 
 /// Everything that the tasks of this folder share.
 pub(crate) struct Hooks {
-    store: Arc<Engine>,
+    store: Arc<dyn Engine>,
     pub(crate) settings: Settings,
     pub(crate) keys: Keys,
     pub(crate) sender: Sender,
@@ -65,7 +65,7 @@ pub(super) struct Bell {
 
 impl Hooks {
     pub(crate) fn new(
-        store: Arc<Engine>,
+        store: Arc<dyn Engine>,
         settings: Settings,
         keys: Keys,
         supervisor: Arc<Supervisor>,

@@ -145,10 +145,11 @@ impl Lane {
             not_sent_until: 0,
             probe_at: Timestamp::default(),
         });
-        if failures == 0 && lane.failures > 0 {
-            // The endpoint was enabled again, or another server had a success.
+        if failures == 0 && (lane.failures > 0 || lane.not_sent > 0) {
+            // The endpoint was enabled again or has another URL, or another server had a success.
             (lane.probes, lane.probe_at) = (0, Timestamp::default());
         }
+        lane.not_sent = 0;
         (lane.failures, lane.unread, lane.target) = (failures, true, Arc::new(target));
         lane.damaged.clear();
         lane

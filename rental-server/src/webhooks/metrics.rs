@@ -35,6 +35,8 @@ pub(crate) struct HookMetrics {
     not_sent: Family<Reason, Counter>,
     /// Endpoints disabled by failures.
     pub(crate) disabled: Counter,
+    /// Deliveries that waited for a disabled endpoint until retention ended.
+    pub(crate) expired: Counter,
     seconds: Counter<f64, AtomicU64>,
     outbox: Gauge,
     waiting: Gauge,
@@ -82,6 +84,11 @@ impl HookMetrics {
             "webhook_endpoints_disabled",
             "Endpoints disabled after 20 failures in a row",
             self.disabled.clone(),
+        );
+        registry.register(
+            "webhook_deliveries_expired",
+            "Deliveries given up because their endpoint was disabled for 30 days",
+            self.expired.clone(),
         );
         registry.register("webhook_outbox_events", "Events that are not deliveries yet", self.outbox.clone());
         registry.register("webhook_deliveries_waiting", "Deliveries to enabled endpoints", self.waiting.clone());

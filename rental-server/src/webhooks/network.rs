@@ -10,7 +10,10 @@
 //! | `EHOSTUNREACH` | ours only if this server has no route to any address of the host, or its gateway is silent | a router near the receiver reports the same when the receiver is down |
 //! | anything else while connecting | the receiver's | refused, reset, time-out |
 
-use super::resolver::{Refusal, Resolver};
+use super::{
+    local_failures::local_failure,
+    resolver::{Refusal, Resolver},
+};
 use rental_core::webhooks::attempt::Failure;
 use reqwest::Url;
 use rustix::io::Errno;
@@ -51,17 +54,6 @@ fn classify(error: &reqwest::Error) -> Option<Failure> {
         () if error.is_timeout() => Failure::TimedOut,
         () if error.is_connect() => Failure::CannotConnect,
         () => Failure::BadAnswer,
-    })
-}
-
-/// The failure of this server that an error tells of, if it does.
-pub(super) fn local_failure(error: &io::Error) -> Option<Failure> {
-    Some(match Errno::from_io_error(error)? {
-        Errno::MFILE | Errno::NFILE => Failure::NoFileDescriptors,
-        Errno::NOMEM | Errno::NOBUFS => Failure::NoMemory,
-        Errno::ADDRNOTAVAIL => Failure::NoLocalPort,
-        Errno::NETUNREACH | Errno::NETDOWN | Errno::ACCESS | Errno::PERM => Failure::NoRoute,
-        _ => return None,
     })
 }
 
@@ -112,27 +104,6 @@ fn gateway_is_silent(routes: &str, neighbours: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_of_this_machine_are_local_and_those_of_a_receiver_are_not() {
-        for (error, failure) in [
-            (Errno::MFILE, Failure::NoFileDescriptors),
-            (Errno::NFILE, Failure::NoFileDescriptors),
-            (Errno::NOMEM, Failure::NoMemory),
-            (Errno::NOBUFS, Failure::NoMemory),
-            (Errno::ADDRNOTAVAIL, Failure::NoLocalPort),
-            (Errno::NETUNREACH, Failure::NoRoute),
-            (Errno::NETDOWN, Failure::NoRoute),
-            (Errno::ACCESS, Failure::NoRoute),
-            (Errno::PERM, Failure::NoRoute),
-        ] {
-            assert_eq!(local_failure(&error.into()), Some(failure), "{error}");
-            assert!(failure.is_local());
-        }
-        for error in [Errno::CONNREFUSED, Errno::CONNRESET, Errno::TIMEDOUT, Errno::HOSTUNREACH, Errno::PIPE] {
-            assert_eq!(local_failure(&error.into()), None, "{error}");
-        }
-    }
 
     #[test]
     fn a_gateway_without_an_address_of_its_own_is_silent() {

@@ -4,7 +4,7 @@
 //! rebinding). A failure says whether the name does not exist, which concerns its endpoint, or whether this server got no
 //! answer, which does not.
 
-use super::network;
+use super::local_failures::local_failure;
 use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind, SockType, getaddrinfo};
 use rental_core::webhooks::{attempt::Failure, target};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -103,7 +103,7 @@ fn classify(error: LookupError) -> Failure {
     match error.kind() {
         LookupErrorKind::Again | LookupErrorKind::Fail => Failure::ResolverFailed,
         LookupErrorKind::Memory => Failure::NoMemory,
-        LookupErrorKind::System => network::local_failure(&io::Error::from(error)).unwrap_or(Failure::ResolverFailed),
+        LookupErrorKind::System => local_failure(&io::Error::from(error)).unwrap_or(Failure::ResolverFailed),
         _ => Failure::NameUnknown,
     }
 }

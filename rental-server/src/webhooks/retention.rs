@@ -1,35 +1,42 @@
 //! Removes events and finished deliveries after 30 days. A delivery that waits for a disabled endpoint stays, and so does its
-//! event.
+//! event, until the endpoint has been disabled for 30 days. Then the delivery fails, and stays for another 30 days.
 
 use super::hooks::Hooks;
 use rental_core::{
     error::Error,
     resources::{
+        Resource,
         delivery::{self, Delivery, DeliveryStatus},
         event,
         organization::{self, SYSTEM},
-        parse,
+        parse, to_json,
+        webhook_endpoint::WebhookEndpoint,
     },
     rows::key,
     schema::{IndexValue, ResourceSpec},
-    store::{self, Batch, Check, Order, Record, Span, key_of},
-    value::{EventId, OrganizationId, Timestamp},
+    store::{self, Batch, Check, Commit, Order, Record, Span, key_of},
+    value::{EndpointId, EventId, OrganizationId, Timestamp},
+    webhooks::fan_out::{FRESH, RETRY},
 };
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// How long events and deliveries are kept, in milliseconds.
 pub(crate) const KEPT_MILLIS: i64 = 30 * 24 * 3600 * 1000;
 /// Most objects that one batch removes.
 const STEP: usize = 200;
+/// The `last_error` of a delivery that waited for a disabled endpoint for too long.
+const REASON: &str = "retention_ended";
 
 /// Removes what is older than 30 days, of every organization.
 pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
-    let before = now.plus_millis(-KEPT_MILLIS).millis();
+    let before = now.plus_millis(-KEPT_MILLIS);
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
         let page = hooks.store().scan(&organizations, 100).await?;
         for id in page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid)) {
             // Deliveries first: an event is needed as long as one of its deliveries is there and pending.
+            fail_expired(hooks, id, before, now).await?;
             remove_old(hooks, id, &delivery::SPEC, before).await?;
             remove_old(hooks, id, &event::SPEC, before).await?;
         }
@@ -40,15 +47,76 @@ pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
     }
 }
 
+/// The records of a resource that are older than `before`, oldest first.
+fn older(organization: OrganizationId, spec: &'static ResourceSpec, before: Timestamp) -> Span {
+    let prefix = key::records(organization, spec);
+    let mut span = Span::newest_first(&prefix).created_before(&prefix, before.millis());
+    span.order = Order::Ascending;
+    span
+}
+
+/// Fails the old deliveries to endpoints that have been disabled for 30 days.
+async fn fail_expired(
+    hooks: &Hooks,
+    organization: OrganizationId,
+    before: Timestamp,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut span = older(organization, &delivery::SPEC, before);
+    let mut abandoned: HashMap<EndpointId, bool> = HashMap::new();
+    while !span.is_empty() {
+        let old = hooks.store().scan(&span, STEP).await?;
+        let Some(last) = old.last() else { break };
+        span.from = store::after(key_of(last));
+        let (mut batch, mut failed) = (Batch::default(), 0);
+        for record in hooks.damaged.all_sound(old) {
+            // A damaged delivery is removed like a finished one.
+            let Ok(mut delivery) = parse::<Delivery>(&record.key, &record.value) else { continue };
+            if delivery.status != DeliveryStatus::Pending {
+                continue;
+            }
+            let endpoint = delivery.endpoint_id;
+            let is_abandoned = match abandoned.get(&endpoint) {
+                Some(known) => *known,
+                None => is_disabled_since(hooks, endpoint, before).await?,
+            };
+            abandoned.insert(endpoint, is_abandoned);
+            if !is_abandoned {
+                continue;
+            }
+            let class = if delivery.attempts == 0 { FRESH } else { RETRY };
+            if let Some(due_at) = delivery.next_attempt_at {
+                batch.delete(key::due(endpoint, class, due_at.millis(), delivery.id));
+            }
+            delivery.give_up(REASON, now);
+            batch.replace(record.key, record.revision, to_json(&delivery)?);
+            failed += 1;
+        }
+        // Stale: one of them was changed. The next sweep reads them again.
+        if failed > 0 && hooks.store().commit(batch).await? == Commit::Applied {
+            hooks.metrics.expired.inc_by(failed);
+            tracing::warn!(%organization, failed, "webhook deliveries were given up: their endpoints have been disabled for 30 days");
+        }
+    }
+    Ok(())
+}
+
+/// Whether an endpoint was disabled before a time and still is.
+async fn is_disabled_since(hooks: &Hooks, id: EndpointId, before: Timestamp) -> Result<bool, Error> {
+    let place = [WebhookEndpoint::key(SYSTEM, id)];
+    let found = hooks.store().get(&place).await.map_err(Error::from);
+    let Some(record) = hooks.damaged.skip(found)?.and_then(|mut found| found.pop().flatten()) else { return Ok(false) };
+    let endpoint = hooks.damaged.skip(parse::<WebhookEndpoint>(&record.key, &record.value))?;
+    Ok(endpoint.is_some_and(|endpoint| !endpoint.is_enabled() && endpoint.disabled_at.is_some_and(|at| at < before)))
+}
+
 async fn remove_old(
     hooks: &Hooks,
     organization: OrganizationId,
     spec: &'static ResourceSpec,
-    before: u64,
+    before: Timestamp,
 ) -> Result<(), Error> {
-    let prefix = key::records(organization, spec);
-    let mut span = Span::newest_first(&prefix).created_before(&prefix, before);
-    span.order = Order::Ascending;
+    let mut span = older(organization, spec, before);
     // Without an endpoint there are no deliveries to look for.
     let delivers = hooks.store().get(&[key::subscribed(organization)]).await?.pop().flatten().is_some();
     while !span.is_empty() {
@@ -61,7 +129,7 @@ async fn remove_old(
                 Some(id) if spec.tag == event::SPEC.tag => {
                     delivers && is_needed(hooks, organization, EventId::from_uuid(id)).await?
                 }
-                _ => !is_finished(&record),
+                _ => !is_finished(&record, before),
             };
             if needed {
                 continue;
@@ -83,7 +151,7 @@ async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> 
     loop {
         let page = hooks.store().scan(&span, STEP).await?;
         let last = page.last().and_then(|row| key_of(row).id()).filter(|_| page.len() == STEP);
-        if hooks.damaged.all_sound(page).iter().any(|record| !is_finished(record)) {
+        if hooks.damaged.all_sound(page).iter().any(is_pending) {
             return Ok(true);
         }
         let Some(last) = last else { return Ok(false) };
@@ -91,9 +159,14 @@ async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> 
     }
 }
 
-/// A delivery that waits for a disabled endpoint stays until it is sent or its endpoint is deleted.
-fn is_finished(record: &Record) -> bool {
-    parse::<Delivery>(&record.key, &record.value).map_or(true, |delivery| delivery.status != DeliveryStatus::Pending)
+fn is_pending(record: &Record) -> bool {
+    parse::<Delivery>(&record.key, &record.value).is_ok_and(|delivery| delivery.status == DeliveryStatus::Pending)
+}
+
+/// Whether a delivery ended before a time. A damaged one did.
+fn is_finished(record: &Record, before: Timestamp) -> bool {
+    parse::<Delivery>(&record.key, &record.value)
+        .map_or(true, |delivery| delivery.status != DeliveryStatus::Pending && delivery.updated_at < before)
 }
 
 fn remove(

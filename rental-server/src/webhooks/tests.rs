@@ -3,7 +3,6 @@
 use super::{Hooks, Settings, hooks::Bell, lane, lanes, relay};
 use crate::{
     edge::{Clock, FixedClock},
-    engine::Engine,
     master_key::Keys,
     secrets::KeyFile,
     supervisor::tests::{hasty, restarts},
@@ -72,7 +71,7 @@ async fn answer(mut stream: TcpStream, arrived: Arrived) {
 /// Hooks over a new store with one endpoint of an organization, which is returned.
 async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, OrganizationId) {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let store = Engine::File(Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap());
+    let store = Redb::open(&directory.path().join("store.redb"), 1 << 20).unwrap();
     let settings = Settings {
         allow_private: true,
         send: true,

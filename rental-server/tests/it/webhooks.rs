@@ -10,6 +10,7 @@ mod deletions;
 mod delivery;
 mod disabling;
 mod disconnects;
+mod enabling;
 mod events;
 mod fairness;
 mod isolation;

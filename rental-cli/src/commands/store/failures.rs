@@ -1,52 +1,36 @@
 //! Failures of stores and backups, with the next step.
 
+use super::place::Place;
 use crate::failure::Failure;
-use rental_core::store::{StoreError, archive::ArchiveError, redb::IN_USE};
+use rental_core::store::{OLDEST_VERSION, SCHEMA_VERSION, StoreError, archive::ArchiveError};
 use std::path::Path;
 
-/// The command that the core names when a store has an older version.
-pub(super) const UPGRADE_COMMAND: &str = "rental-cli store upgrade";
-
-/// Failure of a store that cannot be opened or read.
-pub(super) fn store_failure(error: StoreError) -> Failure {
+/// Failure of a store that cannot be opened, read or written.
+pub(super) fn store_failure(place: &Place, error: StoreError) -> Failure {
+    let is_file = place.file().is_some();
     let (kind, hint) = match &error {
-        StoreError::DamagedStore(_) | StoreError::Damaged(_) => {
+        StoreError::Damaged(_) | StoreError::DamagedStore(_) if is_file => {
             ("damaged", "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`")
         }
-        StoreError::Unavailable(text) if text.contains(IN_USE) => {
+        StoreError::Damaged(_) => ("damaged", "restore a backup with `rental-cli store restore`"),
+        StoreError::InUse(_) => {
             ("in_use", "stop the server, or use `rental-cli store backup`, which works while it runs")
         }
-        StoreError::Unavailable(text) if text.contains(UPGRADE_COMMAND) => (
+        StoreError::NeedsUpgrade(_) => (
             "version",
             "back up the data file or the database first; then `rental-cli store upgrade URL` takes it to the present version",
         ),
-        _ => ("store", "check the path, its permissions and the disk"),
+        _ => (if is_file { "store" } else { "database" }, place.advice()),
     };
     let problem = match error {
-        StoreError::DamagedStore(text) | StoreError::Unavailable(text) => text,
+        StoreError::DamagedStore(text)
+        | StoreError::Unavailable(text)
+        | StoreError::InUse(text)
+        | StoreError::NeedsUpgrade(text) => text,
         StoreError::Damaged(row) => row.to_string(),
         other => other.to_string(),
     };
     Failure::Unsuccessful { kind, problem, hint }
-}
-
-/// Failure of a database.
-pub(super) fn database_failure(error: StoreError) -> Failure {
-    if let StoreError::Unavailable(text) = &error
-        && text.contains(UPGRADE_COMMAND)
-    {
-        return store_failure(error);
-    }
-    let problem = match error {
-        StoreError::DamagedStore(text) | StoreError::Unavailable(text) => text,
-        StoreError::Damaged(row) => row.to_string(),
-        other => other.to_string(),
-    };
-    Failure::Unsuccessful {
-        kind: "database",
-        problem,
-        hint: "check the URL, PGPASSWORD or PGPASSFILE, and the database",
-    }
 }
 
 /// Failure of a backup that cannot be read.
@@ -58,5 +42,17 @@ pub(super) fn unusable_backup(file: &Path, error: ArchiveError) -> Failure {
             problem: format!("{}: {other}", file.display()),
             hint: "use another backup; no store was created",
         },
+    }
+}
+
+/// Failure of a backup whose rows have an unsupported schema version.
+pub(super) fn other_version(file: &Path, version: u64) -> Failure {
+    Failure::Unsuccessful {
+        kind: "version",
+        problem: format!(
+            "{} has schema version {version}, but this rental-cli supports versions {OLDEST_VERSION} to {SCHEMA_VERSION}; nothing was written",
+            file.display()
+        ),
+        hint: "use the rental-cli of the server that wrote it",
     }
 }

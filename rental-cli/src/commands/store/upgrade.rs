@@ -1,14 +1,13 @@
 //! `store upgrade`: upgrades a store of an older program to the current schema version.
 
 use super::{
-    engines::{CACHE_BYTES, connect_any_version, runtime},
     failures::store_failure,
-    place::{self, Place},
+    place::{self, Place, forms, open, runtime},
 };
 use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    store::{SCHEMA_VERSION, Versioned, redb::Redb},
+    store::{Access, Engine, SCHEMA_VERSION},
     upgrade::{self, Marker, State, Step, Survey, Upgrade, UpgradeError},
 };
 use rustix::fs::statvfs;
@@ -30,8 +29,8 @@ pub(super) fn command() -> Command {
             Arg::new("url")
                 .value_name("URL")
                 .required(true)
-                .value_parser(Place::parse)
-                .help("Store to upgrade, redb:PATH or postgres://USER@HOST:PORT/DATABASE"),
+                .value_parser(place::parse)
+                .help(format!("Store to upgrade, {}", forms())),
         )
         .arg(
             Arg::new("dry-run")
@@ -56,24 +55,14 @@ struct Done {
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let place = matches.get_one::<Place>("url").cloned().ok_or_else(|| Failure::Usage("no URL".into()))?;
     let (trial, keep) = (matches.get_flag("dry-run"), matches.get_flag("keep-damaged"));
-    let runtime = runtime()?;
-    let done = match &place {
-        Place::File(path) => {
-            // Opening for writing changes the file, even when nothing is written to it.
-            let open = if trial { Redb::open_unchanged } else { Redb::open_any_version };
-            place::must_exist(path)?;
-            let store = open(path, CACHE_BYTES).map_err(store_failure)?;
-            let done = runtime.block_on(upgrade_store(&store, Some(path), trial, keep))?;
-            store.close().map_err(store_failure)?;
-            done
-        }
-        Place::Database(address) => runtime.block_on(async {
-            let store = connect_any_version(address).await?;
-            let done = upgrade_store(&store, None, trial, keep).await;
-            store.close().await;
-            done
-        })?,
-    };
+    // Opening a file for writing changes it, even when nothing is written to it.
+    let access = if trial { Access::Unchanged } else { Access::Upgradable };
+    let done = runtime()?.block_on(async {
+        let store = open(&place, access).await?;
+        let done = upgrade_store(&place, store.as_ref(), trial, keep).await;
+        let closed = store.close().await.map_err(|error| store_failure(&place, error));
+        done.and_then(|done| closed.map(|()| done))
+    })?;
     let counted = done.counted.as_ref();
     if counted.is_none() {
         session.out.note(&format!("the store has schema version {SCHEMA_VERSION} already: there is nothing to do"));
@@ -88,7 +77,8 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
 }
 
 /// Checks for damaged rows, then upgrades.
-async fn upgrade_store(store: &dyn Versioned, file: Option<&Path>, trial: bool, keep: bool) -> Result<Done, Failure> {
+async fn upgrade_store(place: &Place, store: &dyn Engine, trial: bool, keep: bool) -> Result<Done, Failure> {
+    let refused = |error| refused(place, error);
     let (from, begun) = match upgrade::state(store).await.map_err(refused)? {
         State::Current => return Ok(Done { from: SCHEMA_VERSION, counted: None }),
         State::Older(version) => (version, false),
@@ -99,7 +89,7 @@ async fn upgrade_store(store: &dyn Versioned, file: Option<&Path>, trial: bool, 
     progress.finish();
     if trial || !keep {
         let tried = Upgrade::trial(store).await.map_err(refused)?;
-        let tried = finish(tried, counted.records, "records tried").await?;
+        let tried = finish(tried, counted.records, "records tried").await.map_err(refused)?;
         if !keep && let Some(tried) = tried.as_ref().filter(|tried| tried.damaged > 0) {
             return Err(damaged(tried.damaged, &tried.damaged_rows));
         }
@@ -111,11 +101,11 @@ async fn upgrade_store(store: &dyn Versioned, file: Option<&Path>, trial: bool, 
         }
     }
     // An upgrade that was begun is finished: without that, no program can use the store.
-    if let Some(path) = file.filter(|_| !begun) {
+    if let Some(path) = place.file().filter(|_| !begun) {
         enough_room(path, &counted)?;
     }
     let upgrade = Upgrade::begin(store).await.map_err(refused)?;
-    Ok(Done { from, counted: finish(upgrade, counted.records, "records upgraded").await? })
+    Ok(Done { from, counted: finish(upgrade, counted.records, "records upgraded").await.map_err(refused)? })
 }
 
 /// Rejects an upgrade for which the disk has no room, before it begins.
@@ -129,11 +119,11 @@ fn enough_room(path: &Path, counted: &Survey) -> Result<(), Failure> {
     })
 }
 
-async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, Failure> {
+async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Result<Option<Marker>, UpgradeError> {
     let Some(mut upgrade) = upgrade else { return Ok(None) };
     let mut progress = Progress::count(Some(records), label);
     loop {
-        let step = upgrade.step().await.map_err(refused)?;
+        let step = upgrade.step().await?;
         progress.at(upgrade.progress().seen);
         match step {
             Step::Continue => {}
@@ -152,9 +142,9 @@ fn damaged(count: u64, listed: &[String]) -> Failure {
     }
 }
 
-fn refused(error: UpgradeError) -> Failure {
+fn refused(place: &Place, error: UpgradeError) -> Failure {
     match error {
-        UpgradeError::Store(error) => store_failure(error),
+        UpgradeError::Store(error) => store_failure(place, error),
         UpgradeError::Refused(problem) => {
             Failure::Unsuccessful { kind: "version", problem, hint: "nothing was changed" }
         }

@@ -2,12 +2,15 @@
 
 use super::{Cli, ran};
 use crate::support::{
-    Organization, Server, database,
+    Cluster, Organization, Server, database,
     receiver::{Act, Receiver},
 };
-use rental_core::{check, store::redb::ClosedFile};
+use rental_core::{
+    check,
+    store::redb::{ClosedFile, Redb},
+};
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 fn by_way_of<'s>(server: &'s Server, organization: &Organization<'_>) -> Organization<'s> {
     let Organization { id, read, write, .. } = organization;
@@ -98,6 +101,35 @@ fn a_store_grows_up_and_comes_back_with_keys_order_cursors_secrets_and_what_is_d
     let there = Organization { server: &server, id, read, write };
     assert_eq!(by_way_of(&server, &there).get("/v1/invoices?limit=1").ok()["data"][0]["invoice_number"], "INV-000002");
     assert_eq!(there.get(&format!("/v1/vehicles?limit=100&starting_after={cursor}")).body, rest);
+}
+
+/// As a copy that was killed leaves it.
+#[test]
+fn half_of_a_store_is_neither_served_nor_copied_nor_upgraded_nor_filled() {
+    let (Some(cli), Some(url)) = (Cli::find(), database()) else { return };
+    drop(Server::start_on(&url, &[]));
+    let cluster = Cluster::shared().expect("it made the database");
+    let name = url.split(['/', '?']).find(|part| part.starts_with("test")).expect("a database");
+    cluster.sql(name, "INSERT INTO rental.rows VALUES (convert_to('!', 'UTF8'), 0, '')");
+    let directory = tempfile::tempdir().unwrap();
+    let (to, file) = (directory.path().join("to.redb"), directory.path().join("store.redb"));
+    Redb::open(&file, 1 << 20).unwrap().close().unwrap();
+    let refused = "holds half of a store: copying into it was broken off. Drop its schema `rental` and copy again";
+    for (words, code, said) in [
+        (format!("store copy --from {url} --to redb:{}", to.display()), 1, refused),
+        (format!("store upgrade {url}"), 1, refused),
+        (format!("store upgrade {url} --dry-run"), 1, refused),
+        (format!("store copy --from redb:{} --to {url}", file.display()), 6, "drop the schema `rental`"),
+    ] {
+        let ended = ran(&mut cli.command("http://127.0.0.1:1", &words));
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{words}: {ended:?}");
+        assert!(ended.stderr.contains(said), "{words}: {ended:?}");
+    }
+    assert!(!to.exists());
+    let mut server = Command::new(env!("CARGO_BIN_EXE_rental-server"));
+    let server = server.args(["--listen", "127.0.0.1:0", "--store", &url]).output().expect("the program runs");
+    let told = String::from_utf8_lossy(&server.stderr).into_owned();
+    assert!(server.status.code() == Some(1) && told.contains(refused) && told.lines().count() == 1, "{told}");
 }
 
 #[test]

@@ -56,9 +56,9 @@ fn the_core_knows_no_http_clock_randomness_environment_or_runtime() {
     only_in(core, &["new_v4", "now_v7", "rand"], &[]);
     only_in(core, &["new_v7", "getrandom"], &["platform/system.rs"]);
     only_in(core, &["env", "println", "eprintln", "TcpStream", "UdpSocket", "ToSocketAddrs"], &[]);
-    only_in(core, &["std::fs"], &["store/redb.rs", "store/redb/"]);
-    only_in(core, &["tokio"], &["store/redb", "store/postgres", "store/conformance.rs"]);
-    for (file, line) in code(core).into_iter().filter(|(file, _)| file.contains("store/redb")) {
+    only_in(core, &["std::fs"], &["store/engines/redb.rs", "store/engines/redb/"]);
+    only_in(core, &["tokio"], &["store/engines/redb", "store/engines/postgres", "store/conformance.rs"]);
+    for (file, line) in code(core).into_iter().filter(|(file, _)| file.contains("store/engines/redb")) {
         assert!(!line.contains("tokio::") || line.contains("tokio::sync"), "{file}: {line}");
     }
 }
@@ -68,7 +68,7 @@ fn redb_appears_in_its_own_files_only() {
     only_in(
         "rental-core/src",
         &["use redb", "redb::Database", "redb::StorageBackend"],
-        &["store/redb.rs", "store/redb/"],
+        &["store/engines/redb.rs", "store/engines/redb/"],
     );
     for (folder, manifest) in manifests() {
         let named = dependencies(&manifest).contains("redb");
@@ -79,10 +79,19 @@ fn redb_appears_in_its_own_files_only() {
 #[test]
 fn the_client_of_postgres_appears_in_its_own_files_only() {
     let words = ["tokio_postgres", "deadpool_postgres", "tokio_postgres_rustls", "rustls"];
-    only_in("rental-core/src", &words, &["store/postgres"]);
+    only_in("rental-core/src", &words, &["store/engines/postgres"]);
     for (folder, manifest) in manifests() {
         assert_eq!(dependencies(&manifest).contains("tokio-postgres"), folder == "rental-core", "{folder}");
     }
+}
+
+#[test]
+fn the_programs_know_engines_only_through_the_table() {
+    let words = ["redb::", "postgres::", "Redb", "Postgres"];
+    // The store of a dry run is a file for itself, which no URL names.
+    only_in("rental-server/src", &words, &["operator/imports.rs", "webhooks/tests.rs"]);
+    only_in("rental-cli/src", &words, &[]);
+    only_in("rental-core/src", &words, &["store/engines", "platform/open.rs"]);
 }
 
 #[test]

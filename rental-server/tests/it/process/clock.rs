@@ -8,7 +8,6 @@ use rental_core::{
     value::OrganizationId,
 };
 use serde_json::json;
-use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 #[test]
@@ -22,12 +21,12 @@ fn new_objects_are_newer_than_those_that_a_faster_clock_made() {
     server.wait_until_gone();
     // An event as a clock that is an hour ahead would have made it.
     let organization = OrganizationId::parse(&id).expect("an id");
-    let ahead = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() + 3_600_000;
-    let future = Uuid::from_u128(ahead << 80 | 0x7fff << 64 | 0x8000 << 48 | u128::from(u32::MAX));
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
     let store = Redb::open(&directory.path().join("store.redb"), 16 << 20).expect("the server closed it");
     let newest = Span::newest_first(&key::records(organization, &event::SPEC));
     let record = runtime.block_on(store.scan(&newest, 1)).expect("read").remove(0).expect("an event");
+    let present = record.key.id().expect("its id").as_u128();
+    let future = Uuid::from_u128(present + (3_600_000 << 80));
     let mut batch = Batch::default();
     batch.insert(key::record(organization, &event::SPEC, future), record.value);
     assert_eq!(runtime.block_on(store.commit(batch)).expect("written"), Commit::Applied);

@@ -97,7 +97,7 @@ impl Server {
         let mut shell = Command::new("sh")
             .args(["-c", script, "sh"])
             .args(program)
-            .arg(env!("CARGO_BIN_EXE_rental-server"))
+            .args([env!("CARGO_BIN_EXE_rental-server")])
             .args(if flags.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(flags)
             .envs(store)

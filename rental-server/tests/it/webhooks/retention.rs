@@ -7,7 +7,7 @@ use crate::{
 };
 use rental_core::{
     operations::Edge,
-    resources::event,
+    resources::{Resource, event, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     store::{Batch, Commit, Store, redb::Redb},
     value::{EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out,
@@ -87,4 +87,62 @@ fn an_old_event_stays_while_a_delivery_waits_and_is_sent_after_enable() {
         );
         assert_eq!(delivery(id)["last_error"], error);
     }
+}
+
+/// Overwrites `disabled_at` of an endpoint, in the file of a server that is gone.
+fn disabled_long_ago(directory: &Path, endpoint: EndpointId) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+    let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
+    let place = WebhookEndpoint::key(SYSTEM, endpoint);
+    let record = runtime.block_on(store.get(&[place])).expect("the store answers").pop().flatten().expect("it exists");
+    let mut object: Value = serde_json::from_slice(&record.value).expect("JSON");
+    object["disabled_at"] = json!("2020-01-01T00:00:00.000Z");
+    let mut batch = Batch::default();
+    batch.replace(record.key, record.revision, object.to_string().into());
+    assert_eq!(runtime.block_on(store.commit(batch)), Ok(Commit::Applied));
+    store.close().expect("the file is whole");
+}
+
+#[test]
+fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let receiver = Receiver::start();
+    let hook = hook(&organization, &receiver);
+    act(&server, &hook, "disable", &json!({})).ok();
+    // This one is new: it waits on.
+    super::one_event(&organization);
+    let young = super::wait_for_deliveries(&organization, &hook, 1, "pending").remove(0);
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
+    drop(organization);
+    stop(server);
+    let edge = LongAgo(AtomicU64::new(0));
+    let event = EventId::from_uuid(edge.new_id());
+    let mut batch = Batch::default();
+    batch.insert(event::key(owner, event), br#"{"type":"lead.received"}"#.as_slice().into());
+    let old = fan_out::add(&mut batch, owner, endpoint, (event, "lead.received"), &edge).expect("it is made").id;
+    commit(directory.path(), batch);
+    disabled_long_ago(directory.path(), endpoint);
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let delivery = |id: &str| server.admin("GET", &format!("/admin/v1/deliveries/{id}"), &Value::Null).ok();
+    let old = wait_for(
+        "the delivery to fail",
+        || Some(delivery(&old.to_string())).filter(|one| one["status"] == "failed"),
+        || delivery(&old.to_string()).to_string(),
+    );
+    assert_eq!((&old["last_error"], &old["next_attempt_at"]), (&json!("retention_ended"), &Value::Null));
+    assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
+    wait_for(
+        "the event to be removed",
+        || (server.admin("GET", &format!("/admin/v1/events/{event}"), &Value::Null).status == 404).then_some(()),
+        String::new,
+    );
+    assert_eq!(super::metric(&server, "rental_webhook_deliveries_kept"), 1.0, "its due row is gone, the other waits");
+    act(&server, &hook, "enable", &json!({})).ok();
+    assert_eq!(json!(receiver.wait_for(1)[0].event()), young["event_id"]);
+    super::quiet_while();
+    assert_eq!(receiver.count(), 1);
 }

@@ -8,7 +8,6 @@ use super::{
     schema, session,
     snapshot::Snapshot,
     version::guard,
-    views,
     writer::{self, Job, Outcome, Shared, Writer},
 };
 use crate::store::{
@@ -72,10 +71,9 @@ impl Postgres {
     /// A sentence for the operator, which contains the address without its password.
     pub async fn open(address: &Address, roots: Option<&[u8]>, settings: Settings) -> Result<Self, StoreError> {
         let store = Self::open_any_version(address, roots, settings).await?;
-        let found = upgrade_state(&store).await?;
-        match found {
+        match upgrade_state(&store).await? {
             None => Ok(store),
-            Some(why) => Err(StoreError::Unavailable(format!("{address}: {why}"))),
+            Some(why) => Err(StoreError::NeedsUpgrade(format!("{address}: {why}"))),
         }
     }
 
@@ -84,6 +82,21 @@ impl Postgres {
     /// # Errors
     /// Those of [`Postgres::open`], except that a version that can be upgraded is no error.
     pub async fn open_any_version(
+        address: &Address,
+        roots: Option<&[u8]>,
+        settings: Settings,
+    ) -> Result<Self, StoreError> {
+        let store = Self::connect(address, roots, settings).await?;
+        if store.is_half_loaded().await? {
+            return Err(StoreError::Unavailable(format!(
+                "{address} holds half of a store: copying into it was broken off. Drop its schema `rental` and copy again"
+            )));
+        }
+        Ok(store)
+    }
+
+    /// Connects as [`Postgres::open_any_version`] does, also to a store whose load was interrupted.
+    pub(super) async fn connect(
         address: &Address,
         roots: Option<&[u8]>,
         settings: Settings,
@@ -129,14 +142,6 @@ impl Postgres {
     /// The database is not available.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
         Snapshot::take(&self.connections).await
-    }
-
-    /// Creates or replaces views in the schema `rental`. Each item is a name and its `CREATE` statement.
-    ///
-    /// # Errors
-    /// A sentence that says why a view could not be created. The views before it exist.
-    pub async fn make_views(&self, views: &[(&str, &str)]) -> Result<(), String> {
-        views::make(&self.connections.pool, self.connections.patience, views).await
     }
 
     /// Commits the queued batches, then stops the writer.

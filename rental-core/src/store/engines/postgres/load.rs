@@ -1,13 +1,14 @@
 //! Loads an archive into an empty database.
 
-use super::engine::Postgres;
+use super::{address::Address, engine::Postgres};
 use crate::store::{
-    Batch, Commit, Key, Prior, SCHEMA_VERSION, Span, Store, StoreError, Versioned, Write,
-    archive::{ArchiveError, Reader, Summary, digest_row},
+    Batch, Commit, Prior, Restore, RestoreError, SCHEMA_VERSION, Snapshot as _, Span, Store, StoreError, Versioned,
+    Write,
+    archive::{ArchiveError, Summary, digest_row},
     marks, versioned,
 };
 use sha2::{Digest, Sha256};
-use std::{io::Read, time::Duration};
+use std::time::Duration;
 
 /// Most rows and bytes of rows in one transaction.
 const ROWS: usize = 1000;
@@ -15,25 +16,6 @@ const BYTES: usize = 4 << 20;
 /// How often a batch is committed again after an error. It sets the same rows, so a repetition is harmless.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// Why a load failed.
-#[derive(Debug)]
-pub enum LoadError {
-    /// The archive cannot be read.
-    Archive(ArchiveError),
-    /// The rows of the archive have this schema version, which is not supported.
-    Version(u64),
-    /// The database already contains rows.
-    NotEmpty,
-    /// The database is not available, or the rows could not be verified.
-    Store(StoreError),
-}
-
-impl From<StoreError> for LoadError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
 
 impl Postgres {
     /// Whether an earlier load was interrupted, so that the store is incomplete.
@@ -57,32 +39,26 @@ impl Postgres {
     }
 
     /// Writes the rows of an archive into this database, which must be empty, and reads them back to verify them. Until
-    /// the end a marker row keeps servers from using the incomplete store. Rows for which `moves` returns false are left
-    /// out. Calls `progress` with the number of rows written and read back so far. If the archive has an older version,
-    /// calls `upgrade` after the verification.
-    ///
-    /// # Errors
-    /// See [`LoadError`].
-    pub async fn load<R: Read>(
-        &self,
-        archive: &mut Reader<R>,
-        moves: impl Fn(&Key) -> bool,
-        progress: &mut dyn FnMut(u64),
-        upgrade: impl AsyncFnOnce(&Self) -> Result<(), String>,
-    ) -> Result<Summary, LoadError> {
+    /// the end a marker row keeps programs from using the incomplete store.
+    pub(super) async fn load(&self, address: &Address, restore: Restore<'_>) -> Result<Summary, RestoreError> {
+        let Restore { archive, moves, progress, upgrade } = restore;
         let version = archive.header().schema_version;
-        versioned::known(version).map_err(|_| LoadError::Version(version))?;
+        versioned::known(version).map_err(|_| RestoreError::Version(version))?;
+        let not_empty = || {
+            let problem = format!("{address} already contains rows; nothing was written");
+            RestoreError::Exists(problem, "choose an empty database, or drop the schema `rental`")
+        };
         if !self.scan(&Span::everything(), 1).await?.is_empty() {
-            return Err(LoadError::NotEmpty);
+            return Err(not_empty());
         }
         let mut mark = Batch::default();
         mark.mark(marks::loading(), Prior::New);
         // The database gets the version of the archive's rows, so that no program reads them as those of another version.
         if !self.change_version(SCHEMA_VERSION, version, mark).await? {
-            return Err(LoadError::NotEmpty);
+            return Err(not_empty());
         }
         let (mut waiting, mut size, mut rows, mut written) = (Batch::default(), 0, 0u64, Sha256::new());
-        while let Some(frame) = archive.next_frame().map_err(LoadError::Archive)? {
+        while let Some(frame) = archive.next_frame()? {
             for record in frame.into_iter().filter(|record| moves(&record.key)) {
                 digest_row(&mut written, &record);
                 rows += 1;
@@ -95,11 +71,11 @@ impl Postgres {
                 }
             }
         }
-        let summary = archive.summary().cloned().ok_or(LoadError::Archive(ArchiveError::Unread))?;
+        let summary = archive.summary().cloned().ok_or(ArchiveError::Unread)?;
         self.put(waiting).await?;
         self.verify(rows, written, progress).await?;
         if version < SCHEMA_VERSION {
-            upgrade(self).await.map_err(|why| LoadError::Store(StoreError::Unavailable(why)))?;
+            upgrade(self).await.map_err(StoreError::Unavailable)?;
         }
         let mut done = Batch::default();
         done.delete(marks::loading());
@@ -123,8 +99,9 @@ impl Postgres {
 
     async fn verify(&self, rows: u64, written: Sha256, progress: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
         let (mut snapshot, mut digest, mut found) = (self.snapshot().await?, Sha256::new(), 0);
+        let mut rest = Span::everything();
         loop {
-            let page = snapshot.next().await?;
+            let page = snapshot.next(&mut rest).await?;
             if page.is_empty() {
                 break;
             }

@@ -1,12 +1,13 @@
 //! Maintenance of a file that no program has open: compaction, and restore from a backup.
 
 use super::{
-    closed_file::{self, ClosedFile, Finding},
-    file,
+    closed_file::{self, ClosedFile},
+    engine::Redb,
+    file::{self, Unfinished},
     tables::unavailable,
 };
 use crate::store::{
-    SCHEMA_VERSION, StoreError,
+    Compacted, Finding, Inspection, Key, Restore, RestoreError, SCHEMA_VERSION, StoreError,
     archive::{ArchiveError, Reader, Summary, digest_row},
     versioned,
 };
@@ -20,15 +21,6 @@ use std::{
 
 /// Most bytes of rows in one transaction of a restore.
 const STEP: usize = 32 << 20;
-
-/// The result of [`compact`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Compacted {
-    /// Size of the file before compaction, in bytes.
-    pub before: u64,
-    /// Size of the file after compaction, in bytes.
-    pub after: u64,
-}
 
 /// Compacts a file: returns the space of deleted and replaced rows to the file system.
 ///
@@ -58,29 +50,10 @@ pub struct Restored {
     pub bytes: u64,
 }
 
-/// Why a restore failed. No file was created at the path.
-#[derive(Debug)]
-pub enum RestoreError {
-    /// The backup cannot be read.
-    Archive(ArchiveError),
-    /// The rows of the backup have this schema version, which is not supported.
-    Version(u64),
-    /// A file exists at the path.
-    Exists,
-    /// The new file cannot be written or verified.
-    Store(StoreError),
-}
-
-impl From<StoreError> for RestoreError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
 /// Creates a file at `path` from a backup of the present version.
 ///
 /// # Errors
-/// See [`restore_and_upgrade`]; a backup of an older version is refused.
+/// See [`RestoreError`]; a backup of an older version is refused. On an error no file was created at `path`.
 pub fn restore<R: Read>(
     path: &Path,
     cache_bytes: usize,
@@ -91,37 +64,52 @@ pub fn restore<R: Read>(
     if version != SCHEMA_VERSION {
         return Err(RestoreError::Version(version));
     }
-    restore_and_upgrade(path, cache_bytes, archive, progress, &mut |_| Ok(()))
+    let (file, summary) = fill(path, cache_bytes, archive, |_| true, progress)?;
+    publish(path, file, summary)
 }
 
-/// Creates a file at `path` from a backup. The file gets this name only after it is complete, verified and durable.
-///
-/// Calls `progress` with the number of rows so far. If the backup has an older version, calls `upgrade` with the temporary
-/// path of the new file, which must upgrade it to the present version.
+/// Creates a file at `path` from a backup. The file gets this name only after it is complete, verified, upgraded and
+/// durable.
 ///
 /// # Errors
-/// See [`RestoreError`].
-pub fn restore_and_upgrade<R: Read>(
+/// See [`RestoreError`]. On an error no file was created at `path`.
+pub async fn restore_and_upgrade(
+    path: &Path,
+    cache_bytes: usize,
+    restore: Restore<'_>,
+) -> Result<Restored, RestoreError> {
+    let Restore { archive, moves, progress, upgrade } = restore;
+    let (file, summary) = fill(path, cache_bytes, archive, moves, progress)?;
+    if archive.header().schema_version < SCHEMA_VERSION {
+        let store = Redb::open_any_version(file.path(), cache_bytes)?;
+        upgrade(&store).await.map_err(StoreError::Unavailable)?;
+        store.close()?;
+    }
+    publish(path, file, summary)
+}
+
+/// Writes the rows of a backup to a new file, which does not have its name yet, and verifies it.
+fn fill<R: Read>(
     path: &Path,
     cache_bytes: usize,
     archive: &mut Reader<R>,
+    moves: fn(&Key) -> bool,
     progress: &mut dyn FnMut(u64),
-    upgrade: &mut dyn FnMut(&Path) -> Result<(), StoreError>,
-) -> Result<Restored, RestoreError> {
+) -> Result<(Unfinished, Summary), RestoreError> {
     let version = archive.header().schema_version;
     versioned::known(version).map_err(|_| RestoreError::Version(version))?;
     if path.exists() {
-        return Err(RestoreError::Exists);
+        return Err(exists(path));
     }
-    let unfinished = file::Unfinished::beside(path)?;
+    let unfinished = Unfinished::beside(path)?;
     let mut builder = Builder::new();
     let db = unfinished.database(builder.set_cache_size(cache_bytes))?;
     file::prepare_version(&db, version)?;
     let (mut waiting, mut size, mut digest, mut rows) = (Vec::new(), 0, Sha256::new(), 0u64);
-    while let Some(frame) = archive.next_frame().map_err(RestoreError::Archive)? {
-        rows += frame.len() as u64;
-        for record in frame {
+    while let Some(frame) = archive.next_frame()? {
+        for record in frame.into_iter().filter(|record| moves(&record.key)) {
             digest_row(&mut digest, &record);
+            rows += 1;
             size += record.key.as_bytes().len() + record.value.len();
             waiting.push(record);
         }
@@ -131,20 +119,26 @@ pub fn restore_and_upgrade<R: Read>(
             progress(rows);
         }
     }
-    let summary = archive.summary().cloned().ok_or(RestoreError::Archive(ArchiveError::Unread))?;
+    let summary = archive.summary().cloned().ok_or(ArchiveError::Unread)?;
     file::add(&db, &waiting)?;
     db.close().map_err(unavailable)?;
     progress(rows);
     verify(unfinished.path(), cache_bytes, rows, digest)?;
-    if version < SCHEMA_VERSION {
-        upgrade(unfinished.path())?;
-    }
-    let bytes = std::fs::metadata(unfinished.path()).map_err(unavailable)?.len();
-    unfinished.publish().map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => RestoreError::Exists,
+    Ok((unfinished, summary))
+}
+
+fn publish(path: &Path, file: Unfinished, archive: Summary) -> Result<Restored, RestoreError> {
+    let bytes = std::fs::metadata(file.path()).map_err(unavailable)?.len();
+    file.publish().map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => exists(path),
         _ => RestoreError::Store(file::cannot_make(path, &error)),
     })?;
-    Ok(Restored { archive: summary, bytes })
+    Ok(Restored { archive, bytes })
+}
+
+fn exists(path: &Path) -> RestoreError {
+    let problem = format!("{} exists; nothing was written", path.display());
+    RestoreError::Exists(problem, "choose another path, or move the file away")
 }
 
 /// Verifies the new file: every page has a correct checksum, and its rows have the same count and digest as the backup's.

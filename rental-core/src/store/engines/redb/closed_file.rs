@@ -10,7 +10,7 @@ use super::{
     row,
     tables::{ROWS, Rows, read, unavailable},
 };
-use crate::store::{DamagedRow, Key, Record, StoreError, after};
+use crate::store::{Finding, Inspection, Key, Record, StoreError, after};
 use redb::{
     Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTableMetadata, backends::FileBackend,
 };
@@ -41,20 +41,9 @@ pub struct ClosedFile {
     reads_left: Arc<AtomicU64>,
 }
 
-/// One finding of [`ClosedFile::walk`].
-#[derive(Debug)]
-pub enum Finding {
-    /// A row with a correct checksum.
-    Row(Record),
-    /// A row that is damaged, with its key and the reason.
-    Damaged(Box<DamagedRow>),
-    /// An unknown number of rows after this key cannot be read; `None` at the start of the file. The text says why.
-    Gap(Option<Key>, String),
-}
-
 impl ClosedFile {
     /// Opens the file read-only and checks the checksum of every page in use. Wrong checksums are no error here; see
-    /// [`ClosedFile::pages`].
+    /// [`Inspection::pages`].
     ///
     /// # Errors
     /// The file does not exist, is open in another process, has another version, or is damaged so that it cannot be opened.
@@ -79,33 +68,56 @@ impl ClosedFile {
         Ok(closed)
     }
 
-    /// Whether every page in use has a correct checksum.
-    ///
-    /// # Errors
-    /// redb's description of the damage.
-    pub fn pages(&self) -> Result<(), &str> {
+    /// Runs `act` with the limit on reads. A panic becomes an error, and the next call opens the file again.
+    fn bounded<T>(&self, act: impl FnOnce(&Rows) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if self.pages.is_err() {
+            self.reads_left.store(MOST_READS, Ordering::Relaxed);
+        }
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (db, rows) = match open.take() {
+            Some(open) => open,
+            None => self.database(Pages::Unchecked)?,
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| act(&rows)));
+        match outcome {
+            // After a failed read (the limit causes one, too) redb fails all reads of this handle, so it is dropped.
+            Ok(Err(error @ StoreError::Unavailable(_))) => Err(error),
+            Ok(outcome) => {
+                *open = Some((db, rows));
+                outcome
+            }
+            Err(_) => Err(StoreError::DamagedStore("pages on the way to it are damaged".into())),
+        }
+    }
+
+    fn database(&self, pages: Pages) -> Result<(Database, Arc<Rows>), StoreError> {
+        let open = AssertUnwindSafe(|| {
+            let (path, versions) = (&self.path, self.versions);
+            let db = unchanged(path, self.cache_bytes, versions, pages, Arc::clone(&self.reads_left))?;
+            let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
+            Ok((db, Arc::new(rows)))
+        });
+        catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(&self.path)))
+    }
+}
+
+impl Inspection for ClosedFile {
+    fn pages(&self) -> Result<(), &str> {
         match &self.pages {
             Ok(()) => Ok(()),
             Err(detail) => Err(detail),
         }
     }
 
-    /// Number of rows according to the file's own counter; `None` when it cannot be read.
-    #[must_use]
-    pub fn count(&self) -> Option<u64> {
+    fn count(&self) -> Option<u64> {
         self.bounded(|rows| rows.len().map_err(unavailable)).ok()
     }
 
-    /// Reads the record at `key`.
-    ///
-    /// # Errors
-    /// The row is damaged, or the pages that lead to it are.
-    pub fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+    fn get(&self, key: &Key) -> Result<Option<Record>, StoreError> {
         self.bounded(|rows| read(rows, key))
     }
 
-    /// Reads all rows by ascending key and calls `each` for every finding, until `each` returns false.
-    pub fn walk(&self, each: &mut dyn FnMut(Finding) -> bool) {
+    fn walk(&self, each: &mut dyn FnMut(Finding) -> bool) {
         let (mut from, mut last): (Bound<Vec<u8>>, Option<Vec<u8>>) = (Bound::Unbounded, None);
         let mut cut = 0;
         for _ in 0..MOST_GAPS {
@@ -145,38 +157,6 @@ impl ClosedFile {
             from = Bound::Included(next);
         }
     }
-
-    /// Runs `act` with the limit on reads. A panic becomes an error, and the next call opens the file again.
-    fn bounded<T>(&self, act: impl FnOnce(&Rows) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        if self.pages.is_err() {
-            self.reads_left.store(MOST_READS, Ordering::Relaxed);
-        }
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (db, rows) = match open.take() {
-            Some(open) => open,
-            None => self.database(Pages::Unchecked)?,
-        };
-        let outcome = catch_unwind(AssertUnwindSafe(|| act(&rows)));
-        match outcome {
-            // After a failed read (the limit causes one, too) redb fails all reads of this handle, so it is dropped.
-            Ok(Err(error @ StoreError::Unavailable(_))) => Err(error),
-            Ok(outcome) => {
-                *open = Some((db, rows));
-                outcome
-            }
-            Err(_) => Err(StoreError::DamagedStore("pages on the way to it are damaged".into())),
-        }
-    }
-
-    fn database(&self, pages: Pages) -> Result<(Database, Arc<Rows>), StoreError> {
-        let open = AssertUnwindSafe(|| {
-            let (path, versions) = (&self.path, self.versions);
-            let db = unchanged(path, self.cache_bytes, versions, pages, Arc::clone(&self.reads_left))?;
-            let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
-            Ok((db, Arc::new(rows)))
-        });
-        catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(&self.path)))
-    }
 }
 
 /// Opens the file without ever changing it: what redb writes stays in memory.
@@ -205,8 +185,8 @@ pub(super) fn refuse_other_version(
             match versions {
                 file::Versions::Upgradable => Ok(()),
                 file::Versions::Present => match open_unchanged(path, cache_bytes, versions) {
-                    Err(error @ StoreError::Unavailable(_)) => Err(error),
-                    _ => Ok(()),
+                    Ok(_) | Err(StoreError::DamagedStore(_)) => Ok(()),
+                    Err(error) => Err(error),
                 },
             }
         }

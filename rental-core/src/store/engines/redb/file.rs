@@ -18,9 +18,6 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// A part of the error's text when another process has the file open.
-pub const IN_USE: &str = "is in use by another process";
-
 /// How often the opening of a file that another process has open is retried.
 const RETRIES: u32 = 5;
 /// Pause before each retry.
@@ -198,7 +195,7 @@ pub(super) fn cannot_make(path: &Path, error: &io::Error) -> StoreError {
 pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let shown = path.display();
     match error {
-        DatabaseError::DatabaseAlreadyOpen => StoreError::Unavailable(format!("{shown} {IN_USE}")),
+        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(format!("{shown} is in use by another process")),
         DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
             StoreError::DamagedStore(format!(
                 "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
@@ -259,7 +256,7 @@ fn check_version(db: &impl ReadableDatabase, version: u64, versions: Versions) -
     }
     let rows = db.begin_read().map_err(unavailable)?.open_table(ROWS).map_err(unavailable)?;
     let half = rows.get(marks::upgrade().as_bytes()).map_err(unavailable)?.is_some();
-    if version == SCHEMA_VERSION && !half { Ok(()) } else { Err(StoreError::Unavailable(needs_upgrade(version))) }
+    if version == SCHEMA_VERSION && !half { Ok(()) } else { Err(StoreError::NeedsUpgrade(needs_upgrade(version))) }
 }
 
 /// Writes rows in one transaction.

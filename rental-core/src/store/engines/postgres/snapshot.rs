@@ -6,7 +6,7 @@ use super::{
     session::{Client, QueryError, discard, take},
     version,
 };
-use crate::store::{Record, Span, StoreError};
+use crate::store::{self, Answer, Record, Span, StoreError};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -21,9 +21,6 @@ const IDLE: Duration = Duration::from_secs(300);
 /// While a snapshot exists, the database cannot remove replaced rows. Drop it soon.
 pub struct Snapshot {
     client: Option<Client>,
-    /// The rest of the range: from this key, inclusive, to the next field, exclusive.
-    from: Vec<u8>,
-    to: Vec<u8>,
     patience: Duration,
 }
 
@@ -31,8 +28,7 @@ impl Snapshot {
     pub(super) async fn take(connections: &Connections) -> Result<Self, StoreError> {
         let (pool, patience) = (&connections.pool, connections.patience);
         // From here on, a drop of the snapshot closes the connection and so ends its transaction.
-        let mut snapshot = Self { client: Some(take(pool).await?), from: Vec::new(), to: Vec::new(), patience };
-        snapshot.seek(&Span::everything());
+        let snapshot = Self { client: Some(take(pool).await?), patience };
         let begin = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = {}; \
              SELECT 1 / count(*) FROM rental.store WHERE id = 1 AND schema_version = {}",
@@ -48,21 +44,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Continues with the first row of `span`. Ignores `span.order` and `span.follow`.
-    pub fn seek(&mut self, span: &Span) {
-        self.from = span.from.as_bytes().to_vec();
-        self.to = span.to.as_bytes().to_vec();
-    }
-
-    /// Reads the next rows of the span, at most 200, by ascending key. The list is empty at the end.
-    ///
-    /// # Errors
-    /// The database is not available. The snapshot cannot be used after an error.
-    pub async fn next(&mut self) -> Result<Vec<Record>, StoreError> {
+    /// Reads at most 200 rows; see [`store::Snapshot::next`]. The snapshot cannot be used after an error.
+    async fn part(&mut self, rest: &mut Span) -> Result<Vec<Record>, StoreError> {
         let client = self.client.as_ref().ok_or_else(lost)?;
         let reading = async {
             let statement = client.prepare_cached(PAGE).await?;
-            client.query(&statement, &[&self.from, &self.to, &ROWS]).await
+            client.query(&statement, &[&rest.from.as_bytes(), &rest.to.as_bytes(), &ROWS]).await
         };
         let rows = match timeout(self.patience, reading).await {
             Ok(rows) => rows.map_err(|error| QueryError::from(&error).into()),
@@ -74,10 +61,15 @@ impl Snapshot {
         let rows = rows?;
         let records = rows.iter().map(|row| record(row, 0)).collect::<Result<Vec<_>, _>>()?;
         if let Some(last) = records.last() {
-            // The least key after the last one.
-            self.from = [last.key.as_bytes(), &[0]].concat();
+            rest.from = last.key.next();
         }
         Ok(records)
+    }
+}
+
+impl store::Snapshot for Snapshot {
+    fn next<'a>(&'a mut self, rest: &'a mut Span) -> Answer<'a, Vec<Record>> {
+        Box::pin(self.part(rest))
     }
 }
 

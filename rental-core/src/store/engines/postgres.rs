@@ -12,6 +12,7 @@ mod connections;
 mod engine;
 mod group;
 mod load;
+mod place;
 mod reader;
 mod record;
 mod scan;
@@ -26,5 +27,5 @@ mod writer;
 
 pub use address::Address;
 pub use engine::{Postgres, Settings};
-pub use load::LoadError;
+pub use place::SCHEME;
 pub use snapshot::Snapshot;

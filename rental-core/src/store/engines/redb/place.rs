@@ -1,0 +1,95 @@
+//! The engine in the table of engines: `redb:PATH`.
+
+use super::{
+    closed_file::ClosedFile,
+    engine::Redb,
+    maintenance::{compact, restore_and_upgrade},
+};
+use crate::store::{
+    Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, Place, Restore, Restoring, Scheme, Snapshot,
+    StoreError, WriterStats,
+};
+use std::{
+    fmt,
+    future::{Future, ready},
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
+
+/// The engine in the table of engines.
+pub const SCHEME: Scheme = Scheme { form: "redb:PATH", shared: false, parse };
+
+fn parse(url: &str) -> Option<Result<Arc<dyn Place>, String>> {
+    let path = url.strip_prefix("redb:").filter(|path| !path.is_empty())?;
+    Some(Ok(Arc::new(DataFile(path.into()))))
+}
+
+#[derive(Debug)]
+struct DataFile(PathBuf);
+
+impl fmt::Display for DataFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "redb:{}", self.0.display())
+    }
+}
+
+impl Place for DataFile {
+    fn file(&self) -> Option<&Path> {
+        Some(&self.0)
+    }
+
+    fn advice(&self) -> &'static str {
+        "check the path, its permissions and the disk"
+    }
+
+    fn open<'a>(&'a self, access: Access, opening: &'a Opening<'a>) -> Answer<'a, Arc<dyn Engine>> {
+        let open = match access {
+            Access::Present => Redb::open,
+            Access::Upgradable => Redb::open_any_version,
+            Access::Unchanged => Redb::open_unchanged,
+        };
+        let opened = open(&self.0, opening.cache_bytes);
+        Box::pin(ready(opened.map(|store| Arc::new(store) as Arc<dyn Engine>)))
+    }
+
+    fn restore<'a>(&'a self, opening: &'a Opening<'a>, restore: Restore<'a>) -> Restoring<'a> {
+        Box::pin(async move { Ok(restore_and_upgrade(&self.0, opening.cache_bytes, restore).await?.archive) })
+    }
+
+    fn maintenance(&self) -> Result<&dyn Maintenance, &'static str> {
+        Ok(self)
+    }
+}
+
+impl Maintenance for DataFile {
+    fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError> {
+        Ok(Box::new(ClosedFile::open(&self.0, cache_bytes)?))
+    }
+
+    fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {
+        compact(&self.0, cache_bytes)
+    }
+}
+
+impl Engine for Redb {
+    fn name(&self) -> &'static str {
+        "redb"
+    }
+
+    fn stats(&self) -> WriterStats {
+        Self::stats(self)
+    }
+
+    fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(Self::failed(self))
+    }
+
+    fn snapshot(&self) -> Answer<'_, Box<dyn Snapshot>> {
+        Box::pin(ready(Ok(Box::new(Self::snapshot(self)) as Box<dyn Snapshot>)))
+    }
+
+    fn close(self: Arc<Self>) -> Answer<'static, ()> {
+        Box::pin(ready(Arc::into_inner(self).map_or(Ok(()), Self::close)))
+    }
+}
