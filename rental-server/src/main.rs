@@ -30,6 +30,7 @@ mod webhooks;
 use crate::{
     access::limiter::Limit,
     config::{Config, LogFormat, LogLevel, store_url},
+    disk::Space,
     engine::OPENING,
     http::{
         places::ConnectionLimits,
@@ -154,10 +155,13 @@ async fn run(config: &Config) -> Result<(), String> {
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();
-    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor))?;
+    let space = Space::of(place.file(), config.min_free_space);
+    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
-    let described =
-        (Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor), reference::documents(&endpoints::ENDPOINTS));
+    let described = (
+        Metrics::new(names, &hooks.metrics, (&hooks.damaged, &hooks.space), &supervisor),
+        reference::documents(&endpoints::ENDPOINTS),
+    );
     let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(
         Arc::clone(&store),

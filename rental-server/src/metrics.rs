@@ -1,6 +1,6 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
-use crate::{damaged_rows::DamagedRows, supervisor::Supervisor, webhooks::metrics::HookMetrics};
+use crate::{damaged_rows::DamagedRows, disk::Space, supervisor::Supervisor, webhooks::metrics::HookMetrics};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -94,7 +94,7 @@ impl Metrics {
     pub(crate) fn new<'e>(
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
         hooks: &HookMetrics,
-        damaged: &DamagedRows,
+        (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
@@ -119,6 +119,7 @@ impl Metrics {
         let connections_refused = Counter::default();
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
+        space.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",
