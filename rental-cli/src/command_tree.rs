@@ -25,8 +25,8 @@ Environment:
   RENTAL_BASE_URL             URL of the server; --base-url overrides it
   RENTAL_API_KEY              API key of an organization, for its own resources
   RENTAL_API_KEY_FILE         file that holds the API key
-  RENTAL_ADMIN_TOKEN          admin token, for commands that are marked (operator)
-  RENTAL_ADMIN_TOKEN_FILE     file that holds the admin token
+  RENTAL_ADMIN_TOKEN          admin token, or the token of an operator, for commands that are marked (operator)
+  RENTAL_ADMIN_TOKEN_FILE     file that holds that token
   RENTAL_ORGANIZATION         id of the organization; --organization overrides it
   RENTAL_PROFILE              name of the profile; --profile overrides it
   RENTAL_CONFIG_FILE          file of profiles [default: ~/.config/rental/config.toml]

@@ -3,8 +3,9 @@
 use rental_core::{
     request::body::Verb,
     resources::{
-        Resource, api_key::ApiKey, customer::Customer, invoice::Invoice, lead::Lead, organization::Organization,
-        rental::Rental, toll::Toll, vehicle::Vehicle, violation::Violation, webhook_endpoint::WebhookEndpoint,
+        Resource, api_key::ApiKey, customer::Customer, invoice::Invoice, lead::Lead, operator::Operator,
+        organization::Organization, rental::Rental, toll::Toll, vehicle::Vehicle, violation::Violation,
+        webhook_endpoint::WebhookEndpoint,
     },
     schema::{Fields, Presence},
     value::{FieldValue, FromFields},
@@ -59,6 +60,7 @@ fn an_object_of_checked_values_is_that_of_its_json() {
     check::<Lead>();
     check::<Organization>();
     check::<ApiKey>();
+    check::<Operator>();
     check::<WebhookEndpoint>();
 }
 

@@ -1,4 +1,5 @@
-//! The audit log: each change by an operator adds an entry in the same transaction.
+//! The audit log: each change by an operator adds an entry in the same transaction; what takes data in bulk adds one before
+//! it begins.
 
 use crate::http::call::Call;
 use rental_core::{
@@ -8,7 +9,7 @@ use rental_core::{
     store::{Batch, Prior, Store},
     value::{AuditEntryId, OrganizationId},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use uuid::Uuid;
 
 /// An intent that also adds an entry to the audit log, if it changes anything.
@@ -23,10 +24,10 @@ impl Intent for Audited<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let mut prepared = self.intent.prepare(store, edge).await?;
-            if let Some(action) = self.call.operation.get().filter(|_| !prepared.batch.is_empty()) {
+            if self.call.admitted.get().is_some() && !prepared.batch.is_empty() {
                 let (named, resource) = prepared.object.as_deref().map(AnyObject::subject).unzip();
-                let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(named.flatten());
-                let entry = entry(self.call, edge, action, organization, resource, AuditEntry::details(self.body));
+                let organization = Some(self.organization).filter(|id| *id != SYSTEM).or_else(|| named.flatten());
+                let entry = entry(self.call, edge, organization, resource, AuditEntry::details(self.body));
                 add(&mut prepared.batch, &entry)?;
             }
             Ok(prepared)
@@ -37,16 +38,18 @@ impl Intent for Audited<'_> {
 fn entry(
     call: &Call,
     edge: &dyn Edge,
-    action: &str,
     organization_id: Option<OrganizationId>,
     resource_id: Option<Uuid>,
     details: Box<RawValue>,
 ) -> AuditEntry {
-    let id = AuditEntryId::from_uuid(edge.new_id());
+    let (id, admitted) = (AuditEntryId::from_uuid(edge.new_id()), call.admitted.get());
     AuditEntry {
         id,
         object: "audit_entry".into(),
-        action: action.to_owned(),
+        action: admitted.map_or("unknown", |admitted| admitted.operation).to_owned(),
+        actor: admitted.map(|admitted| admitted.actor.name().to_owned()),
+        actor_id: admitted.and_then(|admitted| admitted.actor.id()),
+        address: Some(call.client_address().to_string()),
         organization_id,
         resource_id,
         path: call.path().chars().take(1000).collect(),
@@ -68,8 +71,21 @@ pub(crate) struct Note(AuditEntry);
 impl Note {
     /// The entry of this call, before its result is known.
     pub(crate) fn of(call: &Call, organization: Option<OrganizationId>) -> Self {
-        let action = call.operation.get().unwrap_or(&"unknown");
-        Self(entry(call, &call.clock, action, organization, None, AuditEntry::details(b"{}")))
+        Self(entry(call, &call.clock, organization, None, AuditEntry::details(b"{}")))
+    }
+
+    /// Records the entry before the action takes data in bulk. A store that takes no writes, such as one whose disk is full,
+    /// does not keep anyone from making a backup: then only the log has the entry.
+    pub(crate) async fn write_before_reading(self, store: &dyn Store) -> Result<(), Error> {
+        let AuditEntry { action, actor, address, path, .. } = self.0.clone();
+        match self.write(store, &Value::Object(Map::new())).await {
+            Err(Error::Unavailable(detail)) => {
+                let (actor, address) = (actor.unwrap_or_default(), address.unwrap_or_default());
+                tracing::warn!(action, actor, address, path, detail, "an audit entry could not be saved");
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 
     /// Records the entry with the result of the action.

@@ -1,5 +1,5 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
-//! remove old events and deliveries, read the free space of the disk.
+//! remove old events and deliveries, log failed authentications, read the free space of the disk.
 
 use crate::{disk, edge, state::App, supervisor::Supervisor, webhooks::retention};
 use rental_core::{
@@ -14,6 +14,8 @@ use tokio::{
 
 /// How often the uses of API keys are saved and idempotency records removed.
 const SHORT: Duration = Duration::from_secs(20);
+/// How often failed authentications are logged that were not logged when they happened.
+const REPORT: Duration = Duration::from_secs(5);
 /// How often old events and deliveries are removed: they are kept for 30 days.
 const LONG: Duration = Duration::from_secs(3600);
 /// Idempotency records that one batch removes.
@@ -23,10 +25,11 @@ const MOST_RECORDS: usize = 256;
 /// batch.
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
-    let (keys, records, old, space) = (own(), own(), own(), own());
+    let (keys, records, old, failed, space) = (own(), own(), own(), own(), own());
     vec![
         supervisor.start("api_key_use", move || every(SHORT, Arc::clone(&keys), save_key_use)),
         supervisor.start("idempotency", move || every(SHORT, Arc::clone(&records), remove_idempotency_records)),
+        supervisor.start("failed_authentications", move || every(REPORT, Arc::clone(&failed), report_failures)),
         supervisor.start("retention", move || every(LONG, Arc::clone(&old), remove_old_events)),
         supervisor.start("free_space", move || every(disk::SAMPLE, Arc::clone(&space), sample_free_space)),
     ]
@@ -52,9 +55,13 @@ async fn sample_free_space(app: Arc<App>) {
 }
 
 async fn save_key_use(app: Arc<App>) {
-    if let Err(error) = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await {
-        tracing::warn!(?error, "cannot save when API keys were last used");
+    if let Err(error) = app.save_uses().await {
+        tracing::warn!(?error, "cannot save when API keys and tokens were last used");
     }
+}
+
+async fn report_failures(app: Arc<App>) {
+    app.failures.report(app.started.elapsed());
 }
 
 async fn remove_old_events(app: Arc<App>) {

@@ -35,6 +35,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
+    /// Another address that serves /admin/v1 and /metrics, which --listen then does not serve
+    #[arg(long, env = "RENTAL_OPERATOR_LISTEN", value_name = "ADDR", value_parser = address)]
+    pub(crate) operator_listen: Option<SocketAddr>,
+
     // The table of engines has the text of its help.
     #[arg(long, env = "RENTAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE, value_name = "URL", value_parser = store_url, help = store_help())]
     pub(crate) store: StoreUrl,
@@ -84,6 +88,10 @@ pub(crate) struct Config {
     /// Requests per second for each API key, with a burst of twice that [default: no limit]
     #[arg(long, env = "RENTAL_RATE_LIMIT", value_name = "N", value_parser = rate)]
     pub(crate) rate_limit: Option<u32>,
+
+    /// Failed authentications of one address in a minute that are answered with 401; further ones get 429
+    #[arg(long, env = "RENTAL_MAX_FAILED_AUTHENTICATIONS", default_value = "1000", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_failed_authentications: u32,
 
     /// Most open connections; more wait to be accepted
     #[arg(long, env = "RENTAL_MAX_CONNECTIONS", default_value = "4096", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -1,7 +1,7 @@
 //! An endpoint is one value: method, path, guard, handler and documentation.
 //!
 //! The guard of an open or operator's endpoint is a part of the handler's type: such a handler gets a [`Request`] with a
-//! proof of who calls, and only the guard makes such proofs. Endpoints for API keys ([`Handler::Key`]) have no handler of
+//! proof of who calls, and only the guard (`guard.rs`) makes such proofs. Endpoints for API keys ([`Handler::Key`]) have no handler of
 //! their own: `fleet_api/` authenticates the key, checks its scope and runs the generic handler of the action.
 //!
 //! The table (`endpoints.rs`) is the list of all endpoints.
@@ -13,20 +13,18 @@ pub(crate) use documentation::{BodySchema, Documentation, Example, Operation, Pa
 pub(crate) use route::{Documented, camel, capitalized, create, delete, get, list, post, retrieve, update};
 
 use crate::{
+    guard::{Open, Operator, Owner, Reader},
     http::{
         Method,
         call::{Body, Call, read_body},
-        header,
         reply::{Handled, Problem},
     },
     state::App,
 };
 use bytes::Bytes;
 use rental_core::{
-    error::{Error, KeyProblem},
-    operations::api_keys::{self, bearer},
     request::page,
-    resources::Collection,
+    resources::{Collection, operator::Role},
 };
 use serde_json::Value;
 use std::{future::Future, pin::Pin};
@@ -48,8 +46,12 @@ pub(crate) struct Endpoint {
 pub(crate) enum Handler {
     /// Anyone may call it.
     Open(Handle<Open>),
-    /// For the admin token.
+    /// For operators of every role.
+    Reader(Handle<Reader>),
+    /// For the roles `operator` and `owner`.
     Operator(Handle<Operator>),
+    /// For the role `owner`.
+    Owner(Handle<Owner>),
     /// For API keys: `fleet_api/` checks the key and runs the action. Not boxed: this is the hot path.
     Key(Action, &'static Collection),
 }
@@ -63,6 +65,18 @@ pub(crate) enum Action {
     Update,
 }
 
+impl Handler {
+    /// The role that an operator needs; `None` for other callers.
+    pub(crate) fn role(&self) -> Option<Role> {
+        match self {
+            Self::Reader(_) => Some(Role::ReadOnly),
+            Self::Operator(_) => Some(Role::Operator),
+            Self::Owner(_) => Some(Role::Owner),
+            Self::Open(_) | Self::Key(..) => None,
+        }
+    }
+}
+
 impl Action {
     /// Whether the API key needs the scope `read_write`.
     pub(crate) fn writes(self) -> bool {
@@ -74,42 +88,6 @@ impl Action {
 pub(crate) type Handle<G> = Box<dyn for<'r> Fn(Request<'r, G>) -> Handling<'r> + Send + Sync>;
 /// The future of a handler. Boxed, so that the table can hold any handler.
 pub(crate) type Handling<'r> = Pin<Box<dyn Future<Output = Handled> + Send + 'r>>;
-
-/// The proof that anyone may call.
-pub(crate) struct Open(());
-
-/// The proof that the caller presented the admin token.
-pub(crate) struct Operator(());
-
-impl Open {
-    pub(crate) fn admit() -> Self {
-        Self(())
-    }
-}
-
-impl Operator {
-    /// Admits a request with the admin token. Notes the operation of a write for the audit log.
-    pub(crate) fn admit(app: &App, call: &Call, endpoint: &'static Endpoint) -> Result<Self, Problem> {
-        let presented = presented(call)?;
-        if !app.is_admin(presented) {
-            let is_api_key = api_keys::key_hash(presented).is_some();
-            return Err(if is_api_key { Problem::ApiKeyAsAdminToken } else { Problem::NotAdmin });
-        }
-        if let Documentation::Operation(operation) = &endpoint.documentation
-            && endpoint.method != Method::GET
-        {
-            // Set once: each request has one guard.
-            let _ = call.operation.set(&operation.id);
-        }
-        Ok(Self(()))
-    }
-}
-
-/// The token that a request presents.
-pub(crate) fn presented(call: &Call) -> Result<&str, Error> {
-    let header = call.single(&header::AUTHORIZATION).ok().flatten();
-    header.and_then(bearer).ok_or(Error::Unauthenticated(KeyProblem::Missing))
-}
 
 /// A request that a guard has admitted.
 pub(crate) struct Request<'r, G> {

@@ -1,12 +1,15 @@
 //! The table of all endpoints, and how a request reaches its handler.
 
 use crate::{
-    endpoint::{Endpoint, Handler, Open, Operator, Request},
+    access::failures::Surface,
+    endpoint::{Endpoint, Handle, Handler, Request},
     fleet_api,
+    guard::{By, Needed, Open},
     http::{
         Method,
         call::{Body, Call},
         paths::{Paths, Place},
+        problem::Problem,
         reply::{Handled, Reply},
         serve::Service,
     },
@@ -32,6 +35,19 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static Method, &'static str)> {
     ENDPOINTS.iter().map(|endpoint| (&endpoint.method, endpoint.path.as_str()))
 }
 
+/// The endpoints that a listener serves. The others do not exist there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Offered {
+    All,
+    /// All except those for operators.
+    Public,
+}
+
+/// Whether a path is for operators only: their API, documents about it, and the metrics.
+fn is_for_operators(path: &str) -> bool {
+    path.contains("admin") || path == "/metrics"
+}
+
 /// The server: the table, and the state that handlers use.
 pub(crate) struct Server {
     app: Arc<App>,
@@ -40,8 +56,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(app: Arc<App>) -> Self {
-        Self { app, endpoints: &ENDPOINTS, paths: Paths::new(names()) }
+    pub(crate) fn new(app: Arc<App>, offered: Offered) -> Self {
+        let served = names().enumerate().filter(|(_, (_, path))| offered == Offered::All || !is_for_operators(path));
+        Self { app, endpoints: &ENDPOINTS, paths: Paths::new(served) }
     }
 }
 
@@ -58,17 +75,17 @@ impl Service for Server {
     ) -> impl Future<Output = Handled> + Send + 'r {
         let (app, endpoint, id) = (&*self.app, &self.endpoints[place.row], place.id(call.path()));
         async move {
-            match &endpoint.handler {
+            let handled = match &endpoint.handler {
                 Handler::Key(action, collection) => {
                     fleet_api::with_key(app, call, (*action, collection, id), body).await
                 }
                 Handler::Open(handle) => handle(Request::new(app, call, id, body, Open::admit())).await,
-                Handler::Operator(handle) => {
-                    let by = Operator::admit(app, call, endpoint)?;
-                    // What operators read is about people and secrets of others.
-                    handle(Request::new(app, call, id, body, by)).await.map(Reply::not_stored)
-                }
-            }
+                // Boxed, so that the future of a request with an API key stays small.
+                Handler::Reader(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
+                Handler::Operator(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
+                Handler::Owner(handle) => Box::pin(admitted(handle, endpoint, (app, call, id), body)).await,
+            };
+            handled.map_err(|problem| noted(app, call, endpoint, problem))
         }
     }
 
@@ -106,20 +123,55 @@ impl Service for Server {
     }
 }
 
+/// The problem of a request. A failed authentication is noted, and becomes a 429 when its address has had too many.
+fn noted(app: &App, call: &Call, endpoint: &Endpoint, problem: Problem) -> Problem {
+    let Some(why) = problem.failed_authentication() else { return problem };
+    let surface = if endpoint.handler.role().is_some() { Surface::Admin } else { Surface::Api };
+    let now = call.at.saturating_duration_since(app.started);
+    match app.failures.note(call.client_address(), surface, why, now) {
+        Some(retry_after) => Problem::TooManyFailures { retry_after },
+        None => problem,
+    }
+}
+
+/// Handles a request of an operator, if the guard admits it.
+async fn admitted<'r, R: Needed>(
+    handle: &Handle<By<R>>,
+    endpoint: &'static Endpoint,
+    (app, call, id): (&'r App, &'r Call, &'r str),
+    body: Body<'r>,
+) -> Handled {
+    let by = By::<R>::admit(app, call, endpoint.documentation.id()).await?;
+    // What operators read is about people and secrets of others.
+    handle(Request::new(app, call, id, body, by)).await.map(Reply::not_stored)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Documentation;
-    use rental_core::resources;
+    use rental_core::resources::{self, operator::Role};
 
-    /// The audit log names a change by its operation.
+    /// The audit log names an action by its operation.
     #[test]
-    fn every_change_by_an_operator_has_a_name_for_the_audit_log() {
-        let changes = ENDPOINTS
-            .iter()
-            .filter(|endpoint| matches!(endpoint.handler, Handler::Operator(_)) && endpoint.method != Method::GET);
-        for endpoint in changes {
-            assert!(matches!(endpoint.documentation, Documentation::Operation(_)), "{}", endpoint.path);
+    fn every_action_of_an_operator_has_a_name_for_the_audit_log() {
+        for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.handler.role().is_some()) {
+            assert!(!endpoint.documentation.id().is_empty(), "{}", endpoint.path);
+        }
+    }
+
+    /// `read_only` has GET, `operator` everything but operators, the master key, deletion and erasing (decisions).
+    #[test]
+    fn every_operators_endpoint_needs_the_role_that_the_decisions_say() {
+        for Endpoint { method, path, handler, .. } in ENDPOINTS.iter() {
+            let owners = ["/operators", "/master_key", "/erase"].iter().any(|word| path.contains(word))
+                || (method == Method::DELETE && path == "/admin/v1/organizations/{id}");
+            let expected = match () {
+                () if !path.starts_with("/admin/") => None,
+                () if owners => Some(Role::Owner),
+                () if method == Method::GET => Some(Role::ReadOnly),
+                () => Some(Role::Operator),
+            };
+            assert_eq!(handler.role(), expected, "{method} {path}");
         }
     }
 
@@ -132,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_endpoint_is_found_by_its_own_path() {
-        let paths = Paths::new(names());
+        let paths = Paths::new(names().enumerate());
         for (row, (method, path)) in names().enumerate() {
             let path = path.replace("{id}", "x").replace("{organization}", "x");
             assert_eq!(paths.find(method, &path).ok().map(|place| place.row), Some(row), "{method} {path}");

@@ -12,6 +12,7 @@ mod endpoint;
 mod endpoints;
 mod engine;
 mod fleet_api;
+mod guard;
 mod http;
 mod master_key;
 mod metrics;
@@ -28,9 +29,10 @@ mod upgrade;
 mod webhooks;
 
 use crate::{
-    access::limiter::Limit,
+    access::{failures::Failures, limiter::Limit},
     config::{Config, LogFormat, LogLevel, store_url},
     disk::Space,
+    endpoints::Offered,
     engine::OPENING,
     http::{
         places::ConnectionLimits,
@@ -43,6 +45,7 @@ use crate::{
     webhooks::Hooks,
 };
 use clap::Parser;
+use futures_util::future::{join, join_all, try_join_all};
 use rental_core::{operations, store::Engine};
 use std::{
     io::Write,
@@ -53,7 +56,11 @@ use std::{
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::watch,
 };
+
+/// Most open connections of `--operator-listen`.
+const OPERATOR_CONNECTIONS: usize = 256;
 
 fn main() -> ExitCode {
     let config = match Config::try_parse() {
@@ -125,13 +132,11 @@ async fn run(config: &Config) -> Result<(), String> {
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, place.file())?;
     let tls = tls(config)?;
-    let listener = TcpListener::bind(config.listen)
-        .await
-        .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
-    let address = listener.local_addr().map_err(|error| format!("cannot tell the address: {error}"))?;
+    let listeners = listen(config).await?;
+    let base_urls = base_urls(&listeners, tls.is_some())?;
     let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving((&listener, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
+    if upgrade::before_serving((&listeners, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
         == Ended::Stopped
     {
         close(store).await;
@@ -158,10 +163,9 @@ async fn run(config: &Config) -> Result<(), String> {
     let space = Space::of(place.file(), config.min_free_space);
     let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
-    let described = (
-        Metrics::new(names, &hooks.metrics, (&hooks.damaged, &hooks.space), &supervisor),
-        reference::documents(&endpoints::ENDPOINTS),
-    );
+    let failures = Failures::new(config.max_failed_authentications);
+    let metrics = Metrics::new(names, &hooks.metrics, (&hooks.damaged, &hooks.space), &supervisor, &failures);
+    let described = (metrics, reference::documents(&endpoints::ENDPOINTS), failures);
     let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(
         Arc::clone(&store),
@@ -171,10 +175,10 @@ async fn run(config: &Config) -> Result<(), String> {
         limits,
         described,
     ));
-    let base_url = format!("{}://{address}", if tls.is_some() { "https" } else { "http" });
-    match &demo {
-        Some(_) => demo::fill(&app, &base_url, &token.text).await?,
-        None => announce(&base_url, token.path.as_deref()),
+    match (&demo, base_urls.last()) {
+        // The last one serves everything.
+        (Some(_), Some(base_url)) => demo::fill(&app, base_url, &token.text).await?,
+        _ => announce(&base_urls, token.path.as_deref()),
     }
     let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let mut chores = chores::start(&supervisor, &app);
@@ -184,9 +188,8 @@ async fn run(config: &Config) -> Result<(), String> {
         chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));
     }
     let failed = Arc::clone(&store);
-    let server = Arc::new(endpoints::Server::new(Arc::clone(&app)));
     let outcome = tokio::select! {
-        () = http::server::serve(listener, server, connection_limits(config), tls.as_ref(), stop) => Ok(()),
+        () = serve(listeners, &app, connection_limits(config), tls.as_ref(), stop) => Ok(()),
         failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
     };
     hooks.stop().await;
@@ -198,10 +201,52 @@ async fn run(config: &Config) -> Result<(), String> {
         let _ = task.await;
     }
     // Losing these would only make `last_used_at` a minute older.
-    let _ = app.authenticator.flush_use(app.store(), &app.hooks.damaged).await;
+    let _ = app.save_uses().await;
     drop((app, hooks));
     close(store).await;
     outcome
+}
+
+/// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given.
+async fn listen(config: &Config) -> Result<Vec<TcpListener>, String> {
+    let addresses = [config.listen].into_iter().chain(config.operator_listen);
+    let bind = async |address| {
+        TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
+    };
+    try_join_all(addresses.map(bind)).await
+}
+
+/// The URLs of the sockets.
+fn base_urls(listeners: &[TcpListener], secure: bool) -> Result<Vec<String>, String> {
+    let scheme = if secure { "https" } else { "http" };
+    let url = |listener: &TcpListener| listener.local_addr().map(|address| format!("{scheme}://{address}"));
+    listeners.iter().map(url).collect::<Result<_, _>>().map_err(|error| format!("cannot tell the address: {error}"))
+}
+
+/// Serves on all sockets until `stop` resolves. The last one serves everything, the one before it no operators.
+async fn serve(
+    listeners: Vec<TcpListener>,
+    app: &Arc<App>,
+    limits: ConnectionLimits,
+    tls: Option<&Tls>,
+    stop: impl Future<Output = ()>,
+) {
+    let (stopped, stop_told) = watch::channel(());
+    let last = listeners.len() - 1;
+    let each = listeners.into_iter().enumerate().map(|(at, listener)| {
+        let offered = if at == last { Offered::All } else { Offered::Public };
+        let server = Arc::new(endpoints::Server::new(Arc::clone(app), offered));
+        let all = if at == 0 { limits.all } else { limits.all.min(OPERATOR_CONNECTIONS) };
+        let limits = ConnectionLimits { all, ..limits.clone() };
+        let mut told = stop_told.clone();
+        // An error means that the sender was dropped, which is the signal.
+        http::server::serve(listener, server, limits, tls, async move { drop(told.changed().await) })
+    });
+    let wait = async {
+        stop.await;
+        drop(stopped);
+    };
+    join(wait, join_all(each)).await;
 }
 
 /// Closes the store cleanly when nobody else holds it any more; what was acknowledged is durable either way.
@@ -236,11 +281,15 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
     }
 }
 
-fn announce(base_url: &str, token: Option<&Path>) {
+fn announce(base_urls: &[String], token: Option<&Path>) {
     let mut out = std::io::stdout().lock();
+    let base_url = base_urls.first().map_or("", String::as_str);
     // A closed stdout is no reason not to serve.
     let _ = writeln!(out, "rental-server {} listening on {base_url}", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "docs         {base_url}/docs");
+    if let Some(base_url) = base_urls.get(1) {
+        let _ = writeln!(out, "operators    {base_url}");
+    }
     if let Some(path) = token {
         let _ = writeln!(out, "admin token  {}", path.display());
     }

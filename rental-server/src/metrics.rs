@@ -1,6 +1,9 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
-use crate::{damaged_rows::DamagedRows, disk::Space, supervisor::Supervisor, webhooks::metrics::HookMetrics};
+use crate::{
+    access::failures::Failures, damaged_rows::DamagedRows, disk::Space, supervisor::Supervisor,
+    webhooks::metrics::HookMetrics,
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
     metrics::{MetricType, TypedMetric, counter::Counter, family::Family, gauge::Gauge},
@@ -96,6 +99,7 @@ impl Metrics {
         hooks: &HookMetrics,
         (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
+        failures: &Failures,
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
@@ -120,6 +124,7 @@ impl Metrics {
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
         space.register(&mut registry);
+        failures.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",

@@ -1,7 +1,7 @@
 //! State that all requests share: the store, the authenticator, the documents, and the limits.
 
 use crate::{
-    access::{authentication::Authenticator, limiter::Limit},
+    access::{authentication::Authenticator, failures::Failures, limiter::Limit, operators::Operators},
     http::reply::Document,
     metrics::Metrics,
     supervisor::Supervisor,
@@ -48,6 +48,8 @@ pub(crate) struct App {
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) authenticator: Authenticator,
+    pub(crate) operators: Operators,
+    pub(crate) failures: Failures,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) started: Instant,
@@ -72,10 +74,12 @@ impl App {
         (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,
         limits: Limits,
-        (metrics, documents): (Metrics, Documents),
+        (metrics, documents, failures): (Metrics, Documents, Failures),
     ) -> Self {
         Self {
             authenticator: Authenticator::new(store.is_shared()),
+            operators: Operators::default(),
+            failures,
             store,
             store_path,
             metrics,
@@ -101,6 +105,12 @@ impl App {
     pub(crate) fn is_admin(&self, presented: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(presented.as_bytes()).into();
         hash.ct_eq(&self.admin_token).into()
+    }
+
+    /// Writes into the records of API keys and operators when they were last used.
+    pub(crate) async fn save_uses(&self) -> Result<(), Error> {
+        self.authenticator.uses.flush(self.store(), &self.hooks.damaged).await?;
+        self.operators.uses.flush(self.store(), &self.hooks.damaged).await
     }
 
     /// Marks an idempotency key as running until the guard is dropped.

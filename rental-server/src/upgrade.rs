@@ -5,6 +5,7 @@ use crate::{
     disk::Room,
     http::{tls::Tls, upgrading},
 };
+use futures_util::future::join_all;
 use rental_core::{
     store::{Engine, SCHEMA_VERSION, needs_upgrade},
     upgrade::{self, State, Step, Survey, Upgrade, UpgradeError},
@@ -43,9 +44,9 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// Upgrades the store if it has to be, and answers on `listener` until that is done.
+/// Upgrades the store if it has to be, and answers on all sockets until that is done.
 pub(crate) async fn before_serving(
-    (listener, tls): (&TcpListener, Option<&Tls>),
+    (listeners, tls): (&[TcpListener], Option<&Tls>),
     store: &dyn Engine,
     config: &Config,
     path: Option<&Path>,
@@ -66,9 +67,13 @@ pub(crate) async fn before_serving(
     tokio::select! {
         outcome = run(store, path.filter(|_| !begun), &tell) => outcome.map(|()| Ended::Ready),
         () = stop => Ok(Ended::Stopped),
-        () = upgrading::serve(listener, tls, told.clone()) => Err("nothing answers on the address any more".into()),
+        () = on_all(listeners, tls, told.clone()) => Err("nothing answers on the address any more".into()),
         () = report(told) => Err("nothing reports any more".into()),
     }
+}
+
+async fn on_all(listeners: &[TcpListener], tls: Option<&Tls>, told: watch::Receiver<Progress>) {
+    join_all(listeners.iter().map(|listener| upgrading::serve(listener, tls, told.clone()))).await;
 }
 
 /// Counts, looks for room, and upgrades to the end.

@@ -16,7 +16,7 @@ use reqwest::header::HeaderValue;
 pub(crate) enum Access {
     /// Resources of one organization; requires its API key.
     Organization,
-    /// The operator's API; requires the admin token.
+    /// The operator's API; requires the admin token, or the token of an operator.
     Operator,
 }
 
@@ -44,7 +44,7 @@ impl Access {
                 "set RENTAL_API_KEY to a valid key of the organization; the operator creates keys with `rental-cli api-keys create`"
             }
             Self::Operator => {
-                "set RENTAL_ADMIN_TOKEN, or set RENTAL_ADMIN_TOKEN_FILE to the file whose path the server printed at its first start"
+                "set RENTAL_ADMIN_TOKEN, or set RENTAL_ADMIN_TOKEN_FILE to the file whose path the server printed at its first start, or to one with your token as an operator"
             }
         }
     }

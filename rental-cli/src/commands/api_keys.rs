@@ -6,17 +6,13 @@ use crate::{
         collection::{self, Collection},
         fields::Body,
         group::{Group, with_examples},
-        json_text::JsonText,
         session::Session,
     },
-    config::values,
-    edge,
     failure::Failure,
     output::record::Record,
 };
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use rental_core::{request::body::Verb, resources::api_key::SPEC};
-use std::time::Duration;
 
 pub(crate) const GROUP: Group = Group { name: "api-keys", command, run };
 
@@ -33,11 +29,7 @@ fn command() -> Command {
     let rotate = ["rental-cli api-keys rotate ID", "rental-cli api-keys rotate ID --overlap 0s"];
     let command = Command::new(GROUP.name)
         .about("Manage the API keys of organizations (operator)")
-        .subcommand(
-            collection::create(&SPEC, &create)
-                .mut_arg("expires_at", |arg| arg.help("When it stops working (RFC 3339), such as 2099-05-05T09:30:00Z"))
-                .arg(expires_in()),
-        )
+        .subcommand(collection::expiring(collection::create(&SPEC, &create)))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::action(&SPEC, "revoke", "Revoke a key immediately", &revoke))
@@ -46,15 +38,6 @@ fn command() -> Command {
                 .arg(collection::overlap("How long the old key keeps working, at most 30d")),
         );
     with_examples(command, &[create[0], list[0], rotate[0], revoke[0]])
-}
-
-fn expires_in() -> Arg {
-    Arg::new("expires_in")
-        .long("expires-in")
-        .value_name("DURATION")
-        .value_parser(values::duration)
-        .conflicts_with("expires_at")
-        .help("Time from now until the key expires: 12h, 90d")
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -73,9 +56,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
 fn create(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut body = Body::read(matches, &SPEC, Verb::Create)?;
     body.set_organization(&session.settings)?;
-    if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
-        body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
-    }
+    collection::set_expiry(matches, &mut body);
     let response = COLLECTION.create(matches, session, body)?;
     shown_once(&response, session)
 }

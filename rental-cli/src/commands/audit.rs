@@ -1,4 +1,4 @@
-//! `audit`: changes made by operators.
+//! `audit`: what operators changed or took in bulk.
 
 use crate::{
     client::access::Access,
@@ -16,10 +16,14 @@ pub(crate) const GROUP: Group =
 const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Operator };
 
 fn command() -> Command {
-    let list = ["rental-cli audit list --organization ID", "rental-cli audit list --action revokeApiKey --all"];
+    let list = [
+        "rental-cli audit list --organization ID",
+        "rental-cli audit list --action revokeApiKey --all",
+        "rental-cli audit list --actor 'Ada Lovelace'",
+    ];
     let get = ["rental-cli audit get ID --json"];
     let command = Command::new(GROUP.name)
-        .about("Show what operators changed, and when (operator)")
+        .about("Show what operators changed or took in bulk, who, when and from where (operator)")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get));
     with_examples(command, &[list[0], get[0]])

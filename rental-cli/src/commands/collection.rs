@@ -5,6 +5,7 @@ use crate::{
     commands::{
         fields::{self, Body},
         group::with_examples,
+        json_text::JsonText,
         session::Session,
     },
     config::values::{self, Since},
@@ -65,6 +66,26 @@ pub(crate) fn action(
     examples: &[&str],
 ) -> Command {
     with_examples(writing(Command::new(verb).about(about).arg(id(spec))), examples)
+}
+
+/// Adds `--expires-in` to the command that creates a key or token.
+pub(crate) fn expiring(create: Command) -> Command {
+    let ahead = Arg::new("expires_in")
+        .long("expires-in")
+        .value_name("DURATION")
+        .value_parser(values::duration)
+        .conflicts_with("expires_at")
+        .help("Time from now until it expires: 12h, 90d");
+    let create =
+        create.mut_arg("expires_at", |arg| arg.help("When it stops working (RFC 3339), such as 2099-05-05T09:30:00Z"));
+    create.arg(ahead)
+}
+
+/// Sets the expiry of a key or token from `--expires-in`.
+pub(crate) fn set_expiry(matches: &ArgMatches, body: &mut Body) {
+    if let Some(ahead) = matches.get_one::<Duration>("expires_in") {
+        body.set("expires_at", JsonText::string(&edge::time_in(*ahead).to_string()));
+    }
 }
 
 /// The time of a flag that takes a time or how long ago. Computed once, so that all pages of a command use the same time.

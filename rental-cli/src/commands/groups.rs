@@ -6,7 +6,8 @@ use super::{
     collection::{self, Collection},
     deliveries, events,
     group::{Group, with_examples},
-    invoices, listen, master_key, organizations, store, tolls, transfer, trigger, violations, webhook_endpoints,
+    invoices, listen, master_key, operators, organizations, store, tolls, transfer, trigger, violations,
+    webhook_endpoints,
 };
 use crate::client::access::Access;
 use clap::Command;
@@ -29,6 +30,7 @@ pub(crate) const GROUPS: &[Group] = &[
     tolls::GROUP,
     violations::GROUP,
     plain::<Lead>(),
+    operators::GROUP,
     audit::GROUP,
     master_key::GROUP,
     store::GROUP,

@@ -1,10 +1,11 @@
 //! The command groups, their list ([`groups`]), and what they have in common: [`group`], [`collection`],
-//! [`fields`], [`session`].
+//! [`fields`], [`session`], [`confirm`].
 
 mod api_keys;
 mod audit;
 mod collection;
 pub(crate) mod config;
+mod confirm;
 mod deliveries;
 pub(crate) mod doctor;
 mod events;
@@ -16,6 +17,7 @@ mod invoices;
 mod json_text;
 mod listen;
 mod master_key;
+mod operators;
 mod organizations;
 pub(crate) mod session;
 pub(crate) mod shell;

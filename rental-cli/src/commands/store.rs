@@ -114,7 +114,7 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
             report.add("the file".to_owned(), detail);
             report
         }
-        Err(error) => return Err(store_failure(place, error)),
+        Err(error) => return Err(store_failure(place.as_ref(), error)),
     };
     show_report(place, &report, out)?;
     if report.problems == 0 {
@@ -187,7 +187,7 @@ fn key_beside(path: &Path, in_use: Option<&InUse>) -> &'static str {
 
 fn compact(place: &Place, out: &Output) -> Result<(), Failure> {
     let progress = Progress::busy("compacting");
-    let made = maintenance(place)?.compact(CACHE_BYTES).map_err(|error| store_failure(place, error))?;
+    let made = maintenance(place)?.compact(CACHE_BYTES).map_err(|error| store_failure(place.as_ref(), error))?;
     progress.finish();
     out.value(&json!({
         "object": "store_compaction", "store": place.to_string(),

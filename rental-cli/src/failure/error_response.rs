@@ -151,6 +151,9 @@ impl ErrorResponse {
             (403, "insufficient_scope") => {
                 "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"
             }
+            (403, "insufficient_role") => {
+                "ask an owner to do it, or for an operator with that role: `rental-cli operators create`"
+            }
             (404, "route_unknown" | "http_404") if self.prefix_twice => {
                 "remove /v1 from the end of the base URL: every command adds it"
             }

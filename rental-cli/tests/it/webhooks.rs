@@ -271,7 +271,7 @@ fn a_recovery_that_breaks_off_says_how_far_it_came() {
 /// The result of one page of `enable --all-disabled-since`.
 fn enabling(examined: u32, ids: &[&str], next_cursor: Option<&str>) -> Reply {
     let rows: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
-    let next = next_cursor.map_or("null".to_owned(), |cursor| format!("\"{cursor}\""));
+    let next = next_cursor.map_or_else(|| "null".to_owned(), |cursor| format!("\"{cursor}\""));
     ok(&format!(
         r#"{{"object":"webhook_endpoint_enabling","examined":{examined},"enabled":[{}],"has_more":{},"next_cursor":{next}}}"#,
         rows.join(","),

@@ -10,6 +10,7 @@ use crate::{
         delivery::Delivery,
         event,
         invoice::{self, Invoice},
+        operator::{self, Operator},
         organization::{Organization, SYSTEM},
         parse,
         rental::Rental,
@@ -38,6 +39,8 @@ pub struct Audit<'g> {
     pub(super) gaps: bool,
     /// Number of API keys, and of the rows that find them.
     api_keys: (u64, u64),
+    /// Number of tokens that operators have had, and of the rows that find them.
+    tokens: (u64, u64),
     /// Invoices of the organization that the walk is in.
     invoices: Option<(OrganizationId, u64)>,
     /// The last organization that was found to exist.
@@ -58,6 +61,7 @@ impl<'g> Audit<'g> {
             report: Report::default(),
             gaps: false,
             api_keys: (0, 0),
+            tokens: (0, 0),
             invoices: None,
             organization: None,
             endpoint: None,
@@ -131,9 +135,10 @@ impl<'g> Audit<'g> {
     #[must_use]
     pub fn finish(mut self) -> Report {
         self.count_invoices(None);
-        let (keys, ways) = self.api_keys;
-        if keys != ways && !self.gaps {
-            self.report.add("API keys".into(), format!("there are {keys} of them, and {ways} rows that lead to one"));
+        for (what, (count, ways)) in [("API keys", self.api_keys), ("tokens of operators", self.tokens)] {
+            if count != ways && !self.gaps {
+                self.report.add(what.into(), format!("there are {count} of them, and {ways} rows that lead to one"));
+            }
         }
         self.report
     }
@@ -183,6 +188,10 @@ impl<'g> Audit<'g> {
         if spec.tag == api_key::SPEC.tag {
             self.api_keys.0 += 1;
         }
+        if spec.tag == operator::SPEC.tag {
+            let operator: Operator = parse(&record.key, &record.value).map_err(detail)?;
+            self.tokens.0 += 1 + u64::from(operator.rotations);
+        }
         if spec.tag != invoice::SPEC.tag {
             return Ok(());
         }
@@ -230,13 +239,21 @@ impl<'g> Audit<'g> {
     }
 
     fn access(&mut self, row: &Record) -> RowCheck {
-        self.api_keys.1 += 1;
-        let hash: [u8; 32] = row.value.get(..32).and_then(|hash| hash.try_into().ok()).ok_or("it has no hash")?;
-        let id = api_keys::open_entry(&row.value, &hash).ok_or("it names no API key")?;
+        let hash: Option<[u8; 32]> = row.value.get(..32).and_then(|hash| hash.try_into().ok());
+        let operator = hash.and_then(|hash| api_keys::open_operator_entry(&row.value, &hash));
+        *(if operator.is_some() { &mut self.tokens.1 } else { &mut self.api_keys.1 }) += 1;
+        let hash = hash.ok_or("it has no hash")?;
+        let owner = match operator {
+            Some((id, _)) => Operator::key(SYSTEM, id),
+            None => {
+                let id = api_keys::open_entry(&row.value, &hash).ok_or("it names no API key and no operator")?;
+                ApiKey::key(SYSTEM, id)
+            }
+        };
         if key::access(&hash) != row.key {
             return Err("it belongs to another hash".into());
         }
-        self.must_exist(&ApiKey::key(SYSTEM, id))
+        self.must_exist(&owner)
     }
 
     fn calendar(&self, organization: OrganizationId, vehicle: VehicleId, row: &Record) -> RowCheck {

@@ -1,27 +1,30 @@
-//! Authentication: API keys, scopes and plans.
+//! Authentication: API keys with their scopes and plans, and tokens of operators.
 //!
-//! The organization of a request comes from its key only. The store contains only the SHA-256 of a key. A key has 256 random
-//! bits, so a slow hash would add no protection (OWASP ASVS 5.0, 6.5.2).
+//! The organization of a request comes from its key only. The store contains only the SHA-256 of a key or token. Both have
+//! 256 random bits, so a slow hash would add no protection (OWASP ASVS 5.0, 6.5.2).
 
 use crate::{
     error::{Error, KeyProblem},
     resources::{
         Resource,
         api_key::{ApiKey, Scope},
+        operator::Operator,
         organization::{Organization, Plan, SYSTEM},
         parse,
     },
     rows::key,
     store::{Revision, Store, get_one},
-    value::{ApiKeyId, Id, Timestamp},
+    value::{ApiKeyId, Id, OperatorId, Text, Timestamp},
 };
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The prefix of every key. People and secret scanners recognize a key by it.
+/// The prefix of every API key. People and secret scanners recognize a key by it.
 pub const KEY_PREFIX: &str = "rk_live_";
+/// The prefix of every operator's token.
+pub const OPERATOR_PREFIX: &str = "op_live_";
 const RANDOM_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -29,7 +32,17 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// The text of a key: `rk_live_`, 32 random bytes in base 62, and the CRC-32 of both in base 62.
 #[must_use]
 pub fn key_text(random: &[u8; 32]) -> String {
-    let mut text = String::from(KEY_PREFIX);
+    text(KEY_PREFIX, random)
+}
+
+/// The text of an operator's token: like that of a key, with the prefix `op_live_`.
+#[must_use]
+pub fn operator_token(random: &[u8; 32]) -> String {
+    text(OPERATOR_PREFIX, random)
+}
+
+fn text(prefix: &str, random: &[u8; 32]) -> String {
+    let mut text = String::from(prefix);
     push_base62(&mut text, random, RANDOM_DIGITS);
     let checksum = checksum_digits(&text);
     text.extend(checksum.map(char::from));
@@ -39,12 +52,29 @@ pub fn key_text(random: &[u8; 32]) -> String {
 /// The SHA-256 of a presented key; `None` for text that is no key, which then needs no look-up.
 #[must_use]
 pub fn key_hash(presented: &str) -> Option<[u8; 32]> {
-    let digits = presented.strip_prefix(KEY_PREFIX)?;
+    hash(KEY_PREFIX, presented)
+}
+
+/// The SHA-256 of a presented operator's token; `None` for text that is no such token.
+#[must_use]
+pub fn operator_hash(presented: &str) -> Option<[u8; 32]> {
+    hash(OPERATOR_PREFIX, presented)
+}
+
+fn hash(prefix: &str, presented: &str) -> Option<[u8; 32]> {
+    let digits = presented.strip_prefix(prefix)?;
     if digits.len() != RANDOM_DIGITS + CHECKSUM_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return None;
     }
     let (body, checksum) = presented.split_at(presented.len() - CHECKSUM_DIGITS);
     (checksum_digits(body) == checksum.as_bytes()).then(|| Sha256::digest(presented.as_bytes()).into())
+}
+
+/// The beginning and the end of a key or token, to tell them apart.
+#[must_use]
+pub fn hint(text: &str) -> Text {
+    let (start, end) = (text.get(..KEY_PREFIX.len()), text.get(text.len().saturating_sub(4)..));
+    Text::fit(&format!("{}…{}", start.unwrap_or_default(), end.unwrap_or_default()), 255)
 }
 
 /// The value of the row [`crate::rows::key::access`]: the whole hash, then the id of the key's record.
@@ -58,6 +88,38 @@ pub fn entry(hash: &[u8; 32], id: ApiKeyId) -> Bytes {
 pub fn open_entry(stored: &[u8], hash: &[u8; 32]) -> Option<ApiKeyId> {
     let (whole, id) = stored.split_at_checked(32)?;
     if bool::from(whole.ct_eq(hash)) { ApiKeyId::from_slice(id) } else { None }
+}
+
+/// The value of the row [`crate::rows::key::access`] of an operator's token: the whole hash, the id of the operator's
+/// record, and how often the token had been rotated when this one was made.
+#[must_use]
+pub fn operator_entry(hash: &[u8; 32], id: OperatorId, rotation: u32) -> Bytes {
+    [hash.as_slice(), id.as_bytes(), &rotation.to_be_bytes()].concat().into()
+}
+
+/// The id and the rotation in the value of [`operator_entry`], if the value has this hash. Compares in constant time.
+#[must_use]
+pub fn open_operator_entry(stored: &[u8], hash: &[u8; 32]) -> Option<(OperatorId, u32)> {
+    let (whole, rest) = stored.split_at_checked(32)?;
+    let (id, rotation) = rest.split_at_checked(16)?;
+    let entry = (OperatorId::from_slice(id)?, u32::from_be_bytes(rotation.try_into().ok()?));
+    bool::from(whole.ct_eq(hash)).then_some(entry)
+}
+
+/// Checks at `now` that an operator's token works, which was made by this rotation.
+///
+/// # Errors
+/// Why it does not: the operator was revoked, or the operator or the token has expired.
+pub fn admit(operator: &Operator, rotation: u32, now: Timestamp) -> Result<(), KeyProblem> {
+    if operator.revoked_at.is_some() {
+        return Err(KeyProblem::Revoked);
+    }
+    let before = operator.rotations.checked_sub(1) == Some(rotation);
+    let overlaps = before && operator.previous_token_expires_at.is_some_and(|end| now < end);
+    if operator.has_ended(now) || !(rotation == operator.rotations || overlaps) {
+        return Err(KeyProblem::Expired);
+    }
+    Ok(())
 }
 
 /// Finds the record of the key with this hash, and its organization, even when the key is revoked or expired. Returns them
@@ -180,6 +242,44 @@ mod tests {
         for bad in ["", "rk_live_", "sk_live_abc", &key[..56], &format!("{key}0"), &key.to_lowercase()] {
             assert_eq!(key_hash(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn an_operators_token_is_no_key_and_a_key_is_no_operators_token() {
+        let (key, token) = (key_text(&[7; 32]), operator_token(&[7; 32]));
+        assert!(operator_hash(&token).is_some() && key_hash(&key).is_some());
+        assert_eq!((key_hash(&token), operator_hash(&key)), (None, None));
+        assert_eq!(hint(&token).as_str(), format!("op_live_…{}", &token[53..]));
+    }
+
+    #[test]
+    fn an_entry_of_an_operator_is_none_of_a_key() {
+        let (hash, id) = ([3; 32], OperatorId::from_u128(9));
+        let entry = operator_entry(&hash, id, 2);
+        assert_eq!(open_operator_entry(&entry, &hash), Some((id, 2)));
+        assert_eq!(open_operator_entry(&entry, &[4; 32]), None);
+        assert_eq!(open_entry(&entry, &hash), None);
+        assert_eq!(open_operator_entry(&super::entry(&hash, ApiKeyId::from_u128(9)), &hash), None);
+    }
+
+    #[test]
+    fn the_token_before_the_last_rotation_works_until_the_overlap_ends_and_earlier_ones_do_not() {
+        let at = Timestamp::from_millis;
+        let json = r#"{"id":"0190d0f2-7c3a-7cc0-8000-000000000014","object":"operator","name":"Ada","role":"owner","hint":"h","rotations":0,
+            "previous_token_expires_at":null,"expires_at":null,"revoked_at":null,"last_used_at":null,
+            "created_at":"2026-05-05T09:30:00.000Z","updated_at":"2026-05-05T09:30:00.000Z"}"#;
+        let mut ada: Operator = serde_json::from_str(json).unwrap();
+        assert_eq!(admit(&ada, 0, at(1)), Ok(()));
+        ada.rotate(Text::fit("h", 9), at(100), at(1));
+        assert_eq!([0, 1].map(|rotation| admit(&ada, rotation, at(99))), [Ok(()), Ok(())]);
+        assert_eq!([0, 1].map(|rotation| admit(&ada, rotation, at(100))), [Err(KeyProblem::Expired), Ok(())]);
+        ada.rotate(Text::fit("h", 9), at(100), at(2));
+        let found = [0, 1, 2, 3].map(|rotation| admit(&ada, rotation, at(3)));
+        assert_eq!(found, [Err(KeyProblem::Expired), Ok(()), Ok(()), Err(KeyProblem::Expired)]);
+        ada.expires_at = Some(at(50));
+        assert_eq!(admit(&ada, 2, at(50)), Err(KeyProblem::Expired));
+        ada.revoked_at = Some(at(10));
+        assert_eq!([1, 2].map(|rotation| admit(&ada, rotation, at(11))), [Err(KeyProblem::Revoked); 2]);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Issues API keys: the text of a new key, and the write of its record and of the row that finds the record.
 
 use super::{
-    api_keys::{self, KEY_PREFIX, key_text},
+    api_keys::{self, key_text},
     create::Create,
     edge::Edge,
     intent::{Intent, Preparing},
@@ -31,7 +31,7 @@ impl NewApiKey {
     #[must_use]
     pub fn new(random: &[u8; 32]) -> Self {
         let text = key_text(random);
-        let hint = Text::fit(&format!("{KEY_PREFIX}…{}", &text[text.len() - 4..]), 255);
+        let hint = api_keys::hint(&text);
         let given = [("hint", FieldValue::Text(hint.clone()))];
         Self { hash: Sha256::digest(text.as_bytes()).into(), text, hint, given }
     }

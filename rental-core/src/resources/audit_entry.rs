@@ -1,10 +1,10 @@
-//! Audit entries: the changes of operators. An entry is written in the transaction of the change and never changed or
-//! removed.
+//! Audit entries: what operators changed or took in bulk, who it was, and from where. The entry of a change is written in
+//! its transaction. Entries are never changed or removed.
 
 use crate::{
-    resources::{Object, Resource},
+    resources::{Object, Resource, operator::ROOT},
     schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
-    value::{AuditEntryId, OrganizationId, Timestamp, kinds},
+    value::{AuditEntryId, Name, OperatorId, OrganizationId, Timestamp, kinds},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -18,11 +18,32 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     object: "audit_entry",
     plural: "audit_entries",
     tag: 13,
-    doc: "An action of the operator that changed something. Entries are added and never changed.",
+    doc: "An action of an operator that changed something or took data in bulk. Entries are added and never changed.",
     fields: &[
         id("\"0190d0f2-7c3a-7cc0-8000-00000000000d\""),
         object("\"audit_entry\""),
         field("action", Kind::Text(255), "The operation, as this document names it.", "\"revokeApiKey\""),
+        field(
+            "actor",
+            Kind::Text(255),
+            "Name of the operator who did it; `root` for the admin token, `null` in entries of before there were operators.",
+            "\"Ada Lovelace\"",
+        )
+        .or_null(),
+        field(
+            "actor_id",
+            Kind::Id,
+            "Id of the operator; `null` for the admin token.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000014\"",
+        )
+        .or_null(),
+        field(
+            "address",
+            Kind::Text(255),
+            "IP address from which the request came; `null` in entries of before it was recorded.",
+            "\"203.0.113.7\"",
+        )
+        .or_null(),
         field(
             "organization_id",
             Kind::Id,
@@ -42,20 +63,62 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("request_id", Kind::Text(255), "The `Request-Id` of the answer.", "\"req_01HX3V9K\""),
         CREATED_AT,
     ],
-    filters: &[filter("organization", "organization_id"), filter("action", "action")],
+    filters: &[filter("organization", "organization_id"), filter("action", "action"), filter("actor", "actor")],
     ranges: &[],
-    indexes: &[index(1, &["organization_id"]), index(2, &["action"]), index(3, &["organization_id", "action"])],
+    indexes: &[
+        index(1, &["organization_id"]),
+        index(2, &["action"]),
+        index(3, &["organization_id", "action"]),
+        index(4, &["actor"]),
+    ],
     look_ups: &[],
     usual_changes: &[],
 };
 
-/// One change by an operator: who changed what, and when.
+/// Who calls as an operator.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Actor {
+    /// The holder of the server's admin token.
+    Root,
+    /// A named operator.
+    Operator {
+        /// The id of its record.
+        id: OperatorId,
+        /// Its name.
+        name: Name,
+    },
+}
+
+impl Actor {
+    /// The name in audit entries and in the log.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Root => ROOT,
+            Self::Operator { name, .. } => name,
+        }
+    }
+
+    /// The id of the operator; `None` for the holder of the admin token.
+    #[must_use]
+    pub fn id(&self) -> Option<OperatorId> {
+        match self {
+            Self::Root => None,
+            Self::Operator { id, .. } => Some(*id),
+        }
+    }
+}
+
+/// One action of an operator: who did what, when, and from where.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
 pub struct AuditEntry {
     pub id: AuditEntryId,
     pub object: String,
     pub action: String,
+    pub actor: Option<String>,
+    pub actor_id: Option<OperatorId>,
+    pub address: Option<String>,
     pub organization_id: Option<OrganizationId>,
     pub resource_id: Option<Uuid>,
     pub path: String,
@@ -79,6 +142,7 @@ impl Object for AuditEntry {
         match field {
             "organization_id" => self.organization_id.map(|id| IndexValue::Id(id.uuid())),
             "action" => Some(IndexValue::Text(&self.action)),
+            "actor" => self.actor.as_deref().map(IndexValue::Text),
             _ => None,
         }
     }

@@ -14,6 +14,7 @@ mod entry;
 pub mod event;
 pub mod invoice;
 pub mod lead;
+pub mod operator;
 pub mod organization;
 pub mod rental;
 mod resource;
@@ -40,6 +41,7 @@ use customer::Customer;
 use delivery::Delivery;
 use invoice::Invoice;
 use lead::Lead;
+use operator::Operator;
 use organization::Organization;
 use rental::Rental;
 use toll::Toll;
@@ -66,6 +68,8 @@ pub const RESOURCES: &[Entry] = &[
     entry::EVENT,
     entry::entry::<Delivery>(),
     entry::entry::<AuditEntry>().operator(of::<AuditEntry>().list().get().done()),
+    // Separate actions change operators, so there is no update.
+    entry::entry::<Operator>().operator(of::<Operator>().list().get().create().done()),
 ];
 
 /// The collections of the public API (spec, Endpoints).

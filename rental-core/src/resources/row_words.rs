@@ -48,7 +48,7 @@ fn meaning(row: &Row<'_>) -> String {
         Row::IndexEntry { organization, resource, id, .. } => {
             format!("an index entry of {} {id} of organization {organization}", object(resource))
         }
-        Row::Access { .. } => "where an API key leads to its record".into(),
+        Row::Access { .. } => "where an API key or an operator's token leads to its record".into(),
         Row::Calendar { organization, vehicle } => {
             format!("the calendar of vehicle {vehicle} of organization {organization}")
         }

@@ -99,6 +99,7 @@ fn index_numbers_are_those_that_are_written_down() {
         "audit_entry 1 organization_id",
         "audit_entry 2 action",
         "audit_entry 3 organization_id+action",
+        "audit_entry 4 actor",
     ];
     assert_eq!(found, written);
 }

@@ -58,7 +58,7 @@ pub fn entry(prefix: &Key, id: Uuid) -> Key {
     prefix.followed_by(id.as_bytes())
 }
 
-/// The key of the row that finds the record of an API key. It contains half of the hash; the value contains all of it.
+/// The key of the row that finds the record of an API key or of an operator. It contains half of the hash; the value contains all of it.
 #[must_use]
 pub fn access(sha256: &[u8; 32]) -> Key {
     key(Tag::Access, &[&sha256[..16]])

@@ -21,7 +21,7 @@ pub enum Class {
 /// | Tag | Key: tag, then | Value | Class |
 /// |---|---|---|---|
 /// | `!` | nothing, `master-key` or `upgrade` | empty: a copy into this store is not complete; JSON: which master key seals secrets; JSON: the progress of an upgrade | Server; State; State |
-/// | `a` | first half of the SHA-256 of an API key | the whole hash, the id of its record | State |
+/// | `a` | first half of the SHA-256 of an API key or of an operator's token | the whole hash, the id of its record, for a token its rotation | State |
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
 /// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
@@ -50,9 +50,9 @@ pub enum Class {
 pub enum Row<'a> {
     /// A marker: a row about the store as a whole.
     Marker(Marker),
-    /// Finds the record of an API key.
+    /// Finds the record of an API key, or of an operator by a token.
     Access {
-        /// The first half of the key's SHA-256.
+        /// The first half of the SHA-256 of the key or token.
         selector: [u8; 16],
     },
     /// Claims a toll or violation for the one invoice that bills it.

@@ -29,6 +29,7 @@ kinds! {
     Violation, ViolationId: "a violation";
     Lead, LeadId: "a lead";
     ApiKey, ApiKeyId: "an API key";
+    Operator, OperatorId: "a named operator";
     AuditEntry, AuditEntryId: "an entry of the audit log";
     Event, EventId: "an event";
     Endpoint, EndpointId: "a webhook endpoint";

@@ -23,8 +23,8 @@ pub(crate) use fields::read;
 pub use fields::{FromFields, Next};
 pub use id::{Id, IdType, id};
 pub use kinds::{
-    ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OrganizationId, RentalId,
-    ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId, OrganizationId,
+    RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use money::{Currency, Money};
 pub use plate::Plate;

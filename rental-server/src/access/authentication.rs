@@ -5,12 +5,15 @@
 //! next request. In any case, a cached principal is valid for at most a second. Where other servers can change keys
 //! too, a cached principal is revalidated before anything is committed or sent (`revalidation.rs`).
 
-use crate::{access::limiter::Bucket, damaged_rows::DamagedRows};
+use crate::access::{
+    limiter::Bucket,
+    uses::{MINUTE, Uses},
+};
 use rental_core::{
     error::{Error, KeyProblem},
     operations::api_keys::{self, Principal},
-    resources::{Resource, api_key::ApiKey, organization::SYSTEM, parse, to_json},
-    store::{Batch, Commit, Revision, Store, get_one},
+    resources::api_key::ApiKey,
+    store::{Revision, Store},
     value::{ApiKeyId, Timestamp},
 };
 use std::{
@@ -23,7 +26,6 @@ use std::{
 
 /// Most keys in the cache. One more empties the cache, which costs each key two reads.
 const MOST_KEYS: usize = 50_000;
-const MINUTE: u64 = 60_000;
 /// How long a cached principal is valid. It limits the effect of a change whose handler did not reach
 /// [`Authenticator::forget_all`], because the process was too slow or failed.
 const KEPT_MILLIS: i64 = 1000;
@@ -60,8 +62,8 @@ pub(crate) struct Authenticator {
     epoch: AtomicU64,
     seen: RwLock<HashMap<[u8; 16], Seen>>,
     usage: Mutex<HashMap<ApiKeyId, Arc<Usage>>>,
-    /// Keys used since the last flush, with the minute.
-    used: Mutex<HashMap<ApiKeyId, u64>>,
+    /// Keys used since the last flush.
+    pub(crate) uses: Uses<ApiKey>,
 }
 
 impl Authenticator {
@@ -141,37 +143,7 @@ impl Authenticator {
         if pass.usage.minute.load(Ordering::Relaxed) != minute
             && pass.usage.minute.swap(minute, Ordering::Relaxed) != minute
         {
-            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(pass.principal.key.id, minute);
+            self.uses.note(pass.principal.key.id, minute);
         }
     }
-
-    /// Writes the minutes of last use into the records of the keys: one write for each key and minute.
-    pub(crate) async fn flush_use(&self, store: &dyn Store, damaged: &DamagedRows) -> Result<(), Error> {
-        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        for (id, minute) in used {
-            damaged.skip(write_use(store, id, minute).await)?;
-        }
-        Ok(())
-    }
-}
-
-async fn write_use(store: &dyn Store, id: ApiKeyId, minute: u64) -> Result<(), Error> {
-    let place = ApiKey::key(SYSTEM, id);
-    // Others rarely change a key's record: a second try is enough.
-    for _ in 0..3 {
-        let Some(record) = get_one(store, &place).await? else { break };
-        let mut object: ApiKey = parse(&record.key, &record.value)?;
-        let used_at = Some(Timestamp::from_millis(i64::try_from(minute * MINUTE).unwrap_or(i64::MAX)));
-        // Another server may have noted a later use.
-        if object.last_used_at >= used_at {
-            break;
-        }
-        object.last_used_at = used_at;
-        let mut batch = Batch::default();
-        batch.replace(record.key, record.revision, to_json(&object)?);
-        if store.commit(batch).await? == Commit::Applied {
-            break;
-        }
-    }
-    Ok(())
 }

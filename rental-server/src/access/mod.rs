@@ -1,7 +1,11 @@
-//! Authentication of API keys, revalidation of what is cached about them, and the rate limit.
+//! Authentication of API keys and operators, revalidation of what is cached about keys, the rate limit, and the limit of failed
+//! authentications.
 
 pub(crate) mod authentication;
+pub(crate) mod failures;
 pub(crate) mod limiter;
+pub(crate) mod operators;
 mod revalidation;
+mod uses;
 
 pub(crate) use revalidation::Revalidating;

@@ -5,7 +5,7 @@ mod data;
 use crate::{
     edge::{self, FixedClock},
     fleet_api,
-    operator::{api_keys, invoices::Settle, organizations::ORGANIZATIONS, records},
+    operator::{api_keys, invoices::Settle, operators, organizations::ORGANIZATIONS, records},
     state::App,
 };
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use rental_core::{
     error::Error,
     operations::{self, Create, Edge, Intent, Update},
     request::page,
-    resources::{Collection, api_key, invoice::Settlement, organization::Organization},
+    resources::{Collection, api_key, invoice::Settlement, operator, organization::Organization},
     schema::ResourceSpec,
     value::{Date, Timestamp},
 };
@@ -82,6 +82,7 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let key = api_keys::issue(app, &organization, "read_write", "Demo", &FixedClock::new()).await?;
     let documented = Ids::documented(&api_key::SPEC)?;
     api_keys::issue(app, &organization, "read", "Example of the documentation", &documented).await?;
+    operators::issue(app, "read_only", "Example of the documentation", &Ids::documented(&operator::SPEC)?).await?;
     let seed = Seed { app, organization };
     let today = today();
     let vehicles = seed.create(fleet_api::collection("vehicle"), (0..VEHICLES.len()).map(vehicle).collect()).await?;

@@ -11,10 +11,20 @@ pub(crate) enum Documentation {
     Whole(Value),
 }
 
+impl Documentation {
+    /// The name of the operation, in the document and in the audit log.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Operation(operation) => &operation.id,
+            Self::Whole(operation) => operation["operationId"].as_str().unwrap_or_default(),
+        }
+    }
+}
+
 /// An operation on a resource.
 pub(crate) struct Operation {
     pub(crate) spec: &'static ResourceSpec,
-    /// Its name in the document and in the audit log.
+    /// See [`Documentation::id`].
     pub(crate) id: String,
     pub(crate) summary: String,
     pub(crate) description: &'static str,

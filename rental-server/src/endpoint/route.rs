@@ -1,10 +1,12 @@
 //! Builds endpoints: a route, then its documentation, then its handler.
 
 use super::{
-    Action, BodySchema, Documentation, Endpoint, Example, Handler, Handling, Open, Operation, Operator, Parameter,
-    ReplySchema, Request,
+    Action, BodySchema, Documentation, Endpoint, Example, Handler, Handling, Operation, Parameter, ReplySchema, Request,
 };
-use crate::http::Method;
+use crate::{
+    guard::{Open, Operator, Owner, Reader},
+    http::Method,
+};
 use rental_core::{resources::Collection, schema::ResourceSpec};
 use serde_json::Value;
 
@@ -86,7 +88,23 @@ impl Documented {
         self.handled_by(Handler::Open(Box::new(handle)))
     }
 
-    /// For the operator.
+    /// For operators of every role.
+    pub(crate) fn reader(
+        self,
+        handle: impl for<'r> Fn(Request<'r, Reader>) -> Handling<'r> + Send + Sync + 'static,
+    ) -> Endpoint {
+        self.handled_by(Handler::Reader(Box::new(handle)))
+    }
+
+    /// For the role `owner`.
+    pub(crate) fn owner(
+        self,
+        handle: impl for<'r> Fn(Request<'r, Owner>) -> Handling<'r> + Send + Sync + 'static,
+    ) -> Endpoint {
+        self.handled_by(Handler::Owner(Box::new(handle)))
+    }
+
+    /// For the roles `operator` and `owner`.
     pub(crate) fn operator(
         self,
         handle: impl for<'r> Fn(Request<'r, Operator>) -> Handling<'r> + Send + Sync + 'static,

@@ -6,10 +6,12 @@ use crate::{
         authentication::Pass,
         limiter::{Limit, RateLimitStatus},
     },
-    endpoint::{self, Action, Endpoint, presented, read},
+    endpoint::{self, Action, Endpoint, read},
+    guard::presented,
     http::{
         HeaderName,
         call::{Body, Call},
+        problem::BadToken,
         reply::{Handled, Problem, Reply},
     },
     objects::{create, get, list, update},
@@ -18,7 +20,10 @@ use crate::{
 use bytes::Bytes;
 use rental_core::{
     error::{Error, KeyProblem},
-    operations::{Edge, api_keys::Access},
+    operations::{
+        Edge,
+        api_keys::{Access, operator_hash},
+    },
     resources::{self, Collection},
     store::Store,
 };
@@ -72,7 +77,12 @@ pub(crate) async fn with_key(
     loop {
         let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now()).await;
         let (pass, cached) = opened.map_err(|error| match error {
-            Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => Problem::AdminTokenAsApiKey,
+            Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => {
+                Problem::BadToken(BadToken::AdminAsApiKey)
+            }
+            Error::Unauthenticated(KeyProblem::Invalid) if operator_hash(presented).is_some() => {
+                Problem::BadToken(BadToken::OperatorAsApiKey)
+            }
             other => other.into(),
         })?;
         if !cached {

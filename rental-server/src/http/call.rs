@@ -6,7 +6,7 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use rental_core::error::Error;
+use rental_core::{error::Error, resources::audit_entry::Actor};
 use std::{
     net::IpAddr,
     pin::Pin,
@@ -37,9 +37,16 @@ pub(crate) struct Call {
     reading: AtomicBool,
     /// Whether the body was read to its end.
     read: AtomicBool,
-    /// The operation of an operator, for the audit log. Set after the check of the token; empty for API keys.
-    pub(crate) operation: OnceLock<&'static str>,
+    /// Who calls what as an operator. Set after the check of the token; empty for API keys.
+    pub(crate) admitted: OnceLock<Admitted>,
     in_flight: InFlight,
+}
+
+/// Who calls as an operator, for the audit log.
+pub(crate) struct Admitted {
+    /// The operation, as the OpenAPI document names it.
+    pub(crate) operation: &'static str,
+    pub(crate) actor: Actor,
 }
 
 impl Call {
@@ -56,9 +63,14 @@ impl Call {
             clock: FixedClock::new(),
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
-            operation: OnceLock::new(),
+            admitted: OnceLock::new(),
             in_flight,
         }
+    }
+
+    /// Name of the operator who calls; empty for API keys.
+    pub(crate) fn actor(&self) -> &str {
+        self.admitted.get().map_or("", |admitted| admitted.actor.name())
     }
 
     /// The raw query, without its `?`.
@@ -110,9 +122,9 @@ impl Call {
     }
 
     /// Notes that the response is made. Bytes that arrive from now on belong to the next request, unless a part of this
-    /// body is unread.
+    /// body is unread. A client of HTTP/2 sends frames at any time, so its connection is always closed gently.
     pub(super) fn response_is_made(&self) {
-        if !self.has_unread_body() {
+        if !self.has_unread_body() && self.version != Version::HTTP_2 {
             self.in_flight.traffic().all_was_read();
         }
     }

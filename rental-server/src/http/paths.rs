@@ -30,13 +30,13 @@ impl Place {
 }
 
 impl Paths {
-    /// The paths of these endpoints. A path has at most one id, written as `{...}`.
+    /// The paths of these endpoints, each with its index in the table. A path has at most one id, written as `{...}`.
     ///
     /// # Panics
     /// When two paths cannot be told apart.
-    pub(crate) fn new<'e>(endpoints: impl Iterator<Item = (&'e Method, &'e str)>) -> Self {
+    pub(crate) fn new<'e>(endpoints: impl Iterator<Item = (usize, (&'e Method, &'e str))>) -> Self {
         let mut nodes = BTreeMap::<&str, Node>::new();
-        for (row, (method, path)) in endpoints.enumerate() {
+        for (row, (method, path)) in endpoints {
             let node = nodes.entry(path).or_default();
             node.id_from = path.find('{').unwrap_or(path.len());
             node.endpoints.push((method.clone(), row));
@@ -99,7 +99,7 @@ mod tests {
     ];
 
     fn paths() -> Paths {
-        Paths::new(TABLE.iter().map(|(method, path)| (method, *path)))
+        Paths::new(TABLE.iter().map(|(method, path)| (method, *path)).enumerate())
     }
 
     fn found(method: &Method, path: &str) -> Option<(usize, String)> {

@@ -2,7 +2,10 @@
 //! "Errors").
 
 use bytes::Bytes;
-use rental_core::error::{Error, FieldError, FieldErrors, KeyProblem};
+use rental_core::{
+    error::{Error, FieldError, FieldErrors, KeyProblem},
+    resources::operator::Role,
+};
 use serde_json::{Value, json};
 use warp::http::StatusCode;
 
@@ -10,12 +13,13 @@ use warp::http::StatusCode;
 #[derive(Clone, Debug)]
 pub(crate) enum Problem {
     Core(Error),
-    /// The admin token is wrong.
-    NotAdmin,
-    /// An API key was presented where the admin token is needed.
-    ApiKeyAsAdminToken,
-    /// The admin token was presented where an API key is needed.
-    AdminTokenAsApiKey,
+    /// A token of operators is refused, or was presented in the place of an API key.
+    BadToken(BadToken),
+    /// The operator's role does not include the one that is needed.
+    RoleRequired {
+        given: Role,
+        needed: Role,
+    },
     RouteUnknown {
         hint: String,
     },
@@ -33,6 +37,10 @@ pub(crate) enum Problem {
     TooManyRequests {
         retry_after: u64,
     },
+    /// The address has had too many failed authentications.
+    TooManyFailures {
+        retry_after: u64,
+    },
     BodyTimeout,
     BodyBroken,
     /// The server upgrades its store and serves no requests yet.
@@ -43,9 +51,68 @@ pub(crate) enum Problem {
     FileRefused(String),
 }
 
+/// Why a token of operators is refused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BadToken {
+    /// It is neither the admin token nor that of an operator.
+    Unknown,
+    /// Its operator was revoked.
+    Revoked,
+    /// It was rotated, or its operator has expired.
+    Expired,
+    /// It is an API key, and `/admin/v1` takes none.
+    IsApiKey,
+    /// It is the admin token, and `/v1` does not take it.
+    AdminAsApiKey,
+    /// It is the token of an operator, and `/v1` takes none.
+    OperatorAsApiKey,
+}
+
+impl BadToken {
+    fn key_problem(self) -> KeyProblem {
+        match self {
+            Self::Revoked => KeyProblem::Revoked,
+            Self::Expired => KeyProblem::Expired,
+            Self::Unknown | Self::IsApiKey | Self::AdminAsApiKey | Self::OperatorAsApiKey => KeyProblem::Invalid,
+        }
+    }
+
+    fn message(self) -> &'static str {
+        match self {
+            Self::Unknown => {
+                "This is neither the admin token nor the token of an operator. The server printed the path of the admin token's file when it started; `rental-cli operators list` lists operators."
+            }
+            Self::Revoked => "This operator was revoked. Ask an owner to create a new one.",
+            Self::Expired => {
+                "This operator's token has expired: it was rotated, or its operator's time is over. Use the new token, or ask an owner for one."
+            }
+            Self::IsApiKey => {
+                "This is an API key of an organization; /admin/v1 takes the operator's admin token or the token of a named operator. The server printed the path of the admin token's file when it started."
+            }
+            Self::AdminAsApiKey => {
+                "This is the operator's admin token; /v1 takes an API key of an organization. Send the token to /admin/v1 only: rental-cli reads it from RENTAL_ADMIN_TOKEN or RENTAL_ADMIN_TOKEN_FILE."
+            }
+            Self::OperatorAsApiKey => {
+                "This is the token of an operator; /v1 takes an API key of an organization. Send the token to /admin/v1 only: rental-cli reads it from RENTAL_ADMIN_TOKEN or RENTAL_ADMIN_TOKEN_FILE."
+            }
+        }
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Core(error)
+    }
+}
+
+impl Problem {
+    /// Why the key or token of the request is refused, if it is.
+    pub(crate) fn failed_authentication(&self) -> Option<KeyProblem> {
+        match self {
+            Self::Core(Error::Unauthenticated(why)) => Some(*why),
+            Self::BadToken(token) => Some(token.key_problem()),
+            _ => None,
+        }
     }
 }
 
@@ -75,6 +142,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
     (401, AUTHENTICATION, "api_key_expired", "The API key has expired."),
     (403, PERMISSION, "plan_required", "API access requires the Pro plan."),
     (403, PERMISSION, "insufficient_scope", "The API key may read, but not write."),
+    (
+        403,
+        PERMISSION,
+        "insufficient_role",
+        "The role of the operator does not allow the request. The message says which one does.",
+    ),
     (404, REQUEST, "resource_missing", "There is no such object."),
     (404, REQUEST, "route_unknown", "There is no such path."),
     (405, REQUEST, "method_not_allowed", "The path exists, but not with this method. `Allow` lists those it has."),
@@ -97,6 +170,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
     (415, REQUEST, "unsupported_media_type", "The body is not `application/json`, or it has a `Content-Encoding`."),
     (422, IDEMPOTENCY, "idempotency_key_reused", "The idempotency key was used for another request."),
     (429, RATE, "rate_limited", "Too many requests with this key. Retry after `Retry-After` seconds."),
+    (
+        429,
+        RATE,
+        "too_many_failures",
+        "Too many failed authentications from this address, and this one failed too. Valid keys still work.",
+    ),
     (500, API, "internal_error", "A fault of the server. The request id helps to find it."),
     (
         503,
@@ -121,15 +200,15 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
 fn class(problem: &Problem) -> Class {
     match problem {
         Problem::Core(error) => core_class(error),
-        Problem::NotAdmin | Problem::ApiKeyAsAdminToken | Problem::AdminTokenAsApiKey => {
-            (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(KeyProblem::Invalid))
-        }
+        Problem::BadToken(token) => (StatusCode::UNAUTHORIZED, AUTHENTICATION, key_code(token.key_problem())),
+        Problem::RoleRequired { .. } => (StatusCode::FORBIDDEN, PERMISSION, "insufficient_role"),
         Problem::RouteUnknown { .. } => (StatusCode::NOT_FOUND, REQUEST, "route_unknown"),
         Problem::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, REQUEST, "method_not_allowed"),
         Problem::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, REQUEST, "request_too_large"),
         Problem::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, REQUEST, "unsupported_media_type"),
         Problem::BadHeader { .. } => (StatusCode::BAD_REQUEST, REQUEST, "parameter_invalid"),
         Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
+        Problem::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
@@ -173,15 +252,11 @@ fn key_code(problem: KeyProblem) -> &'static str {
 fn message(problem: &Problem) -> String {
     match problem {
         Problem::Core(error) => core_message(error),
-        Problem::NotAdmin => {
-            "This is not the admin token. The server printed the path of its file when it started.".into()
-        }
-        Problem::ApiKeyAsAdminToken => {
-            "This is an API key of an organization; /admin/v1 takes the operator's admin token. The server printed the path of its file when it started.".into()
-        }
-        Problem::AdminTokenAsApiKey => {
-            "This is the operator's admin token; /v1 takes an API key of an organization. Send the token to /admin/v1 only: rental-cli reads it from RENTAL_ADMIN_TOKEN or RENTAL_ADMIN_TOKEN_FILE.".into()
-        }
+        Problem::BadToken(token) => token.message().into(),
+        Problem::RoleRequired { given, needed } => format!(
+            "This needs an operator with the role `{needed}`{more}; yours has `{given}`. Ask an owner.",
+            more = if *needed == Role::Owner { " or the admin token" } else { " or a greater one" },
+        ),
         Problem::RouteUnknown { hint } => hint.clone(),
         Problem::MethodNotAllowed { allow } => format!("This path does not take that method; it takes {allow}."),
         Problem::TooLarge { limit } => format!("The body is larger than {limit} bytes."),
@@ -190,6 +265,10 @@ fn message(problem: &Problem) -> String {
         Problem::TooManyRequests { retry_after } => {
             format!("Too many requests with this key. Try again in {retry_after} s.")
         }
+        Problem::TooManyFailures { retry_after } => format!(
+            "This key or token is refused, as were too many others from this address. A valid one works at once; another try \
+             that fails is answered in {retry_after} s."
+        ),
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
         Problem::TaskFailing(task) => format!(
             "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \

@@ -133,16 +133,17 @@ impl Reply {
         let (status, body) = render(problem, request_id);
         let reply = Self { status, body, headers: HeaderMap::new(), parts: None };
         match problem {
-            Problem::Core(Error::Unauthenticated(_))
-            | Problem::NotAdmin
-            | Problem::ApiKeyAsAdminToken
-            | Problem::AdminTokenAsApiKey => reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\""),
+            Problem::Core(Error::Unauthenticated(_)) | Problem::BadToken(_) => {
+                reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
+            }
             Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
                 reply.with(header::RETRY_AFTER, "1")
             }
             Problem::Core(Error::StorageFull) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
-            Problem::TooManyRequests { retry_after } => reply.with(header::RETRY_AFTER, &retry_after.to_string()),
+            Problem::TooManyRequests { retry_after } | Problem::TooManyFailures { retry_after } => {
+                reply.with(header::RETRY_AFTER, &retry_after.to_string())
+            }
             Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),
             Problem::BodyTimeout | Problem::BodyBroken | Problem::TooLarge { .. } => {
                 reply.with(header::CONNECTION, "close")

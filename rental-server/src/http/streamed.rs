@@ -31,20 +31,14 @@ const BEFORE_ERROR: Duration = Duration::from_millis(100);
 /// How often a slow client is checked.
 const CHECK: Duration = Duration::from_millis(5);
 
-/// A response that `make` writes on a thread of its own. `what` names it in the log. `running` is set until the end, so
-/// that only one runs at a time. With `full`, or once `draining` is set, the thread does not rest.
+/// A response that `make` writes on a thread of its own. `what` names it in the log. `running` lasts until the end. With
+/// `full`, or once `draining` is set, the thread does not rest.
 pub(crate) fn streamed(
     what: &'static str,
-    (running, draining): (&Arc<AtomicBool>, &Arc<AtomicBool>),
+    (running, draining): (Running, &Arc<AtomicBool>),
     full: bool,
     make: impl FnOnce(Outlet) -> io::Result<()> + Send + 'static,
 ) -> Result<Reply, Problem> {
-    let busy = || {
-        Error::Conflict(
-            "A backup or an export is already running; this one was not started. Try again when it has ended.".into(),
-        )
-    };
-    let running = Running::take(running).ok_or_else(busy)?;
     let (sender, receiver) = channel(AHEAD);
     let hurry = Arc::clone(draining);
     let work = move || {
@@ -71,11 +65,17 @@ pub(crate) fn streamed(
 }
 
 /// The only backup or export that runs.
-struct Running(Arc<AtomicBool>);
+pub(crate) struct Running(Arc<AtomicBool>);
 
 impl Running {
-    fn take(running: &Arc<AtomicBool>) -> Option<Self> {
-        (!running.swap(true, Ordering::AcqRel)).then(|| Self(Arc::clone(running)))
+    /// Sets `running` until the end. An error if it is set already.
+    pub(crate) fn take(running: &Arc<AtomicBool>) -> Result<Self, Error> {
+        if running.swap(true, Ordering::AcqRel) {
+            let busy =
+                "A backup or an export is already running; this one was not started. Try again when it has ended.";
+            return Err(Error::Conflict(busy.into()));
+        }
+        Ok(Self(Arc::clone(running)))
     }
 }
 

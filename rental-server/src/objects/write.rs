@@ -51,7 +51,7 @@ pub(crate) async fn write_to(
     };
     let audited = Audited { intent, organization: organization.id, call, body };
     let within_space = WithinSpace { store, space: &app.hooks.space };
-    let (intent, store): (&dyn Intent, &dyn Store) = match call.operation.get() {
+    let (intent, store): (&dyn Intent, &dyn Store) = match call.admitted.get() {
         Some(_) => (&audited, store),
         None => (intent, &within_space),
     };

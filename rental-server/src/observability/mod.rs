@@ -1,7 +1,8 @@
 //! Health, readiness and metrics: pages that need no key.
 
 use crate::{
-    endpoint::{Endpoint, Open, Request, get},
+    endpoint::{Endpoint, Request, get},
+    guard::Open,
     http::{
         header,
         reply::{Handled, Problem, Reply},

@@ -3,10 +3,14 @@
 
 use crate::{
     edge,
-    endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, post},
+    endpoint::{self, BodySchema, Endpoint, Example, Request, post},
+    guard::Operator,
     http::reply::Handled,
     objects::write::write,
-    operator::{bodies, collections},
+    operator::{
+        bodies::{self, MAX_OVERLAP_SECS},
+        collections,
+    },
     reference::parts,
     state::App,
 };
@@ -22,11 +26,7 @@ use rental_core::{
     store::{Batch, Store},
     value::{ApiKeyId, Timestamp},
 };
-use serde::Deserialize;
 use serde_json::json;
-
-/// The longest overlap of a rotation: 30 days.
-const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
@@ -88,10 +88,7 @@ pub(crate) async fn issue(
 /// POST /admin/v1/api_keys/{id}/revoke. A second call changes nothing.
 async fn revoke(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
-    if !body.is_empty() {
-        serde_json::from_slice::<Nothing>(&body)
-            .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
-    }
+    bodies::nothing(&body)?;
     let reply = write(app, &Organization::system(), call, &body, &Revoke { id }).await?;
     app.authenticator.forget_all();
     Ok(reply)
@@ -106,10 +103,6 @@ async fn rotate(request: Request<'_, Operator>) -> Handled {
     app.authenticator.forget_all();
     Ok(reply.showing_once("key", &new.text))
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 struct Revoke<'a> {
     id: &'a str,

@@ -2,12 +2,14 @@
 //! export runs at a time.
 
 use crate::{
-    endpoint::{Endpoint, Operator, Request, get},
+    audit::Note,
+    endpoint::{Endpoint, Request, get},
     engine::Moment,
+    guard::Reader,
     http::{
         header,
         reply::Handled,
-        streamed::{self, Outlet},
+        streamed::{self, Outlet, Running},
     },
     reference::parts,
 };
@@ -27,18 +29,22 @@ use std::io;
 
 /// The endpoint of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    vec![get("/admin/v1/backup").documented(document()).operator(|request| Box::pin(start(request)))]
+    vec![get("/admin/v1/backup").documented(document()).reader(|request| Box::pin(start(request)))]
 }
 
 /// Starts a backup and returns the response that streams it.
-async fn start(request: Request<'_, Operator>) -> Handled {
+async fn start(request: Request<'_, Reader>) -> Handled {
     let (app, call) = (request.app, request.call);
     let full = full_pace(call.query())?;
+    let running = Running::take(&app.backing_up)?;
+    // Before the snapshot, so that the backup contains its own entry.
+    Note::of(call, None).write_before_reading(app.store()).await?;
     let (moment, now) = (Moment::of(app.store.as_ref()).await.map_err(Error::from)?, call.clock.now());
-    let reply = streamed::streamed("backup", (&app.backing_up, &app.draining), full, move |outlet| {
+    let (actor, address) = (call.actor().to_owned(), call.client_address());
+    let reply = streamed::streamed("backup", (running, &app.draining), full, move |outlet| {
         let made_by = concat!("rental-server ", env!("CARGO_PKG_VERSION"));
         let summary = copy(moment, Writer::new(outlet, SCHEMA_VERSION, made_by, now)?)?;
-        tracing::info!(rows = summary.rows, bytes = summary.bytes, "a backup was sent");
+        tracing::info!(rows = summary.rows, bytes = summary.bytes, actor, %address, "a backup was sent");
         Ok(())
     })?;
     let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
@@ -75,9 +81,9 @@ fn document() -> Value {
         "operationId": "getBackup",
         "tags": ["Store"],
         "summary": "Back up the store",
-        "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the admin token.",
+        "description": "All data as it is at this moment, as an archive for `rental-cli store restore`. One at a time. Needs the token of an operator, of any role, or the admin token.",
         "security": [{"adminToken": []}],
         "parameters": [parts::pace()],
-        "responses": parts::responses_of(&archive, &["400", "401", "409", "500", "503"]),
+        "responses": parts::responses_of(&archive, &["400", "401", "409", "429", "500", "503"]),
     })
 }

@@ -7,6 +7,8 @@ use rental_core::{
 use serde::Deserialize;
 use uuid::Uuid;
 
+/// The longest overlap of the rotation of an API key or token: 30 days.
+pub(super) const MAX_OVERLAP_SECS: i64 = 30 * 24 * 3600;
 /// The overlap of a rotation whose body names none: 24 hours.
 const DEFAULT_OVERLAP_SECS: i64 = 24 * 3600;
 
@@ -16,6 +18,18 @@ pub(super) fn optional<'b, T: Deserialize<'b> + Default>(body: &'b [u8], fields:
         return Ok(T::default());
     }
     serde_json::from_slice(body).map_err(|error| Error::Malformed(format!("The body takes {fields} alone: {error}.")))
+}
+
+/// Checks that the body is empty or `{}`.
+pub(super) fn nothing(body: &[u8]) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    if !body.is_empty() {
+        serde_json::from_slice::<Nothing>(body)
+            .map_err(|error| Error::Malformed(format!("The body must be empty or {{}}: {error}.")))?;
+    }
+    Ok(())
 }
 
 /// The seconds for which a rotation keeps the old key or secret in force, at most `max`.

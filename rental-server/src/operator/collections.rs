@@ -40,19 +40,19 @@ pub(super) async fn organization_named(store: &dyn Store, id: &str) -> Result<Or
 /// GET on all objects of a resource that belongs to the operator.
 pub(super) fn list(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::list(format!("/admin/v1/{}", spec.plural), spec)
-        .operator(move |request| Box::pin(objects::list(request.app.store(), SYSTEM, spec, request.call)))
+        .reader(move |request| Box::pin(objects::list(request.app.store(), SYSTEM, spec, request.call)))
 }
 
 /// GET on an object of a resource that belongs to the operator.
 pub(super) fn retrieve(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec)
-        .operator(move |request| Box::pin(objects::get(request.app.store(), SYSTEM, spec, request.id, request.call)))
+        .reader(move |request| Box::pin(objects::get(request.app.store(), SYSTEM, spec, request.id, request.call)))
 }
 
 /// GET on the objects of an organization that only operators see.
 pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     let path = format!("/admin/v1/organizations/{{organization}}/{}", spec.plural);
-    endpoint::list(path, spec).operator(move |request| {
+    endpoint::list(path, spec).reader(move |request| {
         Box::pin(async move {
             let organization = organization_named(request.app.store(), request.id).await?;
             objects::list(request.app.store(), organization.id, spec, request.call).await
@@ -62,7 +62,7 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
 
 /// GET on one such object of any organization.
 pub(super) fn retrieve_of_any(spec: &'static ResourceSpec) -> Endpoint {
-    endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).operator(move |request| {
+    endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).reader(move |request| {
         Box::pin(async move {
             let organization = operations::owner_of(request.app.store(), spec, request.id).await?;
             objects::get(request.app.store(), organization.id, spec, request.id, request.call).await

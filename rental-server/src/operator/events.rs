@@ -1,7 +1,8 @@
 //! Operators read events and send them again.
 
 use crate::{
-    endpoint::{BodySchema, Endpoint, Operator, Request, post},
+    endpoint::{BodySchema, Endpoint, Request, post},
+    guard::Operator,
     http::reply::Handled,
     objects::write::write,
     operator::{bodies, collections},

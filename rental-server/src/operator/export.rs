@@ -2,13 +2,15 @@
 //! streamed like a backup.
 
 use crate::{
-    endpoint::{Endpoint, Operator, Parameter, Request, get},
+    audit::Note,
+    endpoint::{Endpoint, Parameter, Request, get},
     engine::Moment,
+    guard::Reader,
     http::{
         header,
         progress::LINES,
         reply::Handled,
-        streamed::{self, Outlet},
+        streamed::{self, Outlet, Running},
     },
     operator::{backup::full_pace, collections},
     reference::parts,
@@ -34,19 +36,22 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .conflicts()
         .without_revision()
         .replies_in(json!({LINES: {"schema": {"type": "string"}}}))
-        .operator(|request| Box::pin(start(request)));
+        .reader(|request| Box::pin(start(request)));
     vec![export]
 }
 
 /// Starts an export and returns the response that streams it.
-async fn start(request: Request<'_, Operator>) -> Handled {
+async fn start(request: Request<'_, Reader>) -> Handled {
     let app = request.app;
     let id = collections::organization_named(app.store(), request.id).await?.id;
     let full = full_pace(request.call.query())?;
+    let running = Running::take(&app.backing_up)?;
+    Note::of(request.call, Some(id)).write_before_reading(app.store()).await?;
     let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
-    let reply = streamed::streamed("export", (&app.backing_up, &app.draining), full, move |outlet| {
+    let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
+    let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
         let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
-        tracing::info!(organization = %id, lines, "an export was sent");
+        tracing::info!(organization = %id, lines, actor, %address, "an export was sent");
         Ok(())
     })?;
     Ok(reply

@@ -6,7 +6,8 @@ mod documents;
 use crate::{
     audit::Note,
     edge,
-    endpoint::{Endpoint, Operator, Request},
+    endpoint::{Endpoint, Request},
+    guard::Operator,
     http::{
         call::{Body, Call, copy_body},
         progress::{self, Progress},

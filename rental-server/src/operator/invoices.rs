@@ -1,7 +1,8 @@
 //! Operators mark invoices as paid or void, and print them.
 
 use crate::{
-    endpoint::{Endpoint, Operator, Request, get, post},
+    endpoint::{Endpoint, Request, get, post},
+    guard::{Operator, Reader},
     http::reply::{Handled, Reply},
     objects::write::write,
     operator::invoice_page,
@@ -32,7 +33,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .about(&invoice::SPEC, "printInvoice", "Print invoice")
             .says("An HTML page for printing. It loads nothing from other servers.")
             .replies_in(json!({"text/html": {"schema": {"type": "string"}}}))
-            .operator(|request| Box::pin(print(request))),
+            .reader(|request| Box::pin(print(request))),
     ]
 }
 
@@ -43,7 +44,7 @@ async fn settle(request: Request<'_, Operator>, how: Settlement) -> Handled {
 }
 
 /// An invoice as an HTML page.
-async fn print(request: Request<'_, Operator>) -> Handled {
+async fn print(request: Request<'_, Reader>) -> Handled {
     let Request { app, call, id, .. } = request;
     page::no_parameters(call.query())?;
     let organization = operations::owner_of(app.store(), &invoice::SPEC, id).await?;

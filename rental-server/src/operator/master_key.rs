@@ -2,7 +2,8 @@
 //! or a response.
 
 use crate::{
-    endpoint::{Endpoint, Operator, Request, get, post},
+    endpoint::{Endpoint, Request, get, post},
+    guard::Owner,
     http::reply::{Handled, Reply},
     objects::write::write,
     operator::bodies,
@@ -29,7 +30,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The endpoints of this file. Once operators have roles, `rotate` is for owners only.
+/// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let rotate = post("/admin/v1/master_key/rotate")
         .about(&webhook_endpoint::SPEC, "rotateMasterKey", "Rotate the master key")
@@ -40,7 +41,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .replies("MasterKey");
     vec![
-        get("/admin/v1/master_key").documented(document()).defines("MasterKey", schema()).operator(|request| {
+        get("/admin/v1/master_key").documented(document()).defines("MasterKey", schema()).owner(|request| {
             Box::pin(async move {
                 page::no_parameters(request.call.query())?;
                 let app = request.app;
@@ -48,7 +49,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 Ok(Reply::json(body(app.store(), &keys, stored.in_use.as_ref()).await?.to_string().into()))
             })
         }),
-        rotate.operator(|request| Box::pin(rotate_key(request))),
+        rotate.owner(|request| Box::pin(rotate_key(request))),
     ]
 }
 
@@ -66,7 +67,7 @@ async fn body(store: &dyn Store, keys: &MasterKeys, in_use: Option<&InUse>) -> R
     }))
 }
 
-async fn rotate_key(request: Request<'_, Operator>) -> Handled {
+async fn rotate_key(request: Request<'_, Owner>) -> Handled {
     let (Request { app, call, .. }, body) = request.read().await?;
     #[derive(Default, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -169,8 +170,8 @@ fn document() -> Value {
         "operationId": "getMasterKey",
         "tags": ["Service"],
         "summary": "Master key of the store",
-        "description": "Which key seals webhook secrets, and whose secrets it opens. Never a key itself. Needs the admin token.",
+        "description": "Which key seals webhook secrets, and whose secrets it opens. Never a key itself. Needs the token of an operator with the role `owner`, or the admin token.",
         "security": [{"adminToken": []}],
-        "responses": parts::responses_of(&parts::success("MasterKey", example), &["400", "401", "500", "503"]),
+        "responses": parts::responses_of(&parts::success("MasterKey", example), &["400", "401", "403", "429", "500", "503"]),
     })
 }

@@ -10,6 +10,7 @@ mod imports;
 mod invoice_page;
 pub(crate) mod invoices;
 mod master_key;
+pub(crate) mod operators;
 pub(crate) mod organizations;
 pub(crate) mod records;
 mod status;
@@ -42,6 +43,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         status::endpoints(),
         master_key::endpoints(),
         backup::endpoints(),
+        operators::endpoints(),
     ]
     .into_iter()
     .flatten()

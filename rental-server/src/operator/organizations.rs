@@ -1,7 +1,8 @@
 //! Organizations: the tenants of the platform.
 
 use crate::{
-    endpoint::{self, Endpoint, Operator, Request},
+    endpoint::{self, Endpoint, Request},
+    guard::Operator,
     http::reply::Handled,
     objects,
     operator::collections,

@@ -1,7 +1,8 @@
 //! Operators record invoices, tolls and violations of an organization.
 
 use crate::{
-    endpoint::{BodySchema, Endpoint, Operator, Request, camel, post},
+    endpoint::{BodySchema, Endpoint, Request, camel, post},
+    guard::Operator,
     http::reply::Handled,
     objects,
     operator::collections,

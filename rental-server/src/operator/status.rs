@@ -17,7 +17,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 /// The endpoint of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let status = get("/admin/v1/status").documented(document()).defines("Status", schema()).operator(|request| {
+    let status = get("/admin/v1/status").documented(document()).defines("Status", schema()).reader(|request| {
         Box::pin(async move {
             page::no_parameters(request.call.query())?;
             Ok(Reply::json(body(request.app).await.to_string().into()))
@@ -84,8 +84,8 @@ fn document() -> Value {
         "operationId": "getStatus",
         "tags": ["Service"],
         "summary": "Status of the server",
-        "description": "Version, clock, and room on the disk. Needs the admin token.",
+        "description": "Version, clock, and room on the disk. Needs the token of an operator, of any role, or the admin token.",
         "security": [{"adminToken": []}],
-        "responses": parts::responses_of(&ok, &["400", "401", "500", "503"]),
+        "responses": parts::responses_of(&ok, &["400", "401", "429", "500", "503"]),
     })
 }

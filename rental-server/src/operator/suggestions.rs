@@ -1,7 +1,8 @@
 //! Suggests customers for tolls and violations without one, and attaches the clear ones.
 
 use crate::{
-    endpoint::{BodySchema, Endpoint, Operator, Parameter, Request, camel, get, post},
+    endpoint::{BodySchema, Endpoint, Parameter, Request, camel, get, post},
+    guard::{Operator, Reader},
     http::reply::{Handled, Reply},
     objects::write::write,
     operator::{bodies, collections},
@@ -37,7 +38,7 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
         .replies("SuggestionList")
         .without_revision()
         .defines("SuggestionList", schema())
-        .operator(|request| Box::pin(list::<T>(request)));
+        .reader(|request| Box::pin(list::<T>(request)));
     let attach = post(&path)
         .about(T::SPEC, format!("attach{many}"), format!("Attach {plural} to the customers who clearly pay"))
         .says("Attaches the clear ones of a page, and lists the others with reasons. It never changes an existing attachment.")
@@ -48,7 +49,7 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
     vec![suggest, attach]
 }
 
-async fn list<T: Attributable>(request: Request<'_, Operator>) -> Handled {
+async fn list<T: Attributable>(request: Request<'_, Reader>) -> Handled {
     let Request { app, call, id, .. } = request;
     let organization = collections::organization_named(app.store(), id).await?;
     page::parameters(call.query(), &["limit", "starting_after"])?;

@@ -7,6 +7,7 @@ use crate::{
 };
 use rental_core::{
     request::body::Verb,
+    resources::operator::Role,
     schema::{Presence, ResourceSpec},
 };
 use serde_json::{Map, Value, json};
@@ -66,7 +67,11 @@ fn paths(endpoints: &[Endpoint]) -> Value {
 fn described(endpoint: &Endpoint, operation: &Operation) -> Value {
     let (scope, for_operators) = match endpoint.handler {
         Handler::Open(_) => ("No key is needed.", false),
-        Handler::Operator(_) => ("Needs the admin token.", true),
+        Handler::Reader(_) => ("Needs the token of an operator, of any role, or the admin token.", true),
+        Handler::Operator(_) => {
+            ("Needs the token of an operator with the role `operator` or `owner`, or the admin token.", true)
+        }
+        Handler::Owner(_) => ("Needs the token of an operator with the role `owner`, or the admin token.", true),
         Handler::Key(action, _) if action.writes() => ("Needs a key with scope `read_write`.", false),
         Handler::Key(..) => ("Needs a key with scope `read` or `read_write`.", false),
     };
@@ -150,7 +155,7 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
     for (status, applies) in [
         ("400", true),
         ("401", true),
-        ("403", keyed),
+        ("403", keyed || endpoint.handler.role().is_some_and(|role| role != Role::ReadOnly)),
         ("404", endpoint.path.contains('{')),
         ("408", writes),
         ("409", operation.conflicts),
@@ -158,7 +163,7 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
         ("413", writes),
         ("415", writes),
         ("422", writes),
-        ("429", keyed),
+        ("429", !matches!(endpoint.handler, Handler::Open(_))),
         ("500", true),
         ("503", true),
     ] {

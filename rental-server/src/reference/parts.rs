@@ -32,7 +32,7 @@ with `Idempotent-Replayed: true`.
 pub(super) fn security_schemes() -> Value {
     json!({
         "apiKey": {"type": "http", "scheme": "bearer", "description": "An API key of the organization, `rk_live_…`."},
-        "adminToken": {"type": "http", "scheme": "bearer", "description": "The operator's admin token."},
+        "adminToken": {"type": "http", "scheme": "bearer", "description": "The admin token, or the token of a named operator, `op_live_…`. Its role decides what it allows."},
     })
 }
 

@@ -1,5 +1,6 @@
 //! Who may call: keys, plans, scopes, the admin token, and the order in which they are judged.
 
+mod failures;
 mod keys;
 mod order;
 

@@ -3,6 +3,8 @@
 mod audit;
 mod billing;
 mod imports;
+mod listener;
+pub(crate) mod operators;
 mod suggestions;
 mod transfer;
 

@@ -1,12 +1,11 @@
 //! Failures of stores and backups, with the next step.
 
-use super::place::Place;
 use crate::failure::Failure;
-use rental_core::store::{OLDEST_VERSION, SCHEMA_VERSION, StoreError, archive::ArchiveError};
+use rental_core::store::{OLDEST_VERSION, Place, SCHEMA_VERSION, StoreError, archive::ArchiveError};
 use std::path::Path;
 
 /// Failure of a store that cannot be opened, read or written.
-pub(super) fn store_failure(place: &Place, error: StoreError) -> Failure {
+pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {
     let is_file = place.file().is_some();
     let (kind, hint) = match &error {
         StoreError::Damaged(_) | StoreError::DamagedStore(_) if is_file => {

@@ -62,7 +62,7 @@ pub(super) async fn open(place: &Place, access: Access) -> Result<Arc<dyn Engine
         let found = std::fs::metadata(path);
         found.map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
     }
-    place.open(access, &opening()).await.map_err(|error| store_failure(place, error))
+    place.open(access, &opening()).await.map_err(|error| store_failure(place.as_ref(), error))
 }
 
 struct Surroundings;

@@ -22,7 +22,7 @@ use std::{
 pub(super) fn write(from: &Place, out: impl Write) -> Result<Summary, Failure> {
     let by = concat!("rental-cli ", env!("CARGO_PKG_VERSION"));
     let broken = |error: io::Error| Failure::Io { doing: format!("read {from}"), error };
-    let failed = |error| store_failure(from, error);
+    let failed = |error| store_failure(from.as_ref(), error);
     let mut writer = Writer::new(out, SCHEMA_VERSION, by, edge::now()).map_err(broken)?;
     runtime()?.block_on(async {
         let store = open(from, Access::Present).await?;
@@ -57,7 +57,7 @@ pub(super) fn read(to: &Place, from: impl Read + 'static, name: &Path) -> Result
         RestoreError::Archive(error) => unusable(error),
         RestoreError::Version(version) => other_version(name, version),
         RestoreError::Exists(problem, hint) => Failure::AlreadyExists { problem, hint },
-        RestoreError::Store(error) => store_failure(to, error),
+        RestoreError::Store(error) => store_failure(to.as_ref(), error),
     })?;
     Ok((made, archive.header().created_at.to_string()))
 }

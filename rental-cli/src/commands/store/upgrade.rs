@@ -60,7 +60,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     let done = runtime()?.block_on(async {
         let store = open(&place, access).await?;
         let done = upgrade_store(&place, store.as_ref(), trial, keep).await;
-        let closed = store.close().await.map_err(|error| store_failure(&place, error));
+        let closed = store.close().await.map_err(|error| store_failure(place.as_ref(), error));
         done.and_then(|done| closed.map(|()| done))
     })?;
     let counted = done.counted.as_ref();
@@ -144,7 +144,7 @@ fn damaged(count: u64, listed: &[String]) -> Failure {
 
 fn refused(place: &Place, error: UpgradeError) -> Failure {
     match error {
-        UpgradeError::Store(error) => store_failure(place, error),
+        UpgradeError::Store(error) => store_failure(place.as_ref(), error),
         UpgradeError::Refused(problem) => {
             Failure::Unsuccessful { kind: "version", problem, hint: "nothing was changed" }
         }

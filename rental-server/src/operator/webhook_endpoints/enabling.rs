@@ -1,7 +1,8 @@
 //! Enables the endpoints of all organizations that failures disabled since a time.
 
 use crate::{
-    endpoint::{BodySchema, Endpoint, Operator, Request, post},
+    endpoint::{BodySchema, Endpoint, Request, post},
+    guard::Operator,
     http::reply::Handled,
     objects::write::write,
     operator::bodies,

@@ -6,7 +6,8 @@ mod resend_missed;
 mod test;
 
 use crate::{
-    endpoint::{self, BodySchema, Endpoint, Example, Operator, Request, delete, post},
+    endpoint::{self, BodySchema, Endpoint, Example, Request, delete, post},
+    guard::Operator,
     http::reply::Handled,
     objects::{expects, write::write},
     operator::{bodies, collections},

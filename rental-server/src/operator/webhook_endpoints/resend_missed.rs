@@ -1,7 +1,8 @@
 //! New deliveries of events that an endpoint did not get.
 
 use crate::{
-    endpoint::{BodySchema, Endpoint, Operator, Request, post},
+    endpoint::{BodySchema, Endpoint, Request, post},
+    guard::Operator,
     http::reply::Handled,
     objects::write::write,
     operator::{bodies, events::event_of, webhook_endpoints::intents::load},

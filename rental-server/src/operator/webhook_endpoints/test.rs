@@ -2,7 +2,8 @@
 
 use crate::{
     edge,
-    endpoint::{Endpoint, Operator, Request, post},
+    endpoint::{Endpoint, Request, post},
+    guard::Operator,
     http::reply::{Handled, Reply},
     operator::webhook_endpoints::intents::load,
     reference::schema::{example_object, outcome},

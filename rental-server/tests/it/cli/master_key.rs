@@ -1,9 +1,9 @@
 //! `master-key`, and what `doctor`, `store check` and a restored backup tell about the key.
 
 use super::{Cli, Ran, ran};
-use crate::support::Server;
+use crate::support::{Server, receiver::PATIENCE};
 use serde_json::{Value, json};
-use std::{fs, process::Command};
+use std::{fs, process::Command, time::Instant};
 
 /// A server on a file in `directory` with one webhook endpoint; gives the endpoint's id too.
 fn with_an_endpoint(directory: &std::path::Path, flags: &[&str]) -> (Server, String) {
@@ -12,6 +12,19 @@ fn with_an_endpoint(directory: &std::path::Path, flags: &[&str]) -> (Server, Str
     let hook = json!({"organization_id": id, "url": "https://example.com/"});
     let hook = server.admin("POST", "/admin/v1/webhook_endpoints", &hook).id();
     (server, hook)
+}
+
+/// Waits until a rotation has ended, and gives what `master-key get` says then.
+#[track_caller]
+fn rotated(cli: &Cli, server: &Server) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = cli.run(server, "master-key get --json").json();
+        if now["former_fingerprint"].is_null() {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "the rotation does not end: {now}");
+    }
 }
 
 #[track_caller]
@@ -28,20 +41,15 @@ fn a_rotation_is_begun_and_watched_by_command_and_no_key_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     let (server, _) = with_an_endpoint(directory.path(), &[]);
     let before = cli.run(&server, "master-key get --json").json();
-    let rotated = cli.run(&server, "master-key rotate");
-    assert_eq!(rotated.code, Some(0), "{rotated:?}");
-    assert!(rotated.stderr.contains("Back up the key file now"), "{}", rotated.stderr);
-    let after = loop {
-        let now = cli.run(&server, "master-key get --json").json();
-        if now["former_fingerprint"].is_null() {
-            break now;
-        }
-    };
+    let begun = cli.run(&server, "master-key rotate");
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    assert!(begun.stderr.contains("Back up the key file now"), "{}", begun.stderr);
+    let after = rotated(&cli, &server);
     assert_ne!(before["fingerprint"], after["fingerprint"]);
     assert_eq!((&after["webhook_endpoints"], &after["unreadable"]), (&json!(1), &json!(0)));
     let keys = fs::read_to_string(directory.path().join("store.redb.master-key")).unwrap();
     for key in keys.lines() {
-        assert!(!rotated.stdout.contains(key) && !rotated.stderr.contains(key) && !after.to_string().contains(key));
+        assert!(!begun.stdout.contains(key) && !begun.stderr.contains(key) && !after.to_string().contains(key));
         assert!(!server.log().contains(key));
     }
     let well = cli.run(&server, "doctor");
@@ -97,7 +105,7 @@ fn a_restored_store_needs_the_key_of_its_backup() {
     assert!(refused.status.code() == Some(1) && told.contains("master-key is missing"), "{told}");
     // The key of before a rotation is kept in the file, so a backup of before can still be restored.
     assert_eq!(cli.run(&server, "master-key rotate").code, Some(0));
-    while !cli.run(&server, "master-key get --json").json()["former_fingerprint"].is_null() {}
+    rotated(&cli, &server);
     let [from, to] = [&first, &second].map(|directory| directory.path().join("store.redb.master-key"));
     fs::copy(from, to).unwrap();
     let restored = Server::start_on_file(second.path(), &[]);

@@ -7,6 +7,7 @@ mod doctor;
 mod files;
 mod listen;
 mod master_key;
+mod operators;
 mod trigger;
 
 use crate::support::{ADMIN_TOKEN, Server};

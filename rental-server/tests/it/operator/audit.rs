@@ -73,7 +73,8 @@ fn an_entry_says_what_by_which_request_and_no_secret() {
     let made = reply.ok();
     let entry = entries(&organization, "&action=createApiKey").pop().unwrap();
     let expected = json!({
-        "id": entry["id"], "object": "audit_entry", "action": "createApiKey", "organization_id": organization.id,
+        "id": entry["id"], "object": "audit_entry", "action": "createApiKey", "actor": "root", "actor_id": null,
+        "address": "127.0.0.1", "organization_id": organization.id,
         "resource_id": made["id"], "path": "/admin/v1/api_keys", "details": body,
         "request_id": reply.header("request-id"), "created_at": entry["created_at"],
     });

@@ -1,0 +1,52 @@
+//! `--operator-listen`: operators have an address of their own.
+
+use crate::support::{Connection, Server, rules};
+use serde_json::Value;
+
+/// A server with two addresses, that for operators, and the public one.
+fn server() -> (Server, String) {
+    let free =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
+    let mut server = Server::start(&["--operator-listen", &free]);
+    let public = std::mem::replace(&mut server.address, free);
+    (server, public)
+}
+
+fn get(address: &str, path: &str, token: &str) -> crate::support::Reply {
+    Connection::open(address).send("GET", path, &[("Authorization", &format!("Bearer {token}"))], b"")
+}
+
+#[test]
+fn the_public_address_has_no_operators_paths_and_the_other_one_has_all() {
+    let (server, public) = server();
+    let organization = server.organization();
+    let document = get(&public, "/openapi.json", "").ok();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let at = path.replace("{id}", rules::UNKNOWN_ID).replace("{organization}", rules::UNKNOWN_ID);
+        if path.starts_with("/admin/") || path == "/metrics" {
+            for method in item.as_object().expect("operations").keys() {
+                let bearer = format!("Bearer {}", server.admin_token);
+                let headers = [("Authorization", bearer.as_str())];
+                let reply = Connection::open(&public).send(&method.to_uppercase(), &at, &headers, b"");
+                reply.error(404, "invalid_request_error", "route_unknown");
+            }
+        } else if item.get("get").is_some() {
+            let reply = get(&public, &at, &organization.read);
+            assert!(reply.status == 200 || reply.text().contains("resource_missing"), "{path}");
+        }
+    }
+    assert_eq!(get(&server.address, "/metrics", "").status, 200);
+    assert_eq!(get(&server.address, "/v1/vehicles", &organization.read).status, 200);
+    assert_eq!(server.admin("GET", "/admin/v1/status", &Value::Null).status, 200);
+}
+
+#[test]
+fn requests_of_both_addresses_end_before_the_server_does() {
+    let (mut server, public) = server();
+    let mut waiting = [&server.address, &public].map(|address| Connection::open(address));
+    server.signal("TERM");
+    for connection in &mut waiting {
+        assert_eq!(connection.send("GET", "/healthz", &[], b"").status, 200);
+    }
+    assert_eq!(server.exit_code(), Some(0));
+}
