@@ -7,9 +7,11 @@ mod cluster;
 pub(crate) mod fields;
 pub(crate) mod receiver;
 pub(crate) mod rules;
+mod small_disk;
 
 pub(crate) use client::{Connection, Reply, percent_encode};
 pub(crate) use cluster::Cluster;
+pub(crate) use small_disk::SmallDisk;
 
 use serde_json::{Value, json};
 use std::{
