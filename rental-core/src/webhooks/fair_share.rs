@@ -180,7 +180,7 @@ mod tests {
         };
         while in_turn() > 0 {}
         assert!((1024 / 4..1024 / 2).contains(&(1024 - share.in_use())), "{} in use", share.in_use());
-        assert!((0..100).all(|_| share.take(holder(4, 0))));
+        assert!((0..100).all(|endpoint| share.take(holder(4, endpoint))));
     }
 
     #[test]
