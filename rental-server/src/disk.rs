@@ -37,7 +37,7 @@ impl Room {
     /// Whether less than `kept` is free; without it less than 1 % of the disk and less than 256 MB.
     fn is_scarce(&self, kept: Option<u64>) -> bool {
         let (Some(free), Some(total)) = (self.free, self.total) else { return false };
-        free < kept.unwrap_or((total / 100).min(MOST_KEPT_FREE))
+        free < kept.unwrap_or_else(|| (total / 100).min(MOST_KEPT_FREE))
     }
 }
 

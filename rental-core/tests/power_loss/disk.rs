@@ -107,7 +107,7 @@ impl Disk {
         state.struck |= fault.is_some();
         let writes = matches!(entry, Some(Entry::Write(..) | Entry::SetLen(_)));
         state.struck_a_write |= fault.is_some() && writes;
-        let fault = fault.or((state.full && writes).then_some(Fault::Full));
+        let fault = fault.or_else(|| (state.full && writes).then_some(Fault::Full));
         let entry = match (fault, entry) {
             (Some(Fault::Torn), Some(Entry::Write(at, data))) => {
                 Some(Entry::Write(at, data[..data.len() / 2].to_vec()))
