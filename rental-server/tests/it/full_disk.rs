@@ -1,8 +1,9 @@
 //! A full disk: writes are refused, reads go on, and writes are taken again once there is room, without a restart.
 
-use crate::support::{Connection, Organization, Reply, Server, SmallDisk};
+use crate::support::{Connection, Organization, Reply, Server, SmallDisk, receiver::Receiver};
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     fs,
     path::PathBuf,
     time::{Duration, Instant},
@@ -25,7 +26,7 @@ impl Disk {
     }
 
     fn server(&self, min_free_space: &str) -> Server {
-        let flags = ["--store", &self.store, "--min-free-space", min_free_space];
+        let flags = ["--store", &self.store, "--min-free-space", min_free_space, "--webhook-allow-private"];
         Server::start(&flags).expecting_errors("too little room")
     }
 
@@ -73,6 +74,13 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
+/// How often each event has arrived.
+fn arrivals(receiver: &Receiver) -> BTreeMap<String, usize> {
+    let mut arrivals = BTreeMap::new();
+    receiver.seen().iter().for_each(|seen| *arrivals.entry(seen.event().to_owned()).or_default() += 1);
+    arrivals
+}
+
 fn all_are_there(organization: &Organization<'_>, created: &[Value]) {
     for customer in created {
         let id = customer["id"].as_str().expect("an id");
@@ -112,6 +120,9 @@ fn a_disk_that_is_full_stops_writes_only_and_only_while_it_is_full() {
     let Some(disk) = Disk::new() else { return };
     let server = disk.server("0");
     let organization = server.organization();
+    let receiver = Receiver::start();
+    let endpoint = json!({"organization_id": organization.id, "url": receiver.url()});
+    server.admin("POST", "/admin/v1/webhook_endpoints", &endpoint).ok();
     let (created, refused) = fill(&organization);
     // The write that found no room may have been half-way to the disk: its outcome was unknown then.
     let code = refused.json()["error"]["code"].as_str().map(str::to_owned);
@@ -120,8 +131,13 @@ fn a_disk_that_is_full_stops_writes_only_and_only_while_it_is_full() {
     all_are_there(&organization, &created);
     create(&organization, created.len()).error(503, "api_error", "storage_full");
     assert!(metric(&server));
+    // The outcome of a delivery cannot be saved now, so it is not repeated either.
+    std::thread::sleep(Duration::from_secs(3));
+    let most = arrivals(&receiver).into_values().max();
+    assert!(most <= Some(3), "a receiver got an event {most:?} times");
     disk.make_room();
     until("writes are taken again", || create(&organization, created.len()).status == 200);
+    until("every event arrives", || arrivals(&receiver).len() == created.len() + 1);
     until("the server is ready", || readiness(&server)["status"] == "ready");
     // The refused request had its effect once, and nothing acknowledged is lost.
     let last = create(&organization, created.len());

@@ -147,7 +147,7 @@ impl Redb {
         match read(self) {
             Err(StoreError::Unavailable(reason)) => Box::pin(async move {
                 let (mut opening, mut reason) = (opening, reason);
-                while self.shared.opens_again(&opening) {
+                while self.shared.opens_again(opening) {
                     opening = self.shared.next_opening(opening).await?;
                     match read(self) {
                         Err(StoreError::Unavailable(again)) => reason = again,

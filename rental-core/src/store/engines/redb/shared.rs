@@ -27,13 +27,10 @@ pub(super) struct Shared {
     pub(super) version: AtomicU64,
     /// Writes are refused, because the storage has no room.
     no_room: AtomicBool,
-    opening: ArcSwap<Opening>,
-}
-
-/// One opening of the storage.
-pub(super) struct Opening {
-    number: u64,
-    watch: Watch,
+    /// How often the storage was opened again.
+    openings: AtomicU64,
+    /// The failure of the present opening.
+    watch: ArcSwap<Watch>,
 }
 
 impl Shared {
@@ -46,7 +43,8 @@ impl Shared {
             batches: AtomicU64::new(0),
             version: AtomicU64::new(version::read(db)?),
             no_room: AtomicBool::new(false),
-            opening: ArcSwap::from_pointee(Opening { number: 0, watch }),
+            openings: AtomicU64::new(0),
+            watch: ArcSwap::from_pointee(watch),
         })
     }
 
@@ -71,11 +69,12 @@ impl Shared {
 
     /// Whether the present opening failed only because it found no room.
     pub(super) fn found_no_room(&self) -> bool {
-        self.opening.load().watch.failure() == Some(Failure::NoRoom)
+        self.watch.load().failure() == Some(Failure::NoRoom)
     }
 
-    pub(super) fn opening(&self) -> Arc<Opening> {
-        self.opening.load_full()
+    /// The number of the present opening. Rows that are read after it are of this opening or a later one.
+    pub(super) fn opening(&self) -> u64 {
+        self.openings.load(Ordering::Acquire)
     }
 
     /// Publishes the rows of a storage that was opened again.
@@ -83,27 +82,27 @@ impl Shared {
         let rows = snapshot(db)?;
         self.version.store(version::read(db)?, Ordering::Release);
         self.rows.store(Arc::new(rows));
-        let number = self.opening.load().number + 1;
-        self.opening.store(Arc::new(Opening { number, watch }));
+        // In this order: a reader of an earlier opening always finds the later one, or the failure of its own.
+        self.openings.fetch_add(1, Ordering::AcqRel);
+        self.watch.store(Arc::new(watch));
         self.changed.notify_waiters();
         Ok(())
     }
 
     /// Whether there is or will be an opening after this one.
-    pub(super) fn opens_again(&self, seen: &Opening) -> bool {
-        self.failure.get().is_none()
-            && (self.opening.load().number > seen.number || seen.watch.failure() == Some(Failure::NoRoom))
+    pub(super) fn opens_again(&self, seen: u64) -> bool {
+        self.failure.get().is_none() && (self.opening() > seen || self.found_no_room())
     }
 
     /// Waits for an opening after this one.
-    pub(super) async fn next_opening(&self, seen: Arc<Opening>) -> Result<Arc<Opening>, StoreError> {
+    pub(super) async fn next_opening(&self, seen: u64) -> Result<u64, StoreError> {
         loop {
             let changed = self.changed.notified();
             if let Some(failure) = self.failure.get() {
                 return Err(StoreError::Unavailable(failure.clone()));
             }
-            let present = self.opening.load_full();
-            if present.number > seen.number {
+            let present = self.opening();
+            if present > seen {
                 return Ok(present);
             }
             changed.await;
