@@ -193,6 +193,8 @@ pub enum Error {
     IdempotencyInUse,
     /// The server is overloaded or the store is not available. Retry later. The detail is for the log.
     Unavailable(String),
+    /// The storage has no room for a write. Nothing was written, and reads go on. Retry when there is room.
+    StorageFull,
     /// A row of the store is damaged. A client gets the same response as for [`Error::Internal`]; background tasks skip
     /// the row.
     Damaged(Box<DamagedRow>),
@@ -240,6 +242,7 @@ impl Error {
             | Self::IdempotencyReused
             | Self::IdempotencyInUse
             | Self::Unavailable(_)
+            | Self::StorageFull
             | Self::Damaged(_)
             | Self::Internal(_) => false,
         }
@@ -249,6 +252,7 @@ impl Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
+            StoreError::NoRoom => Self::StorageFull,
             StoreError::Damaged(row) => Self::Damaged(row),
             StoreError::DamagedStore(_) => Self::Internal(error.to_string()),
             StoreError::Busy

@@ -45,6 +45,9 @@ impl fmt::Display for Error {
                     "The store cannot serve this request now ({detail}). Try again, with the same idempotency key."
                 )
             }
+            Self::StorageFull => f.write_str(
+                "The storage has no room, so nothing was written. Free some, then try again with the same idempotency key.",
+            ),
             Self::Damaged(row) => write!(f, "A row of the store is damaged ({row}). Check the store."),
             Self::Internal(detail) => write!(f, "The stored data is damaged, or this is a bug: {detail}."),
         }

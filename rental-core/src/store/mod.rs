@@ -235,6 +235,8 @@ pub async fn get_each(
 pub enum StoreError {
     /// The queue is full; nothing was written.
     Busy,
+    /// The storage has no room; nothing was written. Reads go on, and writes too once there is room.
+    NoRoom,
     /// The engine is not available; nothing was written.
     Unavailable(String),
     /// Another process has the store open.
@@ -253,6 +255,7 @@ impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Busy => f.write_str("the write queue is full"),
+            Self::NoRoom => f.write_str("the storage has no room"),
             Self::Unavailable(detail) | Self::InUse(detail) | Self::NeedsUpgrade(detail) => {
                 write!(f, "the store cannot serve: {detail}")
             }

@@ -7,6 +7,9 @@
 //!
 //! After an I/O error redb refuses all further work. Then this engine acknowledges no further write,
 //! [`Store::ready`](crate::store::Store::ready) fails, and [`Redb::failed`] completes so that the process can stop.
+//!
+//! No room on the disk is another matter: what is durable is not affected. The writer opens the file again, so that reads go
+//! on, and refuses writes until a probe finds room.
 
 mod batch;
 mod closed_file;
@@ -16,10 +19,13 @@ mod maintenance;
 mod place;
 mod read_only;
 mod row;
+mod shared;
 mod snapshot;
+mod source;
 mod tables;
 mod version;
 mod versioned;
+mod watched;
 mod writer;
 
 pub use crate::store::{SCHEMA_VERSION, WriterStats};

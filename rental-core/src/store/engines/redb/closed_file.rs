@@ -170,8 +170,8 @@ pub(super) fn open_unchanged(
     catch_unwind(open).unwrap_or_else(|_| Err(cannot_be_opened(path)))
 }
 
-/// Refuses a file whose version is not accepted before it is opened for writing, because redb then changes the file. A file
-/// that was not closed is repaired in memory first, unless older versions are accepted: a repair takes time. Errors of redb
+/// Refuses a file whose version is not accepted before it is opened for writing, because redb then changes the file. Of a
+/// file that was not closed, drops what the system has cached; it is repaired in memory first, unless older versions are accepted: a repair takes time. Errors of redb
 /// are not reported here: the opening that follows reports them.
 pub(super) fn refuse_other_version(
     path: &Path,
@@ -180,10 +180,14 @@ pub(super) fn refuse_other_version(
 ) -> Result<(), StoreError> {
     let look = AssertUnwindSafe(|| match ReadOnlyDatabase::open(path) {
         Ok(db) => file::recognize(&db, path, versions),
-        Err(DatabaseError::RepairAborted) if versions == file::Versions::Present => {
-            match open_unchanged(path, cache_bytes, versions) {
-                Ok(_) | Err(StoreError::DamagedStore(_)) => Ok(()),
-                Err(error) => Err(error),
+        Err(DatabaseError::RepairAborted) => {
+            file::drop_cached_pages(path);
+            match versions {
+                file::Versions::Upgradable => Ok(()),
+                file::Versions::Present => match open_unchanged(path, cache_bytes, versions) {
+                    Ok(_) | Err(StoreError::DamagedStore(_)) => Ok(()),
+                    Err(error) => Err(error),
+                },
             }
         }
         Err(_) => Ok(()),

@@ -1,30 +1,28 @@
 //! The engine: opens and closes the file, queues batches, and implements [`Store`].
 
 use super::{
-    closed_file,
-    file::{self, Absent, Versions},
+    file::{Absent, Versions},
     row,
+    shared::Shared,
     snapshot::Snapshot,
-    tables::{read, snapshot, unavailable},
-    version,
-    writer::{self, Job, Outcome, Shared},
+    source::{FromBackend, InFile, Source, Unchanged},
+    tables::{read, unavailable},
+    watched::Watch,
+    writer::{self, Job, Outcome},
 };
 use crate::store::{
     Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, WriterStats,
 };
-use arc_swap::ArcSwap;
-use redb::{Builder, Database};
 use std::{
-    panic::AssertUnwindSafe,
     path::Path,
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        Arc,
+        atomic::Ordering,
         mpsc::{SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// Most batches in the queue. When it is full, a commit fails with [`StoreError::Busy`].
 const QUEUE: usize = 4096;
@@ -42,8 +40,7 @@ impl Redb {
     /// # Errors
     /// A sentence for the operator: the file is open in another process, damaged, of another version, or cannot be read.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        closed_file::refuse_other_version(path, cache_bytes, Versions::Present)?;
-        file::open(path, cache_bytes, Absent::Create, Versions::Present).and_then(Self::start)
+        Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Present })
     }
 
     /// Opens or creates the file at `path`, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
@@ -51,8 +48,7 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open`], except that a version that can be upgraded is no error.
     pub fn open_any_version(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        closed_file::refuse_other_version(path, cache_bytes, Versions::Upgradable)?;
-        file::open(path, cache_bytes, Absent::Create, Versions::Upgradable).and_then(Self::start)
+        Self::start(InFile { path: path.to_owned(), cache_bytes, versions: Versions::Upgradable })
     }
 
     /// Opens the file at `path` for reading alone, and accepts stores that need an upgrade. The file is not changed: what is
@@ -61,38 +57,36 @@ impl Redb {
     /// # Errors
     /// Those of [`Redb::open_any_version`]; also when there is no file.
     pub fn open_unchanged(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        closed_file::open_unchanged(path, cache_bytes, Versions::Upgradable).and_then(Self::start)
+        Self::start(Unchanged(path.to_owned(), cache_bytes))
     }
 
-    /// Opens a store on any storage of redb, for fault injection.
+    /// Opens a store on any storage of redb, for fault injection. It cannot be opened again when it finds no room.
     ///
     /// # Errors
     /// The storage contains no usable database.
     pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
-        let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
-        let db = db.map_err(|error| file::refusal(Path::new("the storage"), error))?;
-        file::prepare(&db, Versions::Present).and_then(|()| Self::start(db))
+        let mut backend = Some(backend);
+        Self::start(FromBackend(move || backend.take()))
     }
 
-    fn start(db: Database) -> Result<Self, StoreError> {
-        let (rows, version) = (snapshot(&db)?, version::read(&db)?);
-        let shared = Arc::new(Shared {
-            rows: ArcSwap::from_pointee(rows),
-            failure: OnceLock::new(),
-            failed: Notify::new(),
-            commits: AtomicU64::new(0),
-            batches: AtomicU64::new(0),
-            version: AtomicU64::new(version),
-        });
+    /// Opens a store on any storage of redb, which `make` makes again when the store found no room.
+    ///
+    /// # Errors
+    /// The storage contains no usable database.
+    pub fn on_backends<B: redb::StorageBackend>(
+        mut make: impl FnMut() -> B + Send + 'static,
+    ) -> Result<Self, StoreError> {
+        Self::start(FromBackend(move || Some(make())))
+    }
+
+    fn start(mut source: impl Source + 'static) -> Result<Self, StoreError> {
+        let watch = Watch::default();
+        let db = source.open(Absent::Create, &watch)?;
+        let shared = Arc::new(Shared::new(&db, watch)?);
         let (queue, jobs) = sync_channel(QUEUE);
         let theirs = Arc::clone(&shared);
-        let writer = std::thread::Builder::new().name("store-writer".into()).spawn(move || {
-            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| writer::run(&db, &theirs, &jobs)));
-            if outcome.is_err() {
-                theirs.fail("the writer panicked".into());
-            }
-            db.close().map_err(unavailable)
-        });
+        let thread = std::thread::Builder::new().name("store-writer".into());
+        let writer = thread.spawn(move || writer::run(db, Box::new(source), &theirs, &jobs));
         let writer =
             writer.map_err(|error| StoreError::Unavailable(format!("cannot start the writer thread: {error}")))?;
         Ok(Self { shared, queue: Some(queue), writer: Some(writer) })
@@ -101,7 +95,7 @@ impl Redb {
     /// Completes when the engine has failed permanently, and returns the reason. The process should stop then.
     pub async fn failed(&self) -> String {
         loop {
-            let notified = self.shared.failed.notified();
+            let notified = self.shared.changed.notified();
             if let Some(failure) = self.shared.failure.get() {
                 return failure.clone();
             }
@@ -144,13 +138,25 @@ impl Redb {
         keys.iter().map(|key| read(&rows, key)).collect()
     }
 
-    /// Fails the engine permanently after an I/O error of a read, because redb refuses all later reads. A damaged row
-    /// fails only the reads of this row.
-    fn fail_on_io_error<T>(&self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        if let Err(StoreError::Unavailable(reason)) = &outcome {
-            self.shared.fail(format!("a read failed: {reason}"));
+    /// Reads, and reads again when the writer opens the storage again because it found no room. Any other I/O error fails
+    /// the engine permanently, because redb refuses all later reads. A damaged row fails only the reads of this row.
+    fn read<'a, T: Send + 'a>(&'a self, read: impl Fn(&Self) -> Result<T, StoreError> + Send + 'a) -> Answer<'a, T> {
+        let opening = self.shared.opening();
+        match read(self) {
+            Err(StoreError::Unavailable(reason)) => Box::pin(async move {
+                let (mut opening, mut reason) = (opening, reason);
+                while self.shared.opens_again(&opening) {
+                    opening = self.shared.next_opening(opening).await?;
+                    match read(self) {
+                        Err(StoreError::Unavailable(again)) => reason = again,
+                        outcome => return outcome,
+                    }
+                }
+                self.shared.fail(format!("a read failed: {reason}"));
+                Err(StoreError::Unavailable(reason))
+            }),
+            outcome => Box::pin(std::future::ready(outcome)),
         }
-        outcome
     }
 
     fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
@@ -187,9 +193,7 @@ impl Redb {
         batch: Batch,
         version_change: Option<(u64, u64)>,
     ) -> Result<oneshot::Receiver<Outcome>, StoreError> {
-        if let Some(failure) = self.shared.failure.get() {
-            return Err(StoreError::Unavailable(failure.clone()));
-        }
+        self.shared.takes_writes()?;
         let (answer, outcome) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(|| StoreError::Unavailable("the store is closed".into()))?;
         match queue.try_send(Job { batch, version_change, answer }) {
@@ -209,11 +213,11 @@ impl Drop for Redb {
 
 impl Store for Redb {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        Box::pin(std::future::ready(self.fail_on_io_error(self.read_all(keys))))
+        self.read(move |store| store.read_all(keys))
     }
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
-        Box::pin(std::future::ready(self.fail_on_io_error(self.read_span(span, limit))))
+        self.read(move |store| store.read_span(span, limit))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
@@ -225,7 +229,6 @@ impl Store for Redb {
     }
 
     fn ready(&self) -> Answer<'_, ()> {
-        let state = self.shared.failure.get().map_or(Ok(()), |failure| Err(StoreError::Unavailable(failure.clone())));
-        Box::pin(std::future::ready(state))
+        Box::pin(std::future::ready(self.shared.takes_writes()))
     }
 }

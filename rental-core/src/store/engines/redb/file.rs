@@ -4,9 +4,11 @@ use super::{
     row,
     tables::{META, ROWS, unavailable},
     version,
+    watched::{Watch, Watched},
 };
 use crate::store::{Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
+use rustix::fs::{Advice, fadvise};
 use std::{
     fs::{self, File},
     io,
@@ -46,6 +48,17 @@ pub(super) fn open(
     absent: Absent,
     versions: Versions,
 ) -> Result<Database, StoreError> {
+    open_watched(path, cache_bytes, absent, versions, &Watch::default())
+}
+
+/// Opens the file at `path`; `watch` notes its first failure.
+pub(super) fn open_watched(
+    path: &Path,
+    cache_bytes: usize,
+    absent: Absent,
+    versions: Versions,
+    watch: &Watch,
+) -> Result<Database, StoreError> {
     let make = absent == Absent::Create;
     let mut builder = Builder::new();
     builder.set_cache_size(cache_bytes);
@@ -56,13 +69,26 @@ pub(super) fn open(
             create_file(&builder, path)?;
         }
         refuse_empty(path)?;
-        let db = wait_for_lock(|| if make { builder.create(path) } else { builder.open(path) });
+        let db = wait_for_lock(|| {
+            let file = File::options().read(true).write(true).open(path);
+            let file = file.map_err(|error| DatabaseError::Storage(StorageError::Io(error)))?;
+            builder.create_with_backend(Watched::new(FileBackend::new(file)?, watch))
+        });
         let db = db.map_err(|error| refusal(path, error))?;
         if make { prepare(&db, versions) } else { recognize(&db, path, versions) }?;
         Ok(db)
     });
     let damaged = || StoreError::DamagedStore(format!("{} is damaged; restore it from a backup", path.display()));
     catch_unwind(open).unwrap_or_else(|_| Err(damaged()))
+}
+
+/// Drops what the system has cached of a file, so that the recovery of a file that was not closed reads what is on the disk.
+/// After a failed sync the cached pages need not be the same. Pages that wait to be written stay; the recovery syncs them.
+pub(super) fn drop_cached_pages(path: &Path) {
+    if let Ok(file) = File::open(path) {
+        // It is advice: a file system without page cache refuses it.
+        let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    }
 }
 
 /// Opens a file; tries again while another process has it open, because a process that only reads the version of the file
@@ -151,7 +177,7 @@ impl Unfinished {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 

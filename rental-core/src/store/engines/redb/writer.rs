@@ -2,27 +2,34 @@
 
 use super::{
     batch,
-    tables::{ROWS, Rows, snapshot, unavailable},
+    file::Absent,
+    shared::Shared,
+    source::Source,
+    tables::{ROWS, snapshot, unavailable},
     version,
+    watched::{Failure, Watch},
 };
 use crate::store::{Batch, Commit, StoreError};
-use arc_swap::ArcSwap;
 use redb::Database;
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        Arc,
+        atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::Duration,
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// Most batches in one commit.
 const GROUP: usize = 256;
 /// After this time without a write, one more commit saves redb's allocator state. Without it redb scans the whole file when
 /// it opens it after a crash. To save it in every commit would cost a quarter of the throughput.
 const IDLE: Duration = Duration::from_millis(250);
+
+/// How long writes are refused before the storage is asked again whether it has room.
+const NO_ROOM_PAUSE: Duration = Duration::from_secs(1);
 
 /// The outcome of one batch.
 pub(super) type Outcome = Result<Commit, StoreError>;
@@ -35,29 +42,96 @@ pub(super) struct Job {
     pub(super) answer: oneshot::Sender<Outcome>,
 }
 
-/// State that the writer and the readers of one store share.
-pub(super) struct Shared {
-    /// The snapshot for readers: the rows after the last durable commit.
-    pub(super) rows: ArcSwap<Rows>,
-    /// The reason, when the engine has failed permanently.
-    pub(super) failure: OnceLock<String>,
-    pub(super) failed: Notify,
-    pub(super) commits: AtomicU64,
-    pub(super) batches: AtomicU64,
-    /// The schema version of the file.
-    pub(super) version: AtomicU64,
+/// Why [`serve`] ended.
+enum End {
+    /// The queue is closed and empty.
+    Closed,
+    /// The storage has no room.
+    NoRoom,
+    /// The engine has failed permanently.
+    Failed,
 }
 
-impl Shared {
-    /// Fails the engine permanently: it acknowledges no further write.
-    pub(super) fn fail(&self, reason: String) {
-        let _ = self.failure.set(reason);
-        self.failed.notify_waiters();
+/// Serves the queue until it is closed and empty, or until the engine has failed; then closes the storage. When the storage
+/// finds no room, opens it again.
+pub(super) fn run(
+    mut db: Database,
+    mut source: Box<dyn Source>,
+    shared: &Shared,
+    jobs: &Receiver<Job>,
+) -> Result<(), StoreError> {
+    loop {
+        let end = catch_unwind(AssertUnwindSafe(|| serve(&db, shared, jobs)));
+        if end.is_err() {
+            shared.fail("the writer panicked".into());
+        }
+        let closed = db.close().map_err(unavailable);
+        if !matches!(end, Ok(End::NoRoom)) {
+            return closed;
+        }
+        match open_again(source.as_mut(), shared, jobs) {
+            Some(opened) => db = opened,
+            None => return closed,
+        }
+        // Reads go on now. Writes wait until there is room.
+        while !source.has_room() {
+            if refuse_for_a_while(jobs) == Queue::Closed {
+                return db.close().map_err(unavailable);
+            }
+        }
+        shared.refuse_writes(false);
     }
 }
 
-/// Runs until the queue is closed and empty, or until the engine has failed.
-pub(super) fn run(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
+/// Opens the storage again; `None` when the engine has failed or is closed.
+fn open_again(source: &mut dyn Source, shared: &Shared, jobs: &Receiver<Job>) -> Option<Database> {
+    loop {
+        let watch = Watch::default();
+        let opened = source.open(Absent::Fail, &watch).and_then(|db| {
+            shared.opened_again(&db, watch.clone())?;
+            Ok(db)
+        });
+        match opened {
+            Ok(db) => return Some(db),
+            Err(_) if watch.failure() == Some(Failure::NoRoom) => {
+                if refuse_for_a_while(jobs) == Queue::Closed {
+                    return None;
+                }
+            }
+            Err(error) => {
+                shared.fail(format!("the storage found no room, and could not be opened again: {error}"));
+                refuse_all(jobs, &StoreError::NoRoom);
+                return None;
+            }
+        }
+    }
+}
+
+#[derive(Eq, PartialEq)]
+enum Queue {
+    Open,
+    Closed,
+}
+
+/// Waits for [`NO_ROOM_PAUSE`], and refuses the batches that were queued before writes were refused.
+fn refuse_for_a_while(jobs: &Receiver<Job>) -> Queue {
+    loop {
+        match jobs.recv_timeout(NO_ROOM_PAUSE) {
+            Ok(job) => drop(job.answer.send(Err(StoreError::NoRoom))),
+            Err(RecvTimeoutError::Timeout) => return Queue::Open,
+            Err(RecvTimeoutError::Disconnected) => return Queue::Closed,
+        }
+    }
+}
+
+fn refuse_all(jobs: &Receiver<Job>, error: &StoreError) {
+    while let Ok(job) = jobs.try_recv() {
+        let _ = job.answer.send(Err(error.clone()));
+    }
+}
+
+/// Serves the queue on one opening of the storage.
+fn serve(db: &Database, shared: &Shared, jobs: &Receiver<Job>) -> End {
     let mut idle = true;
     loop {
         let first =
@@ -72,19 +146,29 @@ pub(super) fn run(db: &Database, shared: &Shared, jobs: &Receiver<Job>) {
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = save_allocator_state(db) {
-                    shared.fail(error.to_string());
+                    failed(shared, &error);
                 }
                 idle = true;
             }
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => return End::Closed,
         }
-        if let Some(failure) = shared.failure.get() {
-            // No further write may be acknowledged. Callers in the queue get the failure here, later ones from `enqueue`.
-            while let Ok(job) = jobs.try_recv() {
-                let _ = job.answer.send(Err(StoreError::Unavailable(failure.clone())));
+        // No further write may be acknowledged. Callers in the queue get the reason here, later ones from `enqueue`.
+        match shared.takes_writes() {
+            Ok(()) => {}
+            Err(error) => {
+                refuse_all(jobs, &error);
+                return if error == StoreError::NoRoom { End::NoRoom } else { End::Failed };
             }
-            return;
         }
+    }
+}
+
+/// Refuses writes from now on: until there is room, or for good.
+fn failed(shared: &Shared, error: &StoreError) {
+    if shared.found_no_room() {
+        shared.refuse_writes(true);
+    } else {
+        shared.fail(error.to_string());
     }
 }
 
@@ -138,7 +222,9 @@ fn answer(
             }
         }
         Err(error) => {
-            shared.fail(error.to_string());
+            failed(shared, &error);
+            let no_room = shared.found_no_room() && matches!(error, StoreError::Unavailable(_));
+            let error = if no_room { StoreError::NoRoom } else { error };
             for answer in answers {
                 let _ = answer.send(Err(error.clone()));
             }
