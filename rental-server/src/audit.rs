@@ -26,7 +26,7 @@ impl Intent for Audited<'_> {
             let mut prepared = self.intent.prepare(store, edge).await?;
             if self.call.admitted.get().is_some() && !prepared.batch.is_empty() {
                 let (named, resource) = prepared.object.as_deref().map(AnyObject::subject).unzip();
-                let organization = Some(self.organization).filter(|id| *id != SYSTEM).or(named.flatten());
+                let organization = Some(self.organization).filter(|id| *id != SYSTEM).or_else(|| named.flatten());
                 let entry = entry(self.call, edge, organization, resource, AuditEntry::details(self.body));
                 add(&mut prepared.batch, &entry)?;
             }

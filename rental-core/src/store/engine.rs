@@ -16,8 +16,11 @@ pub struct Scheme {
     /// Whether several servers can use one store at the same time. Otherwise the store is a file of one process.
     pub shared: bool,
     /// The place that a URL names; `None` for a URL of another engine. The text of an error contains no value of the URL.
-    pub parse: fn(&str) -> Option<Result<Arc<dyn Place>, String>>,
+    pub parse: fn(&str) -> Option<ParsedPlace>,
 }
+
+/// The place of a URL, or a sentence that says what is wrong with it.
+pub type ParsedPlace = Result<Arc<dyn Place>, String>;
 
 /// Where a store is, parsed from a URL. Neither `Display` nor `Debug` shows a password.
 pub trait Place: fmt::Debug + fmt::Display + Send + Sync {

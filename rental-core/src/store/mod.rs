@@ -14,8 +14,8 @@ mod span;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, Place, Restore,
-    RestoreError, Restoring, Scheme, Snapshot, Upgrading,
+    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace, Place,
+    Restore, RestoreError, Restoring, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
 pub use pages::Pages;

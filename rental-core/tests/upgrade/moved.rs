@@ -47,7 +47,13 @@ fn restored_as_the_present_one(directory: &str) {
     assert!(matches!(refused, Err(RestoreError::Version(found)) if found == version) && !path.exists());
     let broken = restored(&backup, &path, &|_| Box::pin(async { Err("no upgrade".into()) }));
     assert!(broken.is_err() && !path.exists(), "nothing lies there until it is upgraded");
-    let made = restored(&backup, &path, &|store| Box::pin(async { Ok(drop(upgrade(store).await)) })).unwrap();
+    let made = restored(&backup, &path, &|store| {
+        Box::pin(async {
+            upgrade(store).await;
+            Ok(())
+        })
+    })
+    .unwrap();
     let store = Redb::open(&path, CACHE).expect("it is of the present version");
     assert_eq!(wait(store.version()), Ok(SCHEMA_VERSION));
     // The same as the rows of the backup, upgraded in memory.

@@ -6,15 +6,15 @@ use super::{
     views,
 };
 use crate::store::{
-    Access, Answer, Engine, Environment, Finished, Maintenance, Opening, Place, Restore, Restoring, Scheme, Snapshot,
-    StoreError, WriterStats,
+    Access, Answer, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
+    Scheme, Snapshot, StoreError, WriterStats,
 };
 use std::{path::Path, sync::Arc};
 
 /// The engine in the table of engines.
 pub const SCHEME: Scheme = Scheme { form: "postgres://USER@HOST:PORT/DATABASE", shared: true, parse };
 
-fn parse(url: &str) -> Option<Result<Arc<dyn Place>, String>> {
+fn parse(url: &str) -> Option<ParsedPlace> {
     url.starts_with("postgres").then(|| Address::parse(url).map(|address| Arc::new(address) as Arc<dyn Place>))
 }
 

@@ -6,8 +6,8 @@ use super::{
     maintenance::{compact, restore_and_upgrade},
 };
 use crate::store::{
-    Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, Place, Restore, Restoring, Scheme, Snapshot,
-    StoreError, WriterStats,
+    Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
+    Scheme, Snapshot, StoreError, WriterStats,
 };
 use std::{
     fmt,
@@ -20,7 +20,7 @@ use std::{
 /// The engine in the table of engines.
 pub const SCHEME: Scheme = Scheme { form: "redb:PATH", shared: false, parse };
 
-fn parse(url: &str) -> Option<Result<Arc<dyn Place>, String>> {
+fn parse(url: &str) -> Option<ParsedPlace> {
     let path = url.strip_prefix("redb:").filter(|path| !path.is_empty())?;
     Some(Ok(Arc::new(DataFile(path.into()))))
 }
