@@ -25,6 +25,8 @@ mod history;
 mod images;
 #[path = "power_loss/judge.rs"]
 mod judge;
+#[path = "power_loss/no_room.rs"]
+mod no_room;
 #[path = "power_loss/requests.rs"]
 mod requests;
 #[path = "power_loss/under_load.rs"]

@@ -1,8 +1,11 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
-//! remove old events and deliveries, log failed authentications.
+//! remove old events and deliveries, log failed authentications, read the free space of the disk.
 
-use crate::{edge, state::App, supervisor::Supervisor, webhooks::retention};
-use rental_core::{operations::idempotency, store::DamagedRow};
+use crate::{disk, edge, state::App, supervisor::Supervisor, webhooks::retention};
+use rental_core::{
+    operations::idempotency,
+    store::{DamagedRow, StoreError},
+};
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,
@@ -22,12 +25,13 @@ const MOST_RECORDS: usize = 256;
 /// batch.
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
-    let (keys, records, old, failed) = (own(), own(), own(), own());
+    let (keys, records, old, failed, space) = (own(), own(), own(), own(), own());
     vec![
         supervisor.start("api_key_use", move || every(SHORT, Arc::clone(&keys), save_key_use)),
         supervisor.start("idempotency", move || every(SHORT, Arc::clone(&records), remove_idempotency_records)),
         supervisor.start("failed_authentications", move || every(REPORT, Arc::clone(&failed), report_failures)),
         supervisor.start("retention", move || every(LONG, Arc::clone(&old), remove_old_events)),
+        supervisor.start("free_space", move || every(disk::SAMPLE, Arc::clone(&space), sample_free_space)),
     ]
 }
 
@@ -38,6 +42,15 @@ async fn every<F: Future<Output = ()>>(period: Duration, app: Arc<App>, work: im
     loop {
         tick.tick().await;
         work(Arc::clone(&app)).await;
+    }
+}
+
+/// Databases have a disk of their own, which this server does not see.
+async fn sample_free_space(app: Arc<App>) {
+    if app.store_path.is_some() {
+        let full = app.store().ready().await == Err(StoreError::NoRoom);
+        // On another thread: a disk that hangs must not block the threads that serve requests.
+        let _ = tokio::task::spawn_blocking(move || app.hooks.space.note(app.hooks.space.room(), full)).await;
     }
 }
 

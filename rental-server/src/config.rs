@@ -125,6 +125,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_CACHE_SIZE", default_value = "256MB", value_name = "SIZE", value_parser = size)]
     pub(crate) cache_size: usize,
 
+    /// Refuse writes of API keys and imports while the store's disk has less free space; 0 never does [default: 1 % of the disk, at most 256MB]
+    #[arg(long, env = "RENTAL_MIN_FREE_SPACE", value_name = "SIZE", value_parser = free_space)]
+    pub(crate) min_free_space: Option<u64>,
+
     /// What to do with a store of an older schema version: `auto` upgrades it before it is served, `never` refuses it
     #[arg(long, env = "RENTAL_STORE_UPGRADE", default_value = "auto", value_name = "WHEN")]
     pub(crate) store_upgrade: StoreUpgrade,
@@ -237,6 +241,11 @@ fn size(text: &str) -> Result<usize, String> {
     let bytes = quantity(&text.to_ascii_uppercase(), &units, "write it with KB, MB or GB, such as 64MB")?;
     let in_range = Some(bytes).filter(|bytes| (1 << 10..=64 << 30).contains(bytes));
     in_range.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| "must be at least 1KB and at most 64GB".into())
+}
+
+/// Free space: a size, or 0.
+fn free_space(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { size(text).map(|bytes| bytes as u64) }
 }
 
 /// Requests per second: 1 to 1,000,000, without a unit.

@@ -1,10 +1,22 @@
-//! Free space on the disk of the store.
+//! Free space on the disk of the store: how much there is, and whether writes are refused because there is too little.
 
+use prometheus_client::{metrics::gauge::Gauge, registry::Registry};
+use rental_core::store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError};
 use rustix::fs::statvfs;
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+/// How often the free space is read. No request reads it.
+pub(crate) const SAMPLE: Duration = Duration::from_millis(250);
+/// The most that the default of `--min-free-space` keeps free. It is at most 1 % of the disk, too.
+const MOST_KEPT_FREE: u64 = 256 << 20;
 
 /// Sizes of the data file and its disk, in bytes; `None` where unknown.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
     pub(crate) data: Option<u64>,
     pub(crate) free: Option<u64>,
@@ -20,5 +32,118 @@ impl Room {
             free: disk.as_ref().map(|disk| bytes(disk.f_bavail, disk.f_frsize)),
             total: disk.as_ref().map(|disk| bytes(disk.f_blocks, disk.f_frsize)),
         }
+    }
+
+    /// Whether less than `kept` is free; without it less than 1 % of the disk and less than 256 MB.
+    fn is_scarce(&self, kept: Option<u64>) -> bool {
+        let (Some(free), Some(total)) = (self.free, self.total) else { return false };
+        free < kept.unwrap_or((total / 100).min(MOST_KEPT_FREE))
+    }
+}
+
+/// Whether the store has room for writes, as of the last sample.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    /// The data file, if the store is one.
+    path: Option<PathBuf>,
+    /// `--min-free-space` in bytes.
+    kept: Option<u64>,
+    scarce: AtomicBool,
+    full: AtomicBool,
+    refusing: Gauge,
+}
+
+impl Space {
+    /// The space of this data file, with a first sample.
+    pub(crate) fn of(path: Option<&Path>, kept: Option<u64>) -> Self {
+        let space = Self { path: path.map(Path::to_owned), kept, ..Self::default() };
+        space.note(space.room(), false);
+        space
+    }
+
+    /// Reads the sizes. A disk that hangs blocks the thread.
+    pub(crate) fn room(&self) -> Room {
+        self.path.as_deref().map(Room::of).unwrap_or_default()
+    }
+
+    /// Notes a sample, and whether the store itself has found no room.
+    pub(crate) fn note(&self, room: Room, full: bool) {
+        let refused = self.refuses_clients();
+        self.scarce.store(room.is_scarce(self.kept), Ordering::Relaxed);
+        self.full.store(full, Ordering::Relaxed);
+        let refuses = self.refuses_clients();
+        self.refusing.set(i64::from(refuses));
+        match (refused, refuses) {
+            (false, true) => tracing::error!(
+                free_bytes = room.free,
+                "the disk of the store has too little room: writes of API keys and imports are refused until there is more"
+            ),
+            (true, false) => tracing::info!(free_bytes = room.free, "the disk of the store has room again"),
+            _ => {}
+        }
+    }
+
+    /// Whether writes of clients and imports are refused.
+    pub(crate) fn refuses_clients(&self) -> bool {
+        self.scarce.load(Ordering::Relaxed) || self.is_full()
+    }
+
+    /// Whether the store refuses every write, because it found no room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "storage_full",
+            "1 while writes are refused because the disk of the store has too little room",
+            self.refusing.clone(),
+        );
+    }
+}
+
+/// A store whose commits are refused while the disk has too little room. Stored responses are still replayed, because a
+/// replay commits nothing.
+pub(crate) struct WithinSpace<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) space: &'a Space,
+}
+
+impl Store for WithinSpace<'_> {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.store.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.store.scan(span, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        match self.space.refuses_clients() {
+            true => Box::pin(std::future::ready(Err(StoreError::NoRoom))),
+            false => self.store.commit(batch),
+        }
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.store.ready()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_one_percent_and_at_most_256_mb_are_kept_free() {
+        let room = |free, total| Room { data: None, free: Some(free), total: Some(total) };
+        assert!(room(9, 1000).is_scarce(None));
+        assert!(!room(10, 1000).is_scarce(None));
+        let large = 1 << 40;
+        assert!(room(MOST_KEPT_FREE - 1, large).is_scarce(None));
+        assert!(!room(MOST_KEPT_FREE, large).is_scarce(None));
+        assert!(room(999, 1000).is_scarce(Some(1000)));
+        assert!(!room(0, 1000).is_scarce(Some(0)), "0 switches it off");
+        assert!(!Room::default().is_scarce(None), "a database has its own disk");
     }
 }

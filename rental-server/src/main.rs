@@ -31,6 +31,7 @@ mod webhooks;
 use crate::{
     access::{failures::Failures, limiter::Limit},
     config::{Config, LogFormat, LogLevel, store_url},
+    disk::Space,
     endpoints::Offered,
     engine::OPENING,
     http::{
@@ -159,10 +160,11 @@ async fn run(config: &Config) -> Result<(), String> {
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();
-    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor))?;
+    let space = Space::of(place.file(), config.min_free_space);
+    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::new(config.max_failed_authentications);
-    let metrics = Metrics::new(names, &hooks.metrics, &hooks.damaged, &supervisor, &failures);
+    let metrics = Metrics::new(names, &hooks.metrics, (&hooks.damaged, &hooks.space), &supervisor, &failures);
     let described = (metrics, reference::documents(&endpoints::ENDPOINTS), failures);
     let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(

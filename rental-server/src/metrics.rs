@@ -1,7 +1,8 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
 use crate::{
-    access::failures::Failures, damaged_rows::DamagedRows, supervisor::Supervisor, webhooks::metrics::HookMetrics,
+    access::failures::Failures, damaged_rows::DamagedRows, disk::Space, supervisor::Supervisor,
+    webhooks::metrics::HookMetrics,
 };
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet, text::encode},
@@ -96,7 +97,7 @@ impl Metrics {
     pub(crate) fn new<'e>(
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
         hooks: &HookMetrics,
-        damaged: &DamagedRows,
+        (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
         failures: &Failures,
     ) -> Self {
@@ -122,6 +123,7 @@ impl Metrics {
         let connections_refused = Counter::default();
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
+        space.register(&mut registry);
         failures.register(&mut registry);
         registry.register(
             "damaged_rows",

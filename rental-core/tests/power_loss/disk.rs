@@ -32,6 +32,10 @@ pub(crate) struct State {
     pub(crate) operations: u64,
     pub(crate) fail_at: Option<(u64, Fault)>,
     pub(crate) struck: bool,
+    /// The failed operation was a write or a change of the length.
+    pub(crate) struck_a_write: bool,
+    /// Every write and every growth fails for lack of room.
+    pub(crate) full: bool,
     /// Syncs do nothing, and succeed: a negative control.
     pub(crate) lies: bool,
     /// Changes of the disk wait.
@@ -101,6 +105,9 @@ impl Disk {
         state.operations += 1;
         let fault = state.fail_at.filter(|(at, _)| *at == state.operations).map(|(_, fault)| fault);
         state.struck |= fault.is_some();
+        let writes = matches!(entry, Some(Entry::Write(..) | Entry::SetLen(_)));
+        state.struck_a_write |= fault.is_some() && writes;
+        let fault = fault.or_else(|| (state.full && writes).then_some(Fault::Full));
         let entry = match (fault, entry) {
             (Some(Fault::Torn), Some(Entry::Write(at, data))) => {
                 Some(Entry::Write(at, data[..data.len() / 2].to_vec()))

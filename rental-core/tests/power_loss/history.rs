@@ -206,8 +206,8 @@ impl History {
             let client = clients.remove(at);
             match (client.request, outcome) {
                 (Some(number), Ok(Some(written))) => self.answered(number, &written)?,
-                (Some(number), Err(Error::Unavailable(_))) => self.unanswered.push(number),
-                (None, Ok(_) | Err(Error::Unavailable(_))) => {}
+                (Some(number), Err(Error::Unavailable(_) | Error::StorageFull)) => self.unanswered.push(number),
+                (None, Ok(_) | Err(Error::Unavailable(_) | Error::StorageFull)) => {}
                 (_, outcome) => return Err(format!("request {:?}: {outcome:?}", client.request)),
             }
         }

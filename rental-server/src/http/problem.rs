@@ -186,6 +186,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
     (
         503,
         API,
+        "storage_full",
+        "The server's disk has too little room for changes; reads go on. Retry after `Retry-After` seconds, with the same idempotency key.",
+    ),
+    (
+        503,
+        API,
         "store_upgrading",
         "The server upgrades its store. Retry after `Retry-After` seconds; `/readyz` tells how far the upgrade is.",
     ),
@@ -229,6 +235,7 @@ fn core_class(error: &Error) -> Class {
         Error::IdempotencyReused => (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY, "idempotency_key_reused"),
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Error::StorageFull => (StatusCode::SERVICE_UNAVAILABLE, API, "storage_full"),
         Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
 }
@@ -291,6 +298,9 @@ fn core_message(error: &Error) -> String {
         }
         Error::Unavailable(_) => {
             "The service cannot take this request now. Try again, with the same idempotency key.".into()
+        }
+        Error::StorageFull => {
+            "The disk of the server has too little room, so nothing was changed; reads go on. Try again later, with the same idempotency key.".into()
         }
         Error::Damaged(_) | Error::Internal(_) => {
             "Something went wrong on our side. The request id helps us to find it.".into()

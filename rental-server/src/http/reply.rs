@@ -139,6 +139,7 @@ impl Reply {
             Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
                 reply.with(header::RETRY_AFTER, "1")
             }
+            Problem::Core(Error::StorageFull) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after } | Problem::TooManyFailures { retry_after } => {
                 reply.with(header::RETRY_AFTER, &retry_after.to_string())

@@ -2,6 +2,7 @@
 
 use crate::{
     audit::Audited,
+    disk::WithinSpace,
     http::{
         HeaderName,
         call::Call,
@@ -29,7 +30,8 @@ pub(crate) async fn write(
     write_to(app.store(), app, organization, call, body, intent).await
 }
 
-/// The same on a given store, which may revalidate the API key.
+/// The same on a given store, which may revalidate the API key. While the disk has too little room, only operators write:
+/// what they delete and revoke makes room.
 pub(crate) async fn write_to(
     store: &dyn Store,
     app: &App,
@@ -48,7 +50,11 @@ pub(crate) async fn write_to(
         (status.as_u16(), body)
     };
     let audited = Audited { intent, organization: organization.id, call, body };
-    let intent: &dyn Intent = if call.admitted.get().is_some() { &audited } else { intent };
+    let within_space = WithinSpace { store, space: &app.hooks.space };
+    let (intent, store): (&dyn Intent, &dyn Store) = match call.admitted.get() {
+        Some(_) => (&audited, store),
+        None => (intent, &within_space),
+    };
     let outcome =
         operations::write(store, &call.clock, organization.id, idempotency_key.as_ref(), intent, (200, &rendered))
             .await;

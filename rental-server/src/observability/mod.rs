@@ -10,14 +10,14 @@ use crate::{
     reference::parts::open_operation,
 };
 use bytes::Bytes;
-use rental_core::error::Error;
+use rental_core::{error::Error, store::StoreError};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
 /// The endpoints of this folder.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let json = "application/json";
-    let mut readiness = open_operation("getReadiness", "Whether the server can serve writes", json, status("ready"));
+    let mut readiness = open_operation("getReadiness", "Whether the server can serve", json, readiness_schema());
     readiness["responses"]["503"] = json!({"$ref": "#/components/responses/Problem503"});
     let health = open_operation("getHealth", "Whether the process is alive", json, status("ok"));
     let text = json!({"type": "string"});
@@ -38,15 +38,28 @@ fn status(word: &str) -> Value {
     json!({"type": "object", "required": ["status"], "properties": {"status": {"type": "string", "const": word}}})
 }
 
+fn readiness_schema() -> Value {
+    let words = json!({
+        "type": "string",
+        "enum": ["ready", "read_only"],
+        "description": "`read_only` while writes are refused with `storage_full`.",
+    });
+    json!({"type": "object", "required": ["status"], "properties": {"status": words}})
+}
+
+/// A server whose disk is full is ready: its reads should still reach it behind a load balancer.
 async fn ready(request: Request<'_, Open>) -> Handled {
     if request.app.draining.load(Ordering::Relaxed) {
         return Err(Error::Unavailable("draining".into()).into());
     }
-    request.app.store().ready().await.map_err(Error::from)?;
+    let read_only = match request.app.store().ready().await {
+        Err(StoreError::NoRoom) => true,
+        state => state.map(|()| request.app.hooks.space.refuses_clients()).map_err(Error::from)?,
+    };
     if let Some(task) = request.app.supervisor.failing() {
         return Err(Problem::TaskFailing(task));
     }
-    Ok(word("ready"))
+    Ok(word(if read_only { "read_only" } else { "ready" }))
 }
 
 async fn page(request: Request<'_, Open>) -> Handled {

@@ -101,6 +101,9 @@ async fn run(
     limit: u64,
 ) -> Handled {
     let (app, call) = (request.app, request.call);
+    if app.hooks.space.refuses_clients() {
+        return Err(Error::StorageFull.into());
+    }
     // Before the upload is read, so that this also limits the number of temporary files.
     let permit = Arc::clone(&app.imports).acquire_owned().await.map_err(|_| Error::Unavailable("stopping".into()))?;
     let spool = spool(app, call, &mut request.body, limit).await?;

@@ -2,7 +2,6 @@
 //! no secret.
 
 use crate::{
-    disk::Room,
     edge,
     endpoint::{Endpoint, get},
     http::reply::Reply,
@@ -14,7 +13,7 @@ use crate::{
 };
 use rental_core::{API_VERSION, request::page};
 use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 /// The endpoint of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -29,13 +28,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 /// The response: the members that the schema describes.
 async fn body(app: &App) -> Value {
-    let path = app.store_path.clone();
+    let hooks = Arc::clone(&app.hooks);
     // On another thread: a disk that hangs must not block the threads that serve requests.
-    let room = tokio::task::spawn_blocking(move || path.as_deref().map(Room::of).unwrap_or_default())
-        .await
-        .unwrap_or_default();
+    let room = tokio::task::spawn_blocking(move || hooks.space.room()).await.unwrap_or_default();
     let ready = !app.draining.load(Ordering::Relaxed)
         && app.store().ready().await.is_ok()
+        && !app.hooks.space.refuses_clients()
         && app.supervisor.failing().is_none();
     json!({
         "object": "status",

@@ -160,6 +160,10 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
         (None, DeliveryStatus::Pending) => return give_up(hooks, target, row, record).await,
         _ => return remove_row(hooks, target, row).await,
     };
+    if hooks.space.is_full() {
+        // The outcome could not be saved, so the receiver would get the event again and again.
+        return Ok(Outcome::NotSent);
+    }
     let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
     hooks.metrics.record(&ending, log.duration_ms);
     if let Some(failure) = ending.local_failure() {

@@ -8,7 +8,7 @@ use super::{
     send::Sender,
     settings::Settings,
 };
-use crate::{damaged_rows::DamagedRows, edge::Clock, master_key::Keys, supervisor::Supervisor};
+use crate::{damaged_rows::DamagedRows, disk::Space, edge::Clock, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
     error::Error,
     operations::Edge,
@@ -53,6 +53,8 @@ pub(crate) struct Hooks {
     pub(crate) metrics: HookMetrics,
     /// Damaged rows that background work skipped.
     pub(crate) damaged: DamagedRows,
+    /// Whether the store has room for writes.
+    pub(crate) space: Space,
 }
 
 /// Signals a lane that it has something to do.
@@ -69,6 +71,7 @@ impl Hooks {
         settings: Settings,
         keys: Keys,
         supervisor: Arc<Supervisor>,
+        space: Space,
     ) -> Result<Arc<Self>, String> {
         let ownership = store.is_shared().then(|| Ownership::new(ServerId::from_uuid(Clock.new_id())));
         let sender = Sender::new(&settings)?;
@@ -87,6 +90,7 @@ impl Hooks {
             ownership,
             metrics: HookMetrics::default(),
             damaged: DamagedRows::default(),
+            space,
         }))
     }
 

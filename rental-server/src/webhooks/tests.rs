@@ -2,6 +2,7 @@
 
 use super::{Hooks, Settings, hooks::Bell, lane, lanes, relay};
 use crate::{
+    disk::Space,
     edge::{Clock, FixedClock},
     master_key::Keys,
     secrets::KeyFile,
@@ -92,7 +93,7 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
     batch.insert(place, serde_json::to_vec(&parsed).unwrap().into());
     effects::index_keys(SYSTEM, &parsed).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     assert_eq!(store.commit(batch).await.unwrap(), Commit::Applied);
-    let hooks = Hooks::new(Arc::new(store), settings, keys(), hasty()).unwrap();
+    let hooks = Hooks::new(Arc::new(store), settings, keys(), hasty(), Space::default()).unwrap();
     (hooks, organization)
 }
 

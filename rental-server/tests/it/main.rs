@@ -15,6 +15,7 @@ mod documents;
 mod early_responses;
 mod errors;
 mod events_in_store;
+mod full_disk;
 mod headers;
 mod histories;
 mod holds;

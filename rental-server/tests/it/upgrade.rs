@@ -1,6 +1,6 @@
 //! A store of an older version is upgraded before it is served.
 
-use crate::support::{Connection, Reply, Server};
+use crate::support::{Connection, Reply, Server, SmallDisk};
 use rental_core::{
     rows::{Marker, Row, Tag},
     store::{Batch, Commit, Prior, Record, SCHEMA_VERSION, Store, Versioned, Write, redb::Redb},
@@ -294,36 +294,12 @@ fn finished(directory: &Path) -> Vec<Record> {
     rows(directory)
 }
 
-/// A small disk in memory, for as long as it is in scope.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// `None` without the right to mount; with `RENTAL_REQUIRE_ALL` there has to be one.
-    fn mount(size: &str) -> Option<Self> {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(directory.path());
-        if mount.output().is_ok_and(|ran| ran.status.success()) {
-            return Some(Self(directory));
-        }
-        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "a tmpfs cannot be mounted");
-        println!("skipped: a tmpfs cannot be mounted");
-        None
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
     let Some(disk) = SmallDisk::mount("12m") else { return };
-    let store = disk.0.path().join("store.redb");
+    let store = disk.path().join("store.redb");
     fs::write(&store, fixture("store.redb")).expect("a file");
-    let before = rows(disk.0.path());
+    let before = rows(disk.path());
     let ran = Command::new(env!("CARGO_BIN_EXE_rental-server"))
         .args(["--listen", "127.0.0.1:0", "--store", &format!("redb:{}", store.display())])
         .output()
@@ -331,6 +307,6 @@ fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(1), "{told}");
     assert!(told.contains("too small for the upgrade") && told.contains("nothing was changed"), "{told}");
-    assert_eq!(wait(open(disk.0.path()).version()), Ok(2));
-    assert!(rows(disk.0.path()) == before);
+    assert_eq!(wait(open(disk.path()).version()), Ok(2));
+    assert!(rows(disk.path()) == before);
 }

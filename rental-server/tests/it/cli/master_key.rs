@@ -1,7 +1,7 @@
 //! `master-key`, and what `doctor`, `store check` and a restored backup tell about the key.
 
 use super::{Cli, Ran, ran};
-use crate::support::{Server, receiver::PATIENCE};
+use crate::support::{Server, ended, receiver::PATIENCE};
 use serde_json::{Value, json};
 use std::{fs, process::Command, time::Instant};
 
@@ -98,7 +98,7 @@ fn a_restored_store_needs_the_key_of_its_backup() {
     assert_eq!(cli.run(&server, &format!("store restore {backup} --to {store}")).code, Some(0));
     let start = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rental-server"));
-        command.args(["--listen", "127.0.0.1:0", "--store", &store]).output().unwrap()
+        ended(command.args(["--listen", "127.0.0.1:0", "--store", &store]))
     };
     let refused = start();
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();

@@ -7,17 +7,20 @@ mod cluster;
 pub(crate) mod fields;
 pub(crate) mod receiver;
 pub(crate) mod rules;
+mod small_disk;
 
 pub(crate) use client::{Connection, Reply, percent_encode};
 pub(crate) use cluster::Cluster;
+pub(crate) use small_disk::SmallDisk;
 
 use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command, Output, Stdio},
     sync::OnceLock,
+    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 
@@ -136,7 +139,7 @@ impl Server {
     /// Waits for the server to end by itself.
     pub(crate) fn wait_until_gone(&self) {
         while Path::new(&format!("/proc/{}/stat", self.pid)).exists() && !self.is_zombie() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -201,6 +204,21 @@ impl Drop for Server {
         let _ = self.shell.wait();
         self.assert_no_errors();
     }
+}
+
+/// Runs a program that must end by itself. One that goes on, such as a server that should have refused to start, is killed.
+#[track_caller]
+pub(crate) fn ended(command: &mut Command) -> Output {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let deadline = Instant::now() + receiver::PATIENCE;
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("it can be killed");
+            panic!("it goes on: {}", String::from_utf8_lossy(&child.wait_with_output().expect("its end").stderr));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("its end")
 }
 
 /// What tells a server to use the store in `directory`: a file, or with `RENTAL_TEST_STORE=postgres` a database.

@@ -3,7 +3,7 @@
 
 use super::{Hook, PRIVATE, act, hook, one_event, quiet_while, signed, state, wait_for};
 use crate::support::{
-    Organization, Server, database,
+    Organization, Server, database, ended,
     receiver::{Receiver, Seen},
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn refusal_on(store: &str, flags: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rental-server"));
     command.args(["--listen", "127.0.0.1:0"]).args(flags);
     command.env("RENTAL_STORE", store).env("RENTAL_ADMIN_TOKEN", crate::support::ADMIN_TOKEN);
-    let ran = command.output().expect("it runs");
+    let ran = ended(&mut command);
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(1), "{told}");
     let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("rental-server: ")).collect();

@@ -66,17 +66,19 @@ impl Redb {
     /// The storage contains no usable database.
     pub fn on_backend(backend: impl redb::StorageBackend) -> Result<Self, StoreError> {
         let mut backend = Some(backend);
-        Self::start(FromBackend(move || backend.take()))
+        Self::start(FromBackend(move || backend.take(), || true))
     }
 
-    /// Opens a store on any storage of redb, which `make` makes again when the store found no room.
+    /// Opens a store on any storage of redb, for fault injection. When it finds no room, it opens what `make` makes, and takes
+    /// writes again once `has_room` says so.
     ///
     /// # Errors
     /// The storage contains no usable database.
     pub fn on_backends<B: redb::StorageBackend>(
         mut make: impl FnMut() -> B + Send + 'static,
+        has_room: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Self, StoreError> {
-        Self::start(FromBackend(move || Some(make())))
+        Self::start(FromBackend(move || Some(make()), has_room))
     }
 
     fn start(mut source: impl Source + 'static) -> Result<Self, StoreError> {

@@ -196,12 +196,12 @@ pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let shown = path.display();
     match error {
         DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(format!("{shown} is in use by another process")),
-        DatabaseError::Storage(redb::StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
             StoreError::DamagedStore(format!(
                 "{shown} is not a store of this program, or is damaged ({error}); check the path, or restore it from a backup"
             ))
         }
-        DatabaseError::Storage(redb::StorageError::Corrupted(detail)) => {
+        DatabaseError::Storage(StorageError::Corrupted(detail)) => {
             StoreError::DamagedStore(format!("{shown} is damaged ({detail}); restore it from a backup"))
         }
         other => StoreError::Unavailable(format!("cannot open {shown}: {other}")),

@@ -1,6 +1,6 @@
-//! A storage for redb that never changes the file.
+//! A storage for redb that never changes the file or other storage under it.
 
-use redb::{BackendError, StorageBackend, backends::FileBackend};
+use redb::{BackendError, StorageBackend};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     io,
@@ -13,8 +13,8 @@ use std::{
 
 /// A storage for redb that reads from the file and keeps all writes in memory.
 #[derive(Debug)]
-pub(super) struct ReadOnlyBackend {
-    file: FileBackend,
+pub(super) struct ReadOnlyBackend<B> {
+    file: B,
     file_len: u64,
     changes: Mutex<Changes>,
     reads_left: Arc<AtomicU64>,
@@ -29,9 +29,9 @@ struct Changes {
 /// Bytes in a block of the writes in memory.
 const BLOCK: usize = 4096;
 
-impl ReadOnlyBackend {
+impl<B: StorageBackend> ReadOnlyBackend<B> {
     /// A storage of a file of `len` bytes. After `reads_left` reads, each read fails; [`u64::MAX`] is no limit.
-    pub(super) fn new(file: FileBackend, len: u64, reads_left: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(file: B, len: u64, reads_left: Arc<AtomicU64>) -> Self {
         let changes = Mutex::new(Changes { len, blocks: BTreeMap::new() });
         Self { file, file_len: len, changes, reads_left }
     }
@@ -62,7 +62,7 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, u
     })
 }
 
-impl StorageBackend for ReadOnlyBackend {
+impl<B: StorageBackend> StorageBackend for ReadOnlyBackend<B> {
     fn len(&self) -> io::Result<u64> {
         Ok(self.changes().len)
     }

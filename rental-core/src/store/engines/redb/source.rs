@@ -3,6 +3,8 @@
 use super::{
     closed_file,
     file::{self, Absent, Versions},
+    read_only::ReadOnlyBackend,
+    tables::unavailable,
     watched::{Watch, Watched},
 };
 use crate::store::StoreError;
@@ -10,6 +12,7 @@ use redb::{Builder, Database, StorageBackend};
 use std::{
     io::Write,
     path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicU64},
 };
 
 /// Bytes that must fit on the disk before writes are taken again.
@@ -20,10 +23,11 @@ pub(super) trait Source: Send {
     /// Opens the storage. `watch` notes its first failure.
     fn open(&mut self, absent: Absent, watch: &Watch) -> Result<Database, StoreError>;
 
+    /// Opens the storage for reading alone; what is written stays in memory.
+    fn open_unchanged(&mut self) -> Result<Database, StoreError>;
+
     /// Whether the storage has room for more.
-    fn has_room(&mut self) -> bool {
-        true
-    }
+    fn has_room(&mut self) -> bool;
 }
 
 /// A file.
@@ -42,6 +46,10 @@ impl Source for InFile {
         file::open_watched(&self.path, self.cache_bytes, absent, self.versions, watch)
     }
 
+    fn open_unchanged(&mut self) -> Result<Database, StoreError> {
+        closed_file::open_unchanged(&self.path, self.cache_bytes, self.versions)
+    }
+
     /// Writes a nameless file beside the store. The free space that a disk states does not know of quotas.
     fn has_room(&mut self) -> bool {
         let probe = || {
@@ -58,19 +66,47 @@ pub(super) struct Unchanged(pub(super) PathBuf, pub(super) usize);
 
 impl Source for Unchanged {
     fn open(&mut self, _: Absent, _: &Watch) -> Result<Database, StoreError> {
+        self.open_unchanged()
+    }
+
+    fn open_unchanged(&mut self) -> Result<Database, StoreError> {
         closed_file::open_unchanged(&self.0, self.1, Versions::Upgradable)
+    }
+
+    fn has_room(&mut self) -> bool {
+        true
     }
 }
 
-/// Any storage of redb; the function makes it again for each opening, or tells that it cannot.
-pub(super) struct FromBackend<F>(pub(super) F);
+/// Any storage of redb. The first function makes it for each opening, or tells that it cannot; the second one tells whether
+/// there is room.
+pub(super) struct FromBackend<F, R>(pub(super) F, pub(super) R);
 
-impl<B: StorageBackend, F: FnMut() -> Option<B> + Send> Source for FromBackend<F> {
+impl<B: StorageBackend, F: FnMut() -> Option<B> + Send, R: FnMut() -> bool + Send> FromBackend<F, R> {
+    fn make(&mut self) -> Result<B, StoreError> {
+        (self.0)().ok_or_else(|| StoreError::Unavailable("the storage is gone".into()))
+    }
+}
+
+fn on(backend: impl StorageBackend) -> Result<Database, StoreError> {
+    let db = Builder::new().set_cache_size(1 << 20).create_with_backend(backend);
+    db.map_err(|error| file::refusal(Path::new("the storage"), error))
+}
+
+impl<B: StorageBackend, F: FnMut() -> Option<B> + Send, R: FnMut() -> bool + Send> Source for FromBackend<F, R> {
     fn open(&mut self, _: Absent, watch: &Watch) -> Result<Database, StoreError> {
-        let backend = (self.0)().ok_or_else(|| StoreError::Unavailable("the storage is gone".into()))?;
-        let db = Builder::new().set_cache_size(1 << 20).create_with_backend(Watched::new(backend, watch));
-        let db = db.map_err(|error| file::refusal(Path::new("the storage"), error))?;
+        let db = on(Watched::new(self.make()?, watch))?;
         file::prepare(&db, Versions::Present)?;
         Ok(db)
+    }
+
+    fn open_unchanged(&mut self) -> Result<Database, StoreError> {
+        let backend = self.make()?;
+        let len = backend.len().map_err(unavailable)?;
+        on(ReadOnlyBackend::new(backend, len, Arc::new(AtomicU64::new(u64::MAX))))
+    }
+
+    fn has_room(&mut self) -> bool {
+        (self.1)()
     }
 }

@@ -74,10 +74,8 @@ pub(super) fn run(
             None => return closed,
         }
         // Reads go on now. Writes wait until there is room.
-        while !source.has_room() {
-            if refuse_for_a_while(jobs) == Queue::Closed {
-                return db.close().map_err(unavailable);
-            }
+        if !source.has_room() && wait_for_room(source.as_mut(), jobs) == Queue::Closed {
+            return db.close().map_err(unavailable);
         }
         shared.refuse_writes(false);
     }
@@ -93,8 +91,16 @@ fn open_again(source: &mut dyn Source, shared: &Shared, jobs: &Receiver<Job>) ->
         });
         match opened {
             Ok(db) => return Some(db),
+            // The recovery writes, too. Until there is room for it, reads go on from a recovery in memory.
             Err(_) if watch.failure() == Some(Failure::NoRoom) => {
-                if refuse_for_a_while(jobs) == Queue::Closed {
+                let unchanged = source.open_unchanged().and_then(|db| {
+                    shared.opened_again(&db, watch)?;
+                    Ok(db)
+                });
+                let queue = wait_for_room(source, jobs);
+                // Closes it, so that the next opening gets the lock.
+                drop(unchanged);
+                if queue == Queue::Closed {
                     return None;
                 }
             }
@@ -107,7 +113,19 @@ fn open_again(source: &mut dyn Source, shared: &Shared, jobs: &Receiver<Job>) ->
     }
 }
 
-#[derive(Eq, PartialEq)]
+/// Refuses batches until the storage has room, or the queue is closed.
+fn wait_for_room(source: &mut dyn Source, jobs: &Receiver<Job>) -> Queue {
+    loop {
+        if refuse_for_a_while(jobs) == Queue::Closed {
+            return Queue::Closed;
+        }
+        if source.has_room() {
+            return Queue::Open;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
 enum Queue {
     Open,
     Closed,

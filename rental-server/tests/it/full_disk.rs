@@ -1,0 +1,133 @@
+//! A full disk: writes are refused, reads go on, and writes are taken again once there is room, without a restart.
+
+use crate::support::{Connection, Organization, Reply, Server, SmallDisk};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+/// A disk of 40 MB, of which a file takes 20.
+struct Disk {
+    ballast: PathBuf,
+    store: String,
+    disk: SmallDisk,
+}
+
+impl Disk {
+    fn new() -> Option<Self> {
+        let disk = SmallDisk::mount("40m")?;
+        let ballast = disk.path().join("ballast");
+        fs::write(&ballast, vec![1; 20 << 20]).expect("there is room");
+        let store = format!("redb:{}", disk.path().join("rental.redb").display());
+        Some(Self { ballast, store, disk })
+    }
+
+    fn server(&self, min_free_space: &str) -> Server {
+        let flags = ["--store", &self.store, "--min-free-space", min_free_space];
+        Server::start(&flags).expecting_errors("too little room")
+    }
+
+    fn make_room(&self) {
+        assert!(self.disk.path().is_dir());
+        fs::remove_file(&self.ballast).expect("the ballast is there");
+    }
+}
+
+/// A large customer, under an idempotency key of its own.
+fn create(organization: &Organization<'_>, number: usize) -> Reply {
+    let body = json!({"full_name": format!("Customer {number}"), "notes": "n".repeat(10_000)});
+    organization.call_with("POST", "/v1/customers", &[("Idempotency-Key", &format!("k{number}"))], &body)
+}
+
+/// Creates customers until one is refused; gives the created ones.
+fn fill(organization: &Organization<'_>) -> (Vec<Value>, Reply) {
+    let mut created = Vec::new();
+    for number in 0..5_000 {
+        let reply = create(organization, number);
+        match reply.status {
+            200 => created.push(reply.json()),
+            503 => return (created, reply),
+            _ => panic!("{}", reply.text()),
+        }
+    }
+    panic!("the disk is larger than it should be")
+}
+
+fn readiness(server: &Server) -> Value {
+    Connection::open(&server.address).send("GET", "/readyz", &[], b"").ok()
+}
+
+fn metric(server: &Server) -> bool {
+    let page = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+    page.lines().any(|line| line == "rental_storage_full 1")
+}
+
+/// Waits until this is so. The bound tells a hang from progress.
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn all_are_there(organization: &Organization<'_>, created: &[Value]) {
+    for customer in created {
+        let id = customer["id"].as_str().expect("an id");
+        assert_eq!(organization.get(&format!("/v1/customers/{id}")).ok(), *customer);
+    }
+}
+
+#[test]
+fn below_the_least_free_space_clients_cannot_write_and_everything_else_works() {
+    let Some(disk) = Disk::new() else { return };
+    let server = disk.server("12MB");
+    let organization = server.organization();
+    let (created, refused) = fill(&organization);
+    assert!(created.len() > 50, "only {} writes", created.len());
+    refused.error(503, "api_error", "storage_full");
+    assert_eq!(refused.header("retry-after"), Some("5"));
+    // Reads, and replays of responses.
+    all_are_there(&organization, &created);
+    let replay = create(&organization, 0);
+    assert_eq!((replay.header("idempotent-replayed"), replay.json()), (Some("true"), created[0].clone()));
+    // A load balancer keeps sending requests; operators and their tools see it.
+    assert_eq!(readiness(&server), json!({"status": "read_only"}));
+    assert!(metric(&server));
+    assert_eq!(server.admin("GET", "/admin/v1/status", &Value::Null).ok()["ready"], false);
+    // Operators can write, so that they can make room; imports would fill it.
+    let path = format!("/admin/v1/organizations/{}", organization.id);
+    server.admin("PATCH", &path, &json!({"name": "Still here"})).ok();
+    server.admin("POST", &format!("{path}/import"), &Value::Null).error(503, "api_error", "storage_full");
+    disk.make_room();
+    until("writes are taken again", || create(&organization, created.len()).status == 200);
+    assert_eq!(readiness(&server), json!({"status": "ready"}));
+    assert!(!metric(&server));
+}
+
+#[test]
+fn a_disk_that_is_full_stops_writes_only_and_only_while_it_is_full() {
+    let Some(disk) = Disk::new() else { return };
+    let server = disk.server("0");
+    let organization = server.organization();
+    let (created, refused) = fill(&organization);
+    // The write that found no room may have been half-way to the disk: its outcome was unknown then.
+    let code = refused.json()["error"]["code"].as_str().map(str::to_owned);
+    assert!(matches!(code.as_deref(), Some("storage_full" | "service_unavailable")), "{code:?}");
+    until("the server notices", || readiness(&server)["status"] == "read_only");
+    all_are_there(&organization, &created);
+    create(&organization, created.len()).error(503, "api_error", "storage_full");
+    assert!(metric(&server));
+    disk.make_room();
+    until("writes are taken again", || create(&organization, created.len()).status == 200);
+    until("the server is ready", || readiness(&server)["status"] == "ready");
+    // The refused request had its effect once, and nothing acknowledged is lost.
+    let last = create(&organization, created.len());
+    assert_eq!(last.header("idempotent-replayed"), Some("true"));
+    all_are_there(&organization, &created);
+    let mut newest = organization.get("/v1/customers?limit=2").ok()["data"].take();
+    assert_eq!(newest[0].take()["id"], last.json()["id"]);
+    assert_eq!(newest[1].take()["id"], created[created.len() - 1]["id"]);
+}
