@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::{any::Any, fmt};
 use uuid::Uuid;
 
-/// The fields that code for all resources reads and writes. [`fields!`](fields) implements it.
+/// The fields that code for all resources reads and writes. The macro `fields!` implements it.
 pub trait Object {
     /// What its ids name: the `K` of its [`Id`].
     type Kind: 'static;
