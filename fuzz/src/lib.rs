@@ -15,11 +15,11 @@ pub mod query;
 pub mod signature;
 pub mod webhook_url;
 
-use rental_core::{resources::{api_key, organization, API}, schema::ResourceSpec};
+use rental_core::{resources::{api_key, organization, api}, schema::ResourceSpec};
 
 /// Every resource that takes bodies or lists.
 pub fn specs() -> Vec<&'static ResourceSpec> {
-    API.iter().map(|row| row.spec).chain([&organization::SPEC, &api_key::SPEC]).collect()
+    api().map(|row| row.spec).chain([&organization::SPEC, &api_key::SPEC]).collect()
 }
 
 /// The resource that the first byte chooses, and the rest.
