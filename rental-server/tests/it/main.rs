@@ -15,6 +15,7 @@ mod documents;
 mod early_responses;
 mod errors;
 mod events_in_store;
+mod failed_sync;
 mod full_disk;
 mod headers;
 mod histories;
