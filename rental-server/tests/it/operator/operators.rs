@@ -67,7 +67,8 @@ fn an_operator_has_a_name_a_role_and_a_token_that_is_shown_once() {
     assert_eq!(list(&server, &token).status, 200);
     let path = format!("/admin/v1/operators/{id}");
     let new = server.admin("POST", &format!("{path}/rotate"), &Value::Null).ok()["token"].as_str().unwrap().to_owned();
-    refused(&call(&server, &format!("{}x", &token[..56]), "GET", &path, &Value::Null), "api_key_invalid");
+    let other = format!("{}{}", &token[..56], if token.ends_with('x') { 'y' } else { 'x' });
+    refused(&call(&server, &other, "GET", &path, &Value::Null), "api_key_invalid");
     let (one, all) =
         (server.admin("GET", &path, &Value::Null), server.admin("GET", "/admin/v1/operators", &Value::Null));
     assert_eq!(all.ok()["data"], json!([one.ok()]));
