@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 const RELEASED: &[(u64, &str)] = &[
     (2, "3c9873a09ad62c3dad9f7a0ff2fde673662dff226fc0598b3263cc773006169a"),
     (3, "dcbf7f4eae46df96e1a6469da7c71fdd12ee6fdf7f3357cf028b70db3345a102"),
+    (4, "e06753914f947b8d31118a7dfad43300f0113313eadee712c0eef7252b4471b7"),
 ];
 
 fn file(version: u64) -> PathBuf {
