@@ -279,7 +279,9 @@ fn a_certificate_without_its_key_is_refused_in_one_sentence_that_names_the_key()
         for ended in
             [run(directory.path(), &[given, "file.pem"], &[]), run(directory.path(), &[], &[(&variable, "file.pem")])]
         {
-            let said = format!("rental-server: the following required arguments were not provided: {lacking} <FILE>; see --help\n");
+            let said = format!(
+                "rental-server: the following required arguments were not provided: {lacking} <FILE>; see --help\n"
+            );
             assert_eq!((ended.code, ended.stderr), (Some(2), said));
         }
     }

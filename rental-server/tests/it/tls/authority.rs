@@ -31,7 +31,8 @@ impl Trusted {
 
 /// Makes a certificate and its key, which only their owner can read.
 fn request(arguments: &[&str], certificate: &Path, key: &Path, signer: &[&OsStr]) {
-    let script = r#"umask 077; exec openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "$@""#;
+    let script =
+        r#"umask 077; exec openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "$@""#;
     let mut openssl = Command::new("sh");
     openssl.args(["-c", script, "sh"]).args(arguments).args(signer);
     openssl.args(["-keyout".as_ref(), key.as_os_str(), "-out".as_ref(), certificate.as_os_str()]);
