@@ -35,14 +35,14 @@ impl When {
 
 /// The instants at which a toll or violation can have been caused, in the time zone of one rental.
 #[derive(Clone, Copy, Debug)]
-enum Instant {
+enum Occurrence {
     /// At both instants the clocks showed the time. They are equal, unless the clocks were set back.
     At(Timestamp, Timestamp),
     /// At any time from the first instant until just before the second one: only the day is known.
     Within(Timestamp, Timestamp),
 }
 
-impl Instant {
+impl Occurrence {
     fn new(when: When, zone: Zone) -> Option<Self> {
         let Some(at) = when.at else {
             return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
@@ -96,7 +96,7 @@ pub enum Verdict {
 /// A possession, and whether it can contain an instant.
 struct Weighed<'t, 'r> {
     possession: &'t Possession<'r>,
-    at: Instant,
+    at: Occurrence,
     /// Whether the instant is on the planned days of the rental.
     planned: bool,
     /// Whether the customer can have had the vehicle.
@@ -183,7 +183,7 @@ fn trusted(open: &[&Weighed<'_, '_>]) -> Option<usize> {
 impl<'t, 'r> Weighed<'t, 'r> {
     fn new(possession: &'t Possession<'r>, when: When) -> Option<Self> {
         let rental = possession.rental;
-        let at = Instant::new(when, rental.time_zone)?;
+        let at = Occurrence::new(when, rental.time_zone)?;
         let (pickup, back) = (possession.pickup, possession.giving_back);
         let (zone, first, last) = (rental.time_zone, rental.start_date, rental.end_date);
         let planned = first.is_some_and(|first| {
