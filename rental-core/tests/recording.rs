@@ -132,10 +132,10 @@ proptest! {
         prop_assert_eq!(tolls(&store).len(), before.len());
     }
 
-    /// Without corrections, which a second import may repeat, everything of it is known.
+    /// Without corrections, which a second import may repeat, everything of it is known. Each number has one passage.
     #[test]
-    fn without_corrections_the_second_import_changes_nothing(rows in proptest::collection::vec((0u8..20, 0u8..6), 0..60)) {
-        let rows: Vec<Passage> = rows.iter().map(|(number, second)| (Some(*number), *second, 3, false)).collect();
+    fn without_corrections_the_second_import_changes_nothing(rows in proptest::collection::vec(0u8..20, 0..60)) {
+        let rows: Vec<Passage> = rows.iter().map(|number| (Some(*number), number % 6, 3, false)).collect();
         let (store, edge) = (Memory::default(), Ids::default());
         import_tolls(&store, &edge, &rows, false);
         let before = shown(&store);

@@ -138,7 +138,7 @@ impl Attributable for Violation {
 
     /// A camera takes a vehicle that is driven. New York's lists name these violations so.
     fn occasion(&self) -> Occasion {
-        const CAMERAS: [&str; 5] = ["PHOTO", "CAMERA", "RED LIGHT", "BUS LANE", "IN MOTION"];
+        const CAMERAS: [&str; 7] = ["PHOTO", "PHTO", "SPEED", "CAMERA", "RED LIGHT", "BUS LANE", "IN MOTION"];
         let text = self.violation.as_deref().unwrap_or_default().to_ascii_uppercase();
         if CAMERAS.iter().any(|word| text.contains(word)) { Occasion::Driving } else { Occasion::Parking }
     }
