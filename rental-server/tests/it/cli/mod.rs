@@ -9,6 +9,7 @@ mod listen;
 mod master_key;
 mod operators;
 mod organizations;
+mod tls;
 mod trigger;
 
 use crate::support::{ADMIN_TOKEN, Server};
