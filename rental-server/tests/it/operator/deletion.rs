@@ -209,7 +209,7 @@ fn a_deletion_over_kills_leaves_the_store_as_if_the_organization_had_never_exist
         });
         receiver.wait_for(1);
         begin(&server, &id);
-        let refused = writers.into_iter().map(|writer| writer.join().expect("no writer panics")).all(|refused| refused);
+        let refused = writers.into_iter().all(|writer| writer.join().expect("no writer panics"));
         stopped.store(true, Ordering::Relaxed);
         assert!(refused, "each writer was refused");
     });
@@ -217,12 +217,11 @@ fn a_deletion_over_kills_leaves_the_store_as_if_the_organization_had_never_exist
     server.signal("KILL");
     server.wait_until_gone();
     drop(server);
-    let mut kills = 1;
     // Each time a little later, so that each server does at least one step.
-    for round in 1.. {
+    for kills in 1.. {
         let server = Server::start_on_file(directory.path(), &[PRIVATE]);
         let end = || server.admin("GET", &format!("{}/deletion", path(&id)), &Value::Null).ok()["status"] == "finished";
-        thread::sleep(Duration::from_millis(20 * round));
+        thread::sleep(Duration::from_millis(20 * kills));
         let finished = end();
         server.signal("KILL");
         server.wait_until_gone();
@@ -231,7 +230,6 @@ fn a_deletion_over_kills_leaves_the_store_as_if_the_organization_had_never_exist
         if finished {
             break;
         }
-        kills += 1;
     }
     let after = rows(directory.path());
     assert_never_existed(&before, &after, &id);
