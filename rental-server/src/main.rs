@@ -159,6 +159,12 @@ async fn run(config: &Config) -> Result<(), String> {
         https_only: config.webhook_https_only,
         schedule: config.webhook_retry_schedule.clone(),
         timeout: config.webhook_timeout,
+        retention: webhooks::Retention {
+            events: config.event_retention.0,
+            deliveries: config.delivery_retention.0,
+            leads: config.lead_retention.0,
+            audit_entries: config.audit_retention.0,
+        },
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();

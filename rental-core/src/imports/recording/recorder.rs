@@ -221,7 +221,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         if self.options.dry_run || batch.is_empty() {
             Ok(Commit::Applied)
         } else {
-            Ok(self.store.commit(batch).await?)
+            operations::commit_for(self.store, self.organization.id, batch).await
         }
     }
 

@@ -8,6 +8,7 @@ mod files;
 mod listen;
 mod master_key;
 mod operators;
+mod organizations;
 mod tls;
 mod trigger;
 
