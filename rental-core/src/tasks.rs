@@ -8,11 +8,14 @@
 //! A new kind of task is a variant of [`Work`] with a state and a function for its steps. It belongs to a new schema version:
 //! programs that do not know it leave the task alone.
 
+pub mod erasing;
 pub mod progress;
 
 pub use progress::{Progress, Step};
 
 use crate::{
+    erasing as erasure,
+    erasing::CustomerErasure,
     error::Error,
     resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
@@ -46,10 +49,12 @@ pub enum Work {
     WebhookEndpointDeletion(EndpointDeletion),
     /// Seals the secrets of all webhook endpoints with the master key in use.
     SealingAnew(SealingAnew),
+    /// Removes what is stored about an erased customer.
+    CustomerErasure(CustomerErasure),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew"];
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "customer_erasure"];
 
 /// The id of the task that seals all secrets anew: there is at most one.
 pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
@@ -117,6 +122,13 @@ pub async fn step(
     let done = match &mut task.work {
         Work::WebhookEndpointDeletion(state) => deletion::step(store, state, &mut batch, now, damaged).await?,
         Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
+        Work::CustomerErasure(state) => {
+            let done = erasure::step(store, state, (&mut batch, now), damaged).await?;
+            if done {
+                erasure::finish(store, state, &mut batch, now).await?;
+            }
+            done
+        }
     };
     if done {
         progress.finish(&mut batch);

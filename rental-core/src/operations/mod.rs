@@ -11,6 +11,7 @@ mod create;
 pub mod edge;
 mod edit;
 pub mod effects;
+pub mod erased;
 mod events;
 pub mod holds;
 pub mod idempotency;

@@ -3,7 +3,7 @@
 
 use crate::{
     resources::{Object, Resource, operator::ROOT},
-    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    schema::{CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     value::{AuditEntryId, Name, OperatorId, OrganizationId, Timestamp, kinds},
 };
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,9 @@ use uuid::Uuid;
 
 /// Most bytes of a request's body that an entry contains. For a longer body it contains only the length.
 pub(crate) const MOST_DETAILS: usize = 4096;
+
+/// The index of entries by organization.
+const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// The description of an audit entry.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -66,7 +69,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     filters: &[filter("organization", "organization_id"), filter("action", "action"), filter("actor", "actor")],
     ranges: &[],
     indexes: &[
-        index(1, &["organization_id"]),
+        OF_ORGANIZATION,
         index(2, &["action"]),
         index(3, &["organization_id", "action"]),
         index(4, &["actor"]),
@@ -74,6 +77,12 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     look_ups: &[],
     usual_changes: &[],
 };
+
+/// The prefix of the index entries of the audit entries about an organization.
+#[must_use]
+pub fn of_organization(organization: OrganizationId) -> IndexPrefix {
+    IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
+}
 
 /// Who calls as an operator.
 #[derive(Clone, Debug, Eq, PartialEq)]
