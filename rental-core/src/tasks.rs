@@ -8,6 +8,7 @@
 //! A new kind of task is a variant of [`Work`] with a state and a function for its steps. It belongs to a new schema version:
 //! programs that do not know it leave the task alone.
 
+pub mod erasing;
 pub mod organization_deletion;
 pub mod progress;
 
@@ -16,6 +17,8 @@ pub use progress::{Progress, Step};
 use organization_deletion::OrganizationDeletion;
 
 use crate::{
+    erasing as erasure,
+    erasing::CustomerErasure,
     error::Error,
     resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
@@ -51,10 +54,12 @@ pub enum Work {
     SealingAnew(SealingAnew),
     /// Removes what is left of a deleted organization.
     OrganizationDeletion(OrganizationDeletion),
+    /// Removes what is stored about an erased customer.
+    CustomerErasure(CustomerErasure),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion"];
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion", "customer_erasure"];
 
 /// The id of the task that seals all secrets anew: there is at most one.
 pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
@@ -131,6 +136,13 @@ pub async fn step(
         Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
         Work::OrganizationDeletion(state) => {
             organization_deletion::step(store, state, (&mut batch, now), damaged).await?
+        }
+        Work::CustomerErasure(state) => {
+            let done = erasure::step(store, state, (&mut batch, now), damaged).await?;
+            if done {
+                erasure::finish(store, state, &mut batch, now).await?;
+            }
+            done
         }
     };
     if done {

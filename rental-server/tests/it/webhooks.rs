@@ -11,6 +11,7 @@ mod delivery;
 mod disabling;
 mod disconnects;
 mod enabling;
+pub(crate) mod erasing;
 mod events;
 mod fairness;
 mod isolation;
