@@ -195,7 +195,7 @@ mod tests {
         resources::{event, vehicle},
         rows::key,
         schema::ResourceSpec,
-        store::Memory,
+        store::memory::Memory,
     };
     use uuid::Uuid;
 

@@ -79,7 +79,7 @@ impl Usage {
             self.store().commit(batch).await?;
             return Ok(None);
         };
-        let (revision, state) = found.unwrap_or((0, Recount::default()));
+        let (revision, state) = found.unwrap_or_default();
         let now = edge::now().millis();
         let since = |at: Option<u64>| at.map_or(u64::MAX, |at| now.abs_diff(at));
         if since(state.running_at) < GONE_MILLIS || since(state.finished_at) < EVERY_MILLIS {
