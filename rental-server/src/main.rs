@@ -102,7 +102,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more");
     let lines: Vec<&str> = text.lines().filter(said).map(str::trim).collect();
-    eprintln!("rental-server: {}; see --help", lines.join("; ").trim_start_matches("error: "));
+    // A list of flags follows its colon on lines of its own.
+    let text = lines.join("; ").replace(":; ", ": ");
+    eprintln!("rental-server: {}; see --help", text.trim_start_matches("error: "));
     ExitCode::from(2)
 }
 

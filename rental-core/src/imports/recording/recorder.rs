@@ -3,7 +3,7 @@
 use super::importable::{Importable, NewObject};
 use crate::{
     error::Error,
-    fleet::attribution::{self, VehicleMatch},
+    fleet::{VehicleMatch, vehicle_of},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::organization::Organization,
@@ -120,7 +120,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         if let Some(known) = self.vehicles.get(&identifiers) {
             return Ok(*known);
         }
-        let found = match attribution::vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
+        let found = match vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
             VehicleMatch::One(id) => Some(id),
             VehicleMatch::None | VehicleMatch::Unclear(_) => None,
         };

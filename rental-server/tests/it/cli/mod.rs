@@ -8,6 +8,7 @@ mod files;
 mod listen;
 mod master_key;
 mod operators;
+mod tls;
 mod trigger;
 
 use crate::support::{ADMIN_TOKEN, Server};
