@@ -11,7 +11,6 @@ use crate::{
     endpoint::{self, Action, Endpoint, read},
     guard::presented,
     http::{
-        HeaderName,
         call::{Body, Call},
         problem::BadToken,
         reply::{Handled, Problem, Reply},
@@ -29,6 +28,7 @@ use rental_core::{
     resources::{self, Collection},
     store::Store,
 };
+use request_rate::with_limits;
 
 /// The collection of a public resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
@@ -171,13 +171,4 @@ impl Keyed<'_> {
         }
         self.read.clone()
     }
-}
-
-/// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
-fn with_limits(reply: Reply, policy: &str, rate_limit: Option<(Limit, RateLimitStatus)>) -> Reply {
-    let Some((limit, rate_limit)) = rate_limit else { return reply };
-    reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"{policy}\";q={};w=2", limit.burst())).with(
-        HeaderName::from_static("ratelimit"),
-        &format!("\"{policy}\";r={};t={}", rate_limit.remaining, rate_limit.wait_secs),
-    )
 }

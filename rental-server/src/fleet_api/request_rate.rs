@@ -1,9 +1,12 @@
 //! The limit of the requests of an organization: all its API keys share it, at each server.
 
-use super::with_limits;
 use crate::{
-    access::{authentication::Pass, limiter::RateLimitStatus},
+    access::{
+        authentication::Pass,
+        limiter::{Limit, RateLimitStatus},
+    },
     http::{
+        HeaderName,
         call::Call,
         reply::{Problem, Reply},
     },
@@ -22,4 +25,13 @@ pub(super) fn refusal(app: &App, call: &Call, pass: &Pass) -> Option<Reply> {
     let RateLimitStatus { wait_secs: retry_after, .. } = status;
     let problem = Problem::TooManyRequests { whose: "of this organization, with all its keys", retry_after };
     Some(with_limits(Reply::problem(&problem, call.request_id.as_str()), "organization", Some((limit, status))))
+}
+
+/// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
+pub(super) fn with_limits(reply: Reply, policy: &str, rate_limit: Option<(Limit, RateLimitStatus)>) -> Reply {
+    let Some((limit, rate_limit)) = rate_limit else { return reply };
+    reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"{policy}\";q={};w=2", limit.burst())).with(
+        HeaderName::from_static("ratelimit"),
+        &format!("\"{policy}\";r={};t={}", rate_limit.remaining, rate_limit.wait_secs),
+    )
 }

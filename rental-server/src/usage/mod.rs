@@ -4,12 +4,13 @@
 //! them to rows of its own, in a batch that no client waits for, and reads the rows of the other servers. The sums are in
 //! [`Tenants`]. So they are about a second old, and a crash loses about a second of counting.
 //!
-//! Rows of a server that is gone are moved into the rows of one that runs (`others.rs`). A recount sets right what was lost
+//! Rows of a server that is gone are moved into the rows of one that runs (`servers.rs`). A recount sets right what was lost
 //! (`recount.rs`): after a crash, in a store without counts, and once a day.
 
 mod book;
 mod others;
 mod recount;
+mod servers;
 
 use crate::{access::quotas::Tenants, damaged_rows::DamagedRows, edge::Clock};
 use book::{Book, Step};
@@ -81,7 +82,7 @@ impl Usage {
     pub(crate) async fn turn(&self, damaged: &DamagedRows) {
         let mut others = self.others.lock().await;
         let outcome = match self.save(false, damaged).await {
-            Ok(()) => others.turn(self, damaged).await,
+            Ok(()) => self.read_others(&mut others, damaged).await,
             failed => failed,
         };
         let failed_before = self.fails.swap(outcome.is_err(), Ordering::Relaxed);
