@@ -72,7 +72,7 @@ impl Usage {
     /// Claims the recount for this server; `None` when none is due or another server does it.
     async fn claim(&self, damaged: &DamagedRows) -> Result<Option<Claim>, Error> {
         let read = get_one(self.store(), &recount_place()).await.map_err(Error::from);
-        let read = read.and_then(|row| row.map(|row| Ok((row.revision, usage::read(&row)?))).transpose());
+        let read = read.and_then(|row| row.map(|row| Ok((row.revision, usage::read::<Recount>(&row)?))).transpose());
         let Some(found) = damaged.skip(read)? else {
             let mut batch = Batch::default();
             batch.delete(recount_place());
