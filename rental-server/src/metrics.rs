@@ -1,7 +1,10 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
 use crate::{
-    access::failures::Failures, damaged_rows::DamagedRows, disk::Space, supervisor::Supervisor,
+    access::{failures::Failures, quotas::Tenants},
+    damaged_rows::DamagedRows,
+    disk::Space,
+    supervisor::Supervisor,
     webhooks::metrics::HookMetrics,
 };
 use prometheus_client::{
@@ -99,7 +102,7 @@ impl Metrics {
         hooks: &HookMetrics,
         (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
-        failures: &Failures,
+        (failures, tenants): (&Failures, &Tenants),
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
@@ -125,6 +128,7 @@ impl Metrics {
         supervisor.register(&mut registry);
         space.register(&mut registry);
         failures.register(&mut registry);
+        tenants.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",

@@ -1,10 +1,13 @@
 //! State that all requests share: the store, the authenticator, the documents, and the limits.
 
 use crate::{
-    access::{authentication::Authenticator, failures::Failures, limiter::Limit, operators::Operators},
+    access::{
+        authentication::Authenticator, failures::Failures, limiter::Limit, operators::Operators, quotas::Tenants,
+    },
     http::reply::Document,
     metrics::Metrics,
     supervisor::Supervisor,
+    usage::Usage,
     webhooks::Hooks,
 };
 use rental_core::{
@@ -50,6 +53,9 @@ pub(crate) struct App {
     pub(crate) authenticator: Authenticator,
     pub(crate) operators: Operators,
     pub(crate) failures: Failures,
+    pub(crate) tenants: Arc<Tenants>,
+    /// Counts what organizations use.
+    pub(crate) usage: Usage,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) started: Instant,
@@ -73,11 +79,13 @@ impl App {
         store_path: Option<PathBuf>,
         (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,
-        limits: Limits,
+        (limits, tenants): (Limits, Arc<Tenants>),
         (metrics, documents, failures): (Metrics, Documents, Failures),
     ) -> Self {
         Self {
-            authenticator: Authenticator::new(store.is_shared()),
+            authenticator: Authenticator::new(store.is_shared(), Arc::clone(&tenants)),
+            usage: Usage::new(Arc::clone(&store), Arc::clone(&tenants)),
+            tenants,
             operators: Operators::default(),
             failures,
             store,

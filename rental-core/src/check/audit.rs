@@ -115,6 +115,7 @@ impl<'g> Audit<'g> {
             Row::Billed { organization, source } => self.billed(organization, source, row),
             // Rows of running servers.
             Row::Heartbeat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
+            Row::Usage { .. } => json(row),
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }

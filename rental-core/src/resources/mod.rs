@@ -21,6 +21,7 @@ pub mod rental;
 mod resource;
 pub mod row_words;
 mod rules;
+mod share;
 pub mod sql_views;
 pub mod toll;
 pub mod vehicle;
@@ -34,6 +35,7 @@ pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
 pub use resource::{AnyObject, Object, Resource, parse, to_json};
 pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
+pub use share::share_of;
 
 use crate::schema::ResourceSpec;
 use api_key::ApiKey;

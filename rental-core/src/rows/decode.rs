@@ -53,6 +53,7 @@ impl<'a> Row<'a> {
             Tag::Identity => {
                 Self::Identity { organization: parts.id()?, resource: parts.byte()?, hash: *parts.take()? }
             }
+            Tag::Usage => Self::Usage { server: parts.id()?, organization: parts.id()? },
             Tag::Owner => Self::Owner { endpoint: parts.id()? },
             Tag::IdempotencyExpiry => {
                 Self::IdempotencyExpiry { millis: parts.millis()?, organization: parts.id()?, name: parts.text()? }

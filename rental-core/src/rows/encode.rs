@@ -35,6 +35,7 @@ impl Row<'_> {
             Self::Secrets { endpoint } => key::secrets(endpoint),
             Self::Task { id } => key::task(id),
             Self::Identity { organization, resource, hash } => key::identity_of(organization, resource, hash),
+            Self::Usage { server, organization } => key::usage(server, organization),
             Self::Owner { endpoint } => key::owner(endpoint),
             Self::IdempotencyExpiry { millis, organization, name } => {
                 key::idempotency_expiry(millis, organization, name)

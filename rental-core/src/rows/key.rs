@@ -271,6 +271,44 @@ pub fn bell_server(key: &Key) -> Option<ServerId> {
     }
 }
 
+/// The key of what a server has counted of an organization.
+#[must_use]
+pub fn usage(server: ServerId, organization: OrganizationId) -> Key {
+    key(Tag::Usage, &[server.as_bytes(), organization.as_bytes()])
+}
+
+/// What a server has counted, by organization.
+#[must_use]
+pub fn usage_of(server: ServerId) -> Span {
+    Span::under(key(Tag::Usage, &[server.as_bytes()]))
+}
+
+/// What all servers have counted, ordered by server.
+#[must_use]
+pub fn usage_of_all() -> Span {
+    Span::under(key(Tag::Usage, &[]))
+}
+
+/// The kinds of rows whose keys begin with their organization. What an organization uses is the size of these rows.
+pub const OWNED: [Tag; 10] = [
+    Tag::Billed,
+    Tag::Calendar,
+    Tag::Erased,
+    Tag::Hold,
+    Tag::IndexEntry,
+    Tag::IdempotencyRecord,
+    Tag::Counter,
+    Tag::Subscribed,
+    Tag::Record,
+    Tag::Identity,
+];
+
+/// The rows of one of the kinds [`OWNED`] that belong to an organization.
+#[must_use]
+pub fn owned(kind: Tag, organization: OrganizationId) -> Span {
+    Span::under(key(kind, &[organization.as_bytes()]))
+}
+
 /// The key of a task, which continues after a restart.
 #[must_use]
 pub fn task(id: TaskId) -> Key {

@@ -38,6 +38,7 @@ pub enum Class {
 /// | `s` | endpoint | JSON: its sealed secrets | State |
 /// | `t` | task | JSON: kind and state of a task, which continues after a restart | State |
 /// | `u` | organization, resource, half a SHA-256 | id of the one object with this identity, its amount | State |
+/// | `v` | server, organization | JSON: what the server has counted of the organization; for the nil organization, whether all of it is saved; for the nil server and organization, the last recount | Server |
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
 ///
@@ -179,6 +180,13 @@ pub enum Row<'a> {
         /// The first half of the identity's SHA-256.
         hash: [u8; 16],
     },
+    /// What a server has counted of the rows of an organization.
+    Usage {
+        /// The id of the server; the nil id for the recount.
+        server: ServerId,
+        /// The organization; the nil id for the head of the server's rows.
+        organization: OrganizationId,
+    },
     /// The owner of an endpoint: the server that sends its deliveries.
     Owner {
         /// The id of the webhook endpoint.
@@ -231,6 +239,8 @@ impl Row<'_> {
             | Self::Outbox { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
+            // A server counts in it. It removes the row when nothing of the organization is left.
+            | Self::Usage { .. }
             | Self::Owner { .. } => None,
         }
     }
@@ -257,7 +267,11 @@ impl Row<'_> {
             | Self::Marker(Marker::MasterKey)
             // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
-            Self::Bell { .. } | Self::Heartbeat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
+            Self::Bell { .. }
+            | Self::Heartbeat { .. }
+            | Self::Usage { .. }
+            | Self::Owner { .. }
+            | Self::Marker(Marker::Loading) => Class::Server,
         }
     }
 }

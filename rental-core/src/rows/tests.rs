@@ -72,6 +72,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         Tag::Identity => (id(), any::<u8>(), any::<[u8; 16]>())
             .prop_map(|(organization, resource, hash)| Row::Identity { organization, resource, hash })
             .boxed(),
+        Tag::Usage => (id(), id()).prop_map(|(server, organization)| Row::Usage { server, organization }).boxed(),
         Tag::Owner => id().prop_map(|endpoint| Row::Owner { endpoint }).boxed(),
         Tag::IdempotencyExpiry => (any::<u64>(), id(), name())
             .prop_map(|(millis, organization, name)| Row::IdempotencyExpiry { millis, organization, name })
@@ -125,6 +126,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::Identity { organization, resource, hash } => {
             (Tag::Identity, vec![number(organization), resource.into(), half(hash)], b"")
         }
+        Row::Usage { server, organization } => (Tag::Usage, vec![number(server), number(organization)], b""),
         Row::Owner { endpoint } => (Tag::Owner, vec![number(endpoint)], b""),
         Row::IdempotencyExpiry { millis, organization, name } => {
             (Tag::IdempotencyExpiry, vec![millis.into(), number(organization)], name.as_bytes())

@@ -2,7 +2,7 @@
 //! store tells about itself, takes snapshots and closes.
 
 use super::{
-    Answer, DamagedRow, Key, Record, Span, StoreError, Versioned, WriterStats,
+    Answer, DamagedRow, Key, Record, Span, StoreError, Tally, Versioned, WriterStats,
     archive::{ArchiveError, Reader, Summary},
 };
 use std::{ffi::OsString, fmt, future::Future, io::Read, path::Path, pin::Pin, sync::Arc, time::Duration};
@@ -98,6 +98,9 @@ pub trait Engine: Versioned {
 
     /// The number of commits and batches of this process since the store was opened.
     fn stats(&self) -> WriterStats;
+
+    /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
+    fn count(&self, tally: Arc<Tally>);
 
     /// Completes when the store has failed permanently, with the reason. The process should stop then. Never completes for
     /// an engine that recovers by itself.

@@ -11,6 +11,7 @@ mod engines;
 pub mod marks;
 mod pages;
 mod span;
+mod tally;
 pub(crate) mod versioned;
 
 pub use engine::{
@@ -20,6 +21,7 @@ pub use engine::{
 pub use engines::*;
 pub use pages::Pages;
 pub use span::{Follow, Key, Order, Span, after};
+pub use tally::{Change, Share, ShareOf, Tally};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
 use bytes::Bytes;

@@ -145,7 +145,7 @@ const fn found(tag: Tag) -> Found {
         Tag::Secrets | Tag::Owner => Found::ByEndpoint,
         Tag::Due => Found::ByFirstOfEndpoint,
         Tag::Access | Tag::Outbox | Tag::IdempotencyExpiry => Found::OneByOne,
-        Tag::Marker | Tag::Bell | Tag::Heartbeat | Tag::Task => Found::Nowhere,
+        Tag::Marker | Tag::Bell | Tag::Heartbeat | Tag::Task | Tag::Usage => Found::Nowhere,
     }
 }
 

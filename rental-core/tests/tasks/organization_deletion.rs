@@ -112,7 +112,7 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
         create(store, edge, &whose, "lead", json!({"customer_id": customer, "raw_data": {"message": "hello"}})).await;
     }
     let mut batch = Batch::default();
-    batch.mark(key::erased(id, &resources::customer::SPEC, edge.new_id()), Prior::New);
+    batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
     assert_eq!(commit(store, batch).await, Commit::Applied);
 }
 

@@ -6,7 +6,8 @@
 //! too, a cached principal is revalidated before anything is committed or sent (`revalidation.rs`).
 
 use crate::access::{
-    limiter::Bucket,
+    limiter::{Bucket, Limit},
+    quotas::{Tenant, Tenants, request_limit},
     uses::{MINUTE, Uses},
 };
 use rental_core::{
@@ -45,6 +46,9 @@ pub(crate) struct Pass {
     /// Revisions of the key and of its organization.
     pub(crate) revisions: [Revision; 2],
     pub(crate) usage: Arc<Usage>,
+    /// Its organization, and the limit of the organization's requests.
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) request_limit: Option<Limit>,
 }
 
 struct Seen {
@@ -62,13 +66,14 @@ pub(crate) struct Authenticator {
     epoch: AtomicU64,
     seen: RwLock<HashMap<[u8; 16], Seen>>,
     usage: Mutex<HashMap<ApiKeyId, Arc<Usage>>>,
+    tenants: Arc<Tenants>,
     /// Keys used since the last flush.
     pub(crate) uses: Uses<ApiKey>,
 }
 
 impl Authenticator {
-    pub(crate) fn new(shared: bool) -> Self {
-        Self { shared, ..Self::default() }
+    pub(crate) fn new(shared: bool, tenants: Arc<Tenants>) -> Self {
+        Self { shared, tenants, ..Self::default() }
     }
 
     /// Makes the cache invalid: every key and organization is read again.
@@ -126,7 +131,9 @@ impl Authenticator {
             usages.clear();
         }
         let usage = Arc::clone(usages.entry(principal.key.id).or_default());
-        let pass = Arc::new(Pass { principal, revisions, usage });
+        let tenant = self.tenants.of(principal.organization.id);
+        let request_limit = request_limit(&principal.organization, &self.tenants.defaults);
+        let pass = Arc::new(Pass { principal, revisions, usage, tenant, request_limit });
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_KEYS {
             seen.clear();

@@ -1,5 +1,7 @@
 //! `/v1`: the seven resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
 
+mod request_rate;
+
 use crate::{
     access::{
         Revalidating,
@@ -9,7 +11,6 @@ use crate::{
     endpoint::{self, Action, Endpoint, read},
     guard::presented,
     http::{
-        HeaderName,
         call::{Body, Call},
         problem::BadToken,
         reply::{Handled, Problem, Reply},
@@ -27,6 +28,7 @@ use rental_core::{
     resources::{self, Collection},
     store::Store,
 };
+use request_rate::with_limits;
 
 /// The collection of a public resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
@@ -71,8 +73,16 @@ pub(crate) async fn with_key(
     (action, collection, id): (Action, &'static Collection, &str),
     body: Body<'_>,
 ) -> Handled {
-    let mut request =
-        Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), rate_limit: None };
+    let mut request = Keyed {
+        call,
+        action,
+        collection,
+        id,
+        body: Some(body),
+        read: Ok(Bytes::new()),
+        taken: false,
+        rate_limit: None,
+    };
     let presented = presented(call)?;
     loop {
         let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now()).await;
@@ -109,6 +119,8 @@ struct Keyed<'r> {
     body: Option<Body<'r>>,
     /// The bytes of the body, or why they could not be read.
     read: Result<Bytes, Problem>,
+    /// Whether the limit of the organization has taken the request.
+    taken: bool,
     /// The decision of the rate limit, once it was asked.
     rate_limit: Option<(Limit, RateLimitStatus)>,
 }
@@ -118,13 +130,19 @@ impl Keyed<'_> {
         let call = self.call;
         let access = if self.action.writes() { Access::Write } else { Access::Read };
         pass.principal.authorize(access, call.clock.now())?;
+        if !self.taken
+            && let Some(refused) = request_rate::refusal(app, call, pass)
+        {
+            return Ok(refused);
+        }
+        self.taken = true;
         if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
             let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, nanos)));
         }
         if let Some((_, RateLimitStatus { allowed: false, wait_secs, .. })) = self.rate_limit {
-            let refused = Problem::TooManyRequests { retry_after: wait_secs };
-            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), self.rate_limit));
+            let refused = Problem::TooManyRequests { whose: "with this key", retry_after: wait_secs };
+            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), "default", self.rate_limit));
         }
         let (organization, spec) = (&pass.principal.organization, self.collection.spec);
         let target = (store, &**organization, self.collection);
@@ -141,7 +159,7 @@ impl Keyed<'_> {
             None => handled,
             Some(_) => {
                 let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, call.request_id.as_str()));
-                Ok(with_limits(reply, self.rate_limit))
+                Ok(with_limits(reply, "default", self.rate_limit))
             }
         }
     }
@@ -153,13 +171,4 @@ impl Keyed<'_> {
         }
         self.read.clone()
     }
-}
-
-/// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
-fn with_limits(reply: Reply, rate_limit: Option<(Limit, RateLimitStatus)>) -> Reply {
-    let Some((limit, rate_limit)) = rate_limit else { return reply };
-    reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"default\";q={};w=2", limit.burst())).with(
-        HeaderName::from_static("ratelimit"),
-        &format!("\"default\";r={};t={}", rate_limit.remaining, rate_limit.wait_secs),
-    )
 }

@@ -26,6 +26,7 @@ mod observability;
 mod operator;
 mod postgres;
 mod process;
+mod quotas;
 mod routes;
 mod status;
 mod tenants;

@@ -23,7 +23,7 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 /// A directory with the store of version 2 and its master key.
-fn older() -> tempfile::TempDir {
+pub(crate) fn older() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("store.redb"), fixture("store.redb")).expect("a file");
     fs::write(directory.path().join("store.redb.master-key"), "07".repeat(32)).expect("a file");

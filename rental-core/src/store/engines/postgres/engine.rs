@@ -11,8 +11,8 @@ use super::{
     writer::{self, Job, Outcome, Shared, Writer},
 };
 use crate::store::{
-    Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Write, WriterStats, marks,
-    needs_upgrade,
+    Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Tally, Write, WriterStats,
+    marks, needs_upgrade,
 };
 use std::{
     sync::{
@@ -134,6 +134,11 @@ impl Postgres {
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
+    pub fn count(&self, tally: Arc<Tally>) {
+        let _ = self.shared.tally.set(tally);
     }
 
     /// Takes a snapshot of the present state, for long reads.

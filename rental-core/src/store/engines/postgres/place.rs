@@ -7,7 +7,7 @@ use super::{
 };
 use crate::store::{
     Access, Answer, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
-    Scheme, Snapshot, StoreError, WriterStats,
+    Scheme, Snapshot, StoreError, Tally, WriterStats,
 };
 use std::{path::Path, sync::Arc};
 
@@ -93,6 +93,10 @@ impl Engine for Postgres {
 
     fn stats(&self) -> WriterStats {
         Self::stats(self)
+    }
+
+    fn count(&self, tally: Arc<Tally>) {
+        Self::count(self, tally);
     }
 
     fn snapshot(&self) -> Answer<'_, Box<dyn Snapshot>> {

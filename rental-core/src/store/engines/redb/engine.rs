@@ -11,7 +11,7 @@ use super::{
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, WriterStats,
+    Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Tally, WriterStats,
 };
 use std::{
     path::Path,
@@ -110,6 +110,11 @@ impl Redb {
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
+    pub fn count(&self, tally: Arc<Tally>) {
+        let _ = self.shared.tally.set(tally);
     }
 
     /// A snapshot of the state after the last durable commit, for long reads.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::store::{
     Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
-    Scheme, Snapshot, StoreError, WriterStats,
+    Scheme, Snapshot, StoreError, Tally, WriterStats,
 };
 use std::{
     fmt,
@@ -79,6 +79,10 @@ impl Engine for Redb {
 
     fn stats(&self) -> WriterStats {
         Self::stats(self)
+    }
+
+    fn count(&self, tally: Arc<Tally>) {
+        Self::count(self, tally);
     }
 
     fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {

@@ -199,6 +199,8 @@ fn apply(
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
     let mut outcomes = Vec::with_capacity(batches.len());
+    let tally = shared.tally.get();
+    let mut changes = tally.map(|tally| tally.begin());
     {
         let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
         for (batch, version_change) in batches {
@@ -206,7 +208,7 @@ fn apply(
                 outcomes.push(Ok(version::change(&transaction, &mut rows, batch, from, to)?));
                 continue;
             }
-            match batch::apply(&mut rows, batch) {
+            match batch::apply(&mut rows, batch, changes.as_mut()) {
                 // A check found the damage before any write of its batch, so the other batches are not affected.
                 damaged @ Err(StoreError::Damaged(_)) => outcomes.push(damaged),
                 outcome => outcomes.push(Ok(outcome?)),
@@ -219,6 +221,9 @@ fn apply(
         return Ok(outcomes);
     }
     transaction.commit().map_err(|error| StoreError::Unknown(error.to_string()))?;
+    if let (Some(tally), Some(changes)) = (tally, changes) {
+        tally.add(changes);
+    }
     // Published before any caller is answered, so a caller can read its own write.
     shared.rows.store(Arc::new(snapshot(db).map_err(|error| StoreError::Unknown(error.to_string()))?));
     shared.version.store(version::read(db).map_err(|error| StoreError::Unknown(error.to_string()))?, Ordering::Release);
