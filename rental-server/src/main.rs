@@ -143,12 +143,8 @@ async fn run(config: &Config) -> Result<(), String> {
     let base_urls = base_urls(&listeners, tls.is_some())?;
     let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving((&listeners, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
-        == Ended::Stopped
-    {
-        close(store).await;
-        return Ok(());
-    }
+    let before = upgrade::before_serving((&listeners, tls.as_ref()), store, (&place, config), stop.as_mut()).await?;
+    let Ended::Ready(store) = before else { return Ok(()) };
     engine::make_views(store.as_ref()).await;
     continue_ids(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;

@@ -31,8 +31,10 @@ use rental_core::{
 };
 use serde_json::json;
 use std::{
+    any::Any,
     fs::File,
     io::{BufReader, ErrorKind},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
 
@@ -92,8 +94,26 @@ fn command() -> Command {
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    // Reading damaged pages can panic. The panic is caught and reported, so its message is suppressed.
+    // redb can panic on damaged pages. The engine catches the panics of its reads and writes, and `caught` those of all other
+    // calls. Both report an error, so the message of the panic is suppressed.
     std::panic::set_hook(Box::new(|_| {}));
+    catch_unwind(AssertUnwindSafe(|| run_verb(matches, session))).unwrap_or_else(|panic| Err(caught(panic.as_ref())))
+}
+
+/// Failure of a command that panicked.
+fn caught(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
+    Failure::Unsuccessful {
+        kind: "damaged",
+        problem: format!(
+            "reading the store failed ({}), so its pages are probably damaged",
+            text.unwrap_or("no reason given").replace('\n', " ")
+        ),
+        hint: "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`",
+    }
+}
+
+fn run_verb(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "check" => check(named(matches, "url")?, &session.out),

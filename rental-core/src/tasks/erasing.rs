@@ -76,7 +76,7 @@ async fn begin(
         // The erasure of before the backup from which the store was restored.
         erasure.erased_at = Erasure::read(row)?.erased_at;
     }
-    let names = [before.email.as_ref().map(Deref::deref), before.phone.as_ref().map(Deref::deref)];
+    let names = [before.email.as_deref(), before.phone.as_deref()];
     let known_as = names.into_iter().flatten().map(str::to_owned).collect();
     let mut members = Members::parse(&record.value).map_err(|why| Error::damaged_row(&record.key, why))?;
     redact(&customer::SPEC, &mut members, Form::Record).map_err(|why| Error::damaged_row(&record.key, why))?;

@@ -20,7 +20,7 @@ use crate::{
     schema::ResourceSpec,
     store::{
         Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write, after, get_each,
-        get_one, key_of, marks, versioned,
+        get_one, key_of, marks, move_behind, versioned,
     },
     tasks::{Progress, Step},
     value::OrganizationId,
@@ -228,7 +228,10 @@ impl<'s> Upgrade<'s> {
     /// Adds the next records of the organization to the window; after the last one, begins its sweep.
     async fn upgrade_records(&mut self, window: &mut Window) -> Result<(), UpgradeError> {
         if self.page.is_empty() {
-            self.page = self.store.scan(&self.span(), PAGE).await?.into();
+            let mut span = self.span();
+            let page = self.store.scan(&span, PAGE).await?;
+            move_behind(&mut span, &page)?;
+            self.page = page.into();
         }
         let Some(first) = self.page.front() else {
             self.marker.phase = Phase::Sweep;

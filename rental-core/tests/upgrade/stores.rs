@@ -58,6 +58,16 @@ pub(crate) fn file(directory: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
+/// The redb file of `v2`, closed by a program and then damaged: the bytes from `at` on are changed with these.
+pub(crate) fn damaged_file(at: usize, changes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let (folder, path) = file("v2");
+    Redb::open_any_version(&path, CACHE).unwrap().close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[at..].iter_mut().zip(changes).for_each(|(byte, change)| *byte ^= change);
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
 /// All rows of a fixture.
 pub(crate) fn rows_of(directory: &str) -> Rows {
     let (_folder, path) = file(directory);

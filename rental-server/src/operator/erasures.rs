@@ -67,7 +67,7 @@ async fn retrieve(request: Request<'_, Reader>) -> Handled {
     page::no_parameters(call.query())?;
     let organization = owner(app, id).await?;
     let missing = Error::NotFound { object: "erasure" };
-    let id = CustomerId::parse(id).ok_or(missing.clone())?;
+    let id = CustomerId::parse(id).ok_or_else(|| missing.clone())?;
     let report = report(app.store(), organization.id, id).await?.ok_or(missing)?;
     Ok(Reply::json(report.to_string().into()))
 }

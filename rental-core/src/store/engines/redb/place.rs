@@ -3,11 +3,12 @@
 use super::{
     closed_file::ClosedFile,
     engine::Redb,
+    file::Versions,
     maintenance::{compact, restore_and_upgrade},
 };
 use crate::store::{
-    Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
-    Scheme, Snapshot, StoreError, Tally, WriterStats,
+    Absent, Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, ParsedPlace, Place, Restore,
+    Restoring, Scheme, Snapshot, StoreError, Tally, WriterStats,
 };
 use std::{
     fmt,
@@ -44,6 +45,12 @@ impl Place for DataFile {
     }
 
     fn open<'a>(&'a self, access: Access, opening: &'a Opening<'a>) -> Answer<'a, Arc<dyn Engine>> {
+        if opening.absent == Absent::Fail
+            && let Err(error) = std::fs::metadata(&self.0)
+        {
+            let reason = format!("cannot read {}: {error}", self.0.display());
+            return Box::pin(ready(Err(StoreError::Unavailable(reason))));
+        }
         let open = match access {
             Access::Present => Redb::open,
             Access::Upgradable => Redb::open_any_version,
@@ -65,6 +72,11 @@ impl Place for DataFile {
 impl Maintenance for DataFile {
     fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError> {
         Ok(Box::new(ClosedFile::open(&self.0, cache_bytes)?))
+    }
+
+    fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError> {
+        let file = ClosedFile::of(&self.0, cache_bytes, Versions::Upgradable)?;
+        file.pages().map_err(|detail| StoreError::DamagedStore(detail.to_owned()))
     }
 
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {

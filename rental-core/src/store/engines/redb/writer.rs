@@ -2,14 +2,13 @@
 
 use super::{
     batch,
-    file::Absent,
     shared::Shared,
     source::Source,
-    tables::{ROWS, snapshot, unavailable},
+    tables::{ROWS, snapshot, unavailable, without_panic},
     version,
     watched::{Failure, Watch},
 };
-use crate::store::{Batch, Commit, StoreError};
+use crate::store::{Absent, Batch, Commit, StoreError};
 use redb::Database;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -159,7 +158,7 @@ fn serve(db: &Database, shared: &Shared, jobs: &Receiver<Job>) -> End {
                 let group = std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(GROUP);
                 let (batches, answers): (Vec<_>, Vec<_>) =
                     group.map(|job| ((job.batch, job.version_change), job.answer)).unzip();
-                answer(shared, apply(db, shared, batches), answers);
+                answer(shared, without_panic(|| apply(db, shared, batches)), answers);
                 idle = false;
             }
             Err(RecvTimeoutError::Timeout) => {
