@@ -18,7 +18,6 @@ use crate::{
     store::{Batch, Commit, DamagedRow, Pages, Record, Store, get_each, get_one},
     value::Members,
 };
-use std::ops::Deref;
 
 /// Rows in one scan.
 const PAGE: usize = 256;
