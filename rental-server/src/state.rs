@@ -1,9 +1,15 @@
 //! State that all requests share: the store, the authenticator, the documents, and the limits.
 
 use crate::{
-    access::{authentication::Authenticator, failures::Failures, limiter::Limit, operators::Operators},
+    access::{
+        authentication::Authenticator,
+        failures::Failures,
+        limiter::{Bucket, Limit},
+        operators::Operators,
+    },
     http::reply::Document,
     metrics::Metrics,
+    shares::Shares,
     supervisor::Supervisor,
     webhooks::Hooks,
 };
@@ -24,6 +30,14 @@ use tokio::sync::{Notify, Semaphore};
 
 /// Most imports that run at the same time. More of them wait before their files are read.
 const MOST_IMPORTS: usize = 2;
+
+/// Requests of API keys that use the store at the same time, for all organizations. Two organizations fill a group of the
+/// store's writer; more would only wait longer.
+const MOST_REQUESTS: usize = 256;
+/// Bytes of request bodies in memory, for all organizations.
+const MOST_BODY_BYTES: usize = 256 << 20;
+/// The same, when bodies may be large: at least so many of the largest ones.
+const LARGEST_BODIES: usize = 4;
 
 /// Limits of every request. All of them are flags.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +66,12 @@ pub(crate) struct App {
     pub(crate) failures: Failures,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    /// Requests that use the store, divided among organizations: all writes, and reads of a store that others share.
+    pub(crate) requests: Arc<Shares>,
+    /// Bytes of bodies, divided among organizations.
+    pub(crate) bodies: Arc<Shares>,
+    /// Limits the log lines about requests that got no share.
+    pub(crate) crowded_lines: Bucket,
     pub(crate) started: Instant,
     /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
@@ -86,6 +106,9 @@ impl App {
             supervisor,
             hooks,
             documents,
+            crowded_lines: Bucket::default(),
+            requests: Shares::new(MOST_REQUESTS),
+            bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             limits,
             started: Instant::now(),
             draining: Arc::default(),

@@ -3,6 +3,7 @@
 mod boundaries;
 mod clients;
 mod imports;
+mod limits;
 mod shell;
 mod specification;
 mod uploads;
@@ -17,7 +18,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -25,6 +26,7 @@ const DOCUMENTS: [&str; 15] = [
     "docs/api.md",
     "docs/imports.md",
     "docs/runbook.md",
+    "docs/limits.md",
     "docs/reference.md",
     "docs/benchmarks.md",
     "docs/webhooks.md",

@@ -1,0 +1,39 @@
+//! All file descriptors are in use.
+
+use crate::support::{Connection, Server};
+use serde_json::json;
+use std::{fs, thread, time::Duration};
+
+/// Hundredths of a second of the processor that the server has used.
+fn ticks(server: &Server) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid)).expect("a process");
+    let (_, rest) = stat.rsplit_once(')').expect("a name");
+    rest.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn without_file_descriptors_the_server_goes_on_and_takes_connections_again() {
+    let server = Server::start_by(&["prlimit", "--nofile=100"], &[]);
+    let organization = server.organization();
+    let mut early = Connection::open(&server.address);
+    let mut ask = || early.send("GET", "/readyz", &[], b"").status;
+    assert_eq!(ask(), 200);
+    let idle: Vec<Connection> = (0..200).map(|_| Connection::open(&server.address)).collect();
+    while !server.log().contains("cannot accept a connection") {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(ask(), 200, "an open connection is served");
+    // Idle connections give their place to new ones: no one has to wait until they end by themselves.
+    for number in 0..5 {
+        organization.vehicle(json!({"plate": format!("A{number}")}));
+    }
+    let (before, lines) = (ticks(&server), server.log().lines().count());
+    thread::sleep(Duration::from_secs(2));
+    let (used, lines) = (ticks(&server) - before, server.log().lines().count() - lines);
+    assert!(used < 150, "a busy loop: {used} of 200 ticks");
+    assert!(lines < 20, "{lines} lines in two seconds");
+    drop(idle);
+    for _ in 0..50 {
+        organization.vehicle(json!({}));
+    }
+}
