@@ -74,7 +74,10 @@ impl Drop for Stops<'_> {
 #[test]
 fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
-    let flags = ["--webhook-allow-private", "--rate-limit", "200", "--webhook-retry-schedule", "1s,1s,1s"];
+    // A file, whatever the other tests use: a database has a clock of its own.
+    let store = format!("redb:{}", directory.path().join("store.redb").display());
+    let flags =
+        ["--webhook-allow-private", "--rate-limit", "200", "--webhook-retry-schedule", "1s,1s,1s", "--store", &store];
     let Some(server) = start(&directory.path().join("clock"), &flags) else { return };
     let (organization, busy, receiver) = (server.organization(), server.organization(), Receiver::start());
     let hook = json!({"organization_id": organization.id, "url": receiver.url()});

@@ -43,7 +43,7 @@ impl Load {
             let address = self.addresses.read().unwrap()[server].clone();
             let sent = Connection::try_open(&address).and_then(|mut connection| {
                 // A server that is stopped accepts connections and never answers.
-                connection.stream.get_ref().set_read_timeout(Some(MOST_PAUSE))?;
+                connection.stream.get_ref().set_read_timeout(Some(MOST_PAUSE / 5))?;
                 try_perform(&self.key, &mut connection, request)
             });
             match sent {
