@@ -31,9 +31,11 @@ use tokio::sync::{Notify, Semaphore};
 /// Most imports that run at the same time. More of them wait before their files are read.
 const MOST_IMPORTS: usize = 2;
 
-/// Requests of API keys that use the store at the same time, for all organizations. Two organizations fill a group of the
-/// store's writer; more would only wait longer.
-const MOST_REQUESTS: usize = 256;
+/// Writes of API keys that a data file has in progress, for all organizations. Measured: more would gain a few percent, and let
+/// the writes of other organizations wait for longer commits (docs/reliability.md, Overload).
+const MOST_WRITES: usize = 64;
+/// The same of a database, and reads as well: its round trips are longer than the commits of a file.
+const MOST_DATABASE_REQUESTS: usize = 256;
 /// Bytes of request bodies in memory, for all organizations.
 const MOST_BODY_BYTES: usize = 256 << 20;
 /// The same, when bodies may be large: at least so many of the largest ones.
@@ -100,6 +102,7 @@ impl App {
             authenticator: Authenticator::new(store.is_shared()),
             operators: Operators::default(),
             failures,
+            requests: Shares::new(if store.is_shared() { MOST_DATABASE_REQUESTS } else { MOST_WRITES }),
             store,
             store_path,
             metrics,
@@ -107,7 +110,6 @@ impl App {
             hooks,
             documents,
             crowded_lines: Bucket::default(),
-            requests: Shares::new(MOST_REQUESTS),
             bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             limits,
             started: Instant::now(),
