@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod clients;
+mod evidence;
 mod imports;
 mod limits;
 mod shell;
@@ -18,11 +19,12 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 16] = [
+const DOCUMENTS: [&str; 19] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "docs/api.md",
     "docs/imports.md",
     "docs/runbook.md",
@@ -31,6 +33,8 @@ const DOCUMENTS: [&str; 16] = [
     "docs/benchmarks.md",
     "docs/webhooks.md",
     "docs/postgresql.md",
+    "docs/reliability.md",
+    "docs/security.md",
     "docs/spec.md",
     "docs/decisions.md",
     "rental-core/README.md",
