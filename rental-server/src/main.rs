@@ -22,6 +22,7 @@ mod operator;
 mod panics;
 mod reference;
 mod secrets;
+mod shares;
 mod state;
 mod supervisor;
 mod tasks;

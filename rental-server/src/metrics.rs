@@ -88,6 +88,8 @@ pub(crate) struct Metrics {
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
+    /// Requests that were refused because their organization has its share already.
+    pub(crate) crowded: Counter,
     pub(crate) replays: Counter,
     commits: Counter<u64, AtomicU64>,
     batches: Counter<u64, AtomicU64>,
@@ -123,7 +125,7 @@ impl Metrics {
         let rows = endpoints.map(|(method, path)| row(method, path)).collect();
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
-        let connections_refused = Counter::default();
+        let (connections_refused, crowded) = (Counter::default(), Counter::default());
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
         space.register(&mut registry);
@@ -142,6 +144,11 @@ impl Metrics {
             "Connections closed because their address had too many",
             connections_refused.clone(),
         );
+        registry.register(
+            "http_requests_crowded",
+            "Requests answered with 503 because their organization had its share of those in progress",
+            crowded.clone(),
+        );
         registry.register("idempotent_replays", "Requests answered from an idempotency record", replays.clone());
         registry.register("store_commits", "Durable commits of the store", commits.clone());
         registry.register(
@@ -156,6 +163,7 @@ impl Metrics {
             connections,
             connections_total,
             connections_refused,
+            crowded,
             replays,
             commits,
             batches,

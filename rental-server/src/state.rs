@@ -2,10 +2,15 @@
 
 use crate::{
     access::{
-        authentication::Authenticator, failures::Failures, limiter::Limit, operators::Operators, quotas::Tenants,
+        authentication::Authenticator,
+        failures::Failures,
+        limiter::{Bucket, Limit},
+        operators::Operators,
+        quotas::Tenants,
     },
     http::reply::Document,
     metrics::Metrics,
+    shares::Shares,
     supervisor::Supervisor,
     usage::Usage,
     webhooks::Hooks,
@@ -27,6 +32,16 @@ use tokio::sync::{Notify, Semaphore};
 
 /// Most imports that run at the same time. More of them wait before their files are read.
 const MOST_IMPORTS: usize = 2;
+
+/// Writes of API keys that a data file has in progress, for all organizations. Measured: more would gain a few percent, and let
+/// the writes of other organizations wait for longer commits (docs/reliability.md, Overload).
+const MOST_WRITES: usize = 64;
+/// The same of a database, and reads as well: its round trips are longer than the commits of a file.
+const MOST_DATABASE_REQUESTS: usize = 256;
+/// Bytes of request bodies in memory, for all organizations.
+const MOST_BODY_BYTES: usize = 256 << 20;
+/// The same, when bodies may be large: at least so many of the largest ones.
+const LARGEST_BODIES: usize = 4;
 
 /// Limits of every request. All of them are flags.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +73,12 @@ pub(crate) struct App {
     pub(crate) usage: Usage,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    /// Requests that use the store, divided among organizations: all writes, and reads of a store that others share.
+    pub(crate) requests: Arc<Shares>,
+    /// Bytes of bodies, divided among organizations.
+    pub(crate) bodies: Arc<Shares>,
+    /// Limits the log lines about requests that got no share.
+    pub(crate) crowded_lines: Bucket,
     pub(crate) started: Instant,
     /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
@@ -88,12 +109,15 @@ impl App {
             tenants,
             operators: Operators::default(),
             failures,
+            requests: Shares::new(if store.is_shared() { MOST_DATABASE_REQUESTS } else { MOST_WRITES }),
             store,
             store_path,
             metrics,
             supervisor,
             hooks,
             documents,
+            crowded_lines: Bucket::default(),
+            bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             limits,
             started: Instant::now(),
             draining: Arc::default(),

@@ -44,6 +44,8 @@ pub(crate) enum Problem {
     TooManyFailures {
         retry_after: u64,
     },
+    /// The organization or connection has its share of what the server can do at the same time.
+    Crowded,
     BodyTimeout,
     BodyBroken,
     /// The server upgrades its store and serves no requests yet.
@@ -240,7 +242,7 @@ fn class(problem: &Problem) -> Class {
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::ExportRequired(_) => (StatusCode::CONFLICT, REQUEST, "export_required"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
-        Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Problem::TaskFailing(_) | Problem::Crowded => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
@@ -301,6 +303,11 @@ fn message(problem: &Problem) -> String {
             "This key or token is refused, as were too many others from this address. A valid one works at once; another try \
              that fails is answered in {retry_after} s."
         ),
+        Problem::Crowded => {
+            "The server is busy, and this client has its share of the requests in progress. Nothing was changed. Send fewer \
+             requests at once, and this one again after `Retry-After` seconds, with the same idempotency key."
+                .into()
+        }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
         Problem::TaskFailing(task) => format!(
             "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \

@@ -143,9 +143,9 @@ impl Reply {
             Problem::Core(Error::Unauthenticated(_)) | Problem::BadToken(_) => {
                 reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
             }
-            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
-                reply.with(header::RETRY_AFTER, "1")
-            }
+            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_))
+            | Problem::TaskFailing(_)
+            | Problem::Crowded => reply.with(header::RETRY_AFTER, "1"),
             Problem::Core(Error::StorageFull) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
             Problem::TooManyRequests { retry_after, .. } | Problem::TooManyFailures { retry_after } => {
