@@ -89,6 +89,11 @@ fn deliveries_are_listed_below_their_organization() {
         "GET /admin/v1/organizations/o/deliveries?endpoint=w&event=e",
         "",
     );
+    check(
+        "deliveries|list|--organization|o|--endpoint|w|--status|failed",
+        "GET /admin/v1/organizations/o/deliveries?endpoint=w&status=failed",
+        "",
+    );
     check("deliveries|get|1", "GET /admin/v1/deliveries/1", "");
 }
 

@@ -7,7 +7,7 @@ use crate::{
         Resource, delivery::Delivery, effects, organization::SYSTEM, to_json, webhook_endpoint::WebhookEndpoint,
     },
     rows::{key, outbox::OutboxEvent},
-    store::{Batch, Check, Prior, Write},
+    store::{Batch, Check, Prior, Record, Write},
     value::{DeliveryId, EndpointId, EventId, Id, OrganizationId},
 };
 use bytes::Bytes;
@@ -74,6 +74,24 @@ fn insert(
     effects::index_keys(organization, &made).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     batch.writes.push(due((organization, endpoint, made.id), FRESH, edge.now().millis(), Prior::New));
     Ok(made)
+}
+
+/// Replaces the record of a delivery, and its index entries. `before` is the delivery in `record`.
+///
+/// # Errors
+/// [`Error::Internal`]: an object cannot be serialized, which is a bug.
+pub fn replace(
+    batch: &mut Batch,
+    organization: OrganizationId,
+    record: Record,
+    before: &Delivery,
+    after: &Delivery,
+) -> Result<(), Error> {
+    let (old, new) = (effects::index_keys(organization, before), effects::index_keys(organization, after));
+    old.iter().filter(|entry| !new.contains(entry)).for_each(|entry| batch.delete(entry.clone()));
+    new.into_iter().filter(|entry| !old.contains(entry)).for_each(|entry| batch.mark(entry, Prior::Any));
+    batch.replace(record.key, record.revision, to_json(after)?);
+    Ok(())
 }
 
 /// Writes the due row of a delivery: `millis` is the time of its next attempt.

@@ -12,6 +12,7 @@ mod disabling;
 mod disconnects;
 mod enabling;
 mod events;
+mod failed;
 mod fairness;
 mod isolation;
 mod limits;
