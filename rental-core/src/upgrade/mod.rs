@@ -23,6 +23,7 @@ mod derive;
 mod description;
 mod marker;
 mod members;
+mod outbox;
 mod state;
 mod steps;
 mod submitted;

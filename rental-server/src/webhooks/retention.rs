@@ -144,7 +144,7 @@ async fn remove_old(
 
 /// Whether an event is still to be delivered: it is in the outbox, or one of its deliveries is pending.
 async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> Result<bool, Error> {
-    if hooks.store().get(&[key::outbox(id)]).await?.pop().flatten().is_some() {
+    if hooks.store().get(&[key::outbox(organization, id)]).await?.pop().flatten().is_some() {
         return Ok(true);
     }
     let prefix = delivery::of_event(id).prefix(organization, &delivery::SPEC);

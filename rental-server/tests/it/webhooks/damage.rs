@@ -111,8 +111,14 @@ fn damaged_rows_at_the_head_of_the_outbox_and_of_what_is_due_hold_nothing_up() {
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     let owner = OrganizationId::parse(&organization.0).expect("an id");
     // More than the relay and a lane read at a time, and all of them before what is sound.
+    // Of the same organization, of another one, and with a key that this version does not write.
     let mut rows: Vec<(Key, &[u8])> =
-        (0..600).map(|n| (key::outbox(EventId::from_uuid(id_at(1, n))), b"?".as_slice())).collect();
+        (0..550).map(|n| (key::outbox(owner, EventId::from_uuid(id_at(1, n))), b"?".as_slice())).collect();
+    let other = OrganizationId::from_uuid(id_at(1, 0));
+    rows.extend((0..40).map(|n| (key::outbox(other, EventId::from_uuid(id_at(1, n))), b"?".as_slice())));
+    rows.extend(
+        (0..10).map(|n| (Key::from_bytes(&[b"o", id_at(1, n).as_bytes().as_slice()].concat()), b"?".as_slice())),
+    );
     rows.extend((0..200).map(|n| (key::due(endpoint, 0, 1, DeliveryId::from_uuid(id_at(2, n))), b"?".as_slice())));
     // Deliveries that are no JSON.
     let deliveries: Vec<DeliveryId> = (0..20).map(|n| DeliveryId::from_uuid(id_at(3, n))).collect();

@@ -20,7 +20,7 @@ use std::{
 use uuid::Uuid;
 
 /// Commits to the file of a server that is gone.
-fn commit(directory: &Path, batch: Batch) {
+pub(super) fn commit(directory: &Path, batch: Batch) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
     assert_eq!(runtime.block_on(store.commit(batch)), Ok(Commit::Applied));
