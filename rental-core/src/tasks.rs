@@ -8,11 +8,17 @@
 //! A new kind of task is a variant of [`Work`] with a state and a function for its steps. It belongs to a new schema version:
 //! programs that do not know it leave the task alone.
 
+pub mod erasing;
+pub mod organization_deletion;
 pub mod progress;
 
 pub use progress::{Progress, Step};
 
+use organization_deletion::OrganizationDeletion;
+
 use crate::{
+    erasing as erasure,
+    erasing::CustomerErasure,
     error::Error,
     resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
@@ -46,10 +52,14 @@ pub enum Work {
     WebhookEndpointDeletion(EndpointDeletion),
     /// Seals the secrets of all webhook endpoints with the master key in use.
     SealingAnew(SealingAnew),
+    /// Removes what is left of a deleted organization.
+    OrganizationDeletion(OrganizationDeletion),
+    /// Removes what is stored about an erased customer.
+    CustomerErasure(CustomerErasure),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew"];
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion", "customer_erasure"];
 
 /// The id of the task that seals all secrets anew: there is at most one.
 pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
@@ -66,6 +76,13 @@ impl Task {
     #[must_use]
     pub fn sealing_anew(now: Timestamp) -> Self {
         Self { id: SEALING_ANEW, work: Work::SealingAnew(SealingAnew::default()), created_at: now }
+    }
+
+    /// The removal of what is left of a deleted organization.
+    #[must_use]
+    pub fn organization_deletion(state: OrganizationDeletion, now: Timestamp) -> Self {
+        let id = organization_deletion::task_id(state.organization_id);
+        Self { id, work: Work::OrganizationDeletion(state), created_at: now }
     }
 
     /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.
@@ -127,6 +144,16 @@ pub async fn step(
     let done = match &mut task.work {
         Work::WebhookEndpointDeletion(state) => deletion::step(store, state, &mut batch, now, damaged).await?,
         Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
+        Work::OrganizationDeletion(state) => {
+            organization_deletion::step(store, state, (&mut batch, now), damaged).await?
+        }
+        Work::CustomerErasure(state) => {
+            let done = erasure::step(store, state, (&mut batch, now), damaged).await?;
+            if done {
+                erasure::finish(store, state, &mut batch, now).await?;
+            }
+            done
+        }
     };
     if done {
         progress.finish(&mut batch);

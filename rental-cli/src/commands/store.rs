@@ -3,6 +3,7 @@
 mod arguments;
 mod backup;
 mod copy;
+mod erased;
 mod failures;
 mod place;
 mod transfer;
@@ -20,7 +21,7 @@ use crate::{
     text::printable,
 };
 use arguments::{path, path_of};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use failures::store_failure;
 use place::{CACHE_BYTES, Place, file_forms, forms};
 use rental_core::{
@@ -48,35 +49,45 @@ fn command() -> Command {
         "rental-cli store copy --from redb:/var/lib/rental/rental.redb --to postgres://rental@db/rental",
         "rental-cli store copy --from postgres://rental@db/rental --to redb:rental.redb",
     ];
-    let restore = ["rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb"];
+    let restore = [
+        "rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb",
+        "rental-cli store restore old.backup --to redb:rental.redb --erased redb:/var/lib/rental/damaged.redb",
+    ];
     let url = |about| {
         let file = Arg::new("url").value_name("URL").required(true).value_parser(place::parse_file);
         Command::new("").about(about).arg(file.help(format!("Store file, {}", file_forms())))
     };
-    let command = Command::new(GROUP.name)
-        .about("Back up, restore, copy, upgrade, check or compact a store (operator)")
-        .subcommand(with_examples(backup::command(), &backup))
-        .subcommand(with_examples(
-            Command::new("restore").about("Create a store from a backup").arg(path("file", "FILE", "Backup file")).arg(
-                Arg::new("to")
-                    .long("to")
-                    .value_name("URL")
-                    .required(true)
-                    .value_parser(place::parse)
-                    .help(format!("Store to create, {}; it must not exist yet", forms())),
-            ),
-            &restore,
-        ))
-        .subcommand(with_examples(copy::command(), &copy))
-        .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
-        .subcommand(with_examples(
-            url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
-            &check,
-        ))
-        .subcommand(with_examples(
-            url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
-            &compact,
-        ));
+    let command =
+        Command::new(GROUP.name)
+            .about("Back up, restore, copy, upgrade, check or compact a store (operator)")
+            .subcommand(with_examples(backup::command(), &backup))
+            .subcommand(with_examples(
+                Command::new("restore")
+                    .about("Create a store from a backup")
+                    .arg(path("file", "FILE", "Backup file"))
+                    .arg(
+                        Arg::new("to")
+                            .long("to")
+                            .value_name("URL")
+                            .required(true)
+                            .value_parser(place::parse)
+                            .help(format!("Store to create, {}; it must not exist yet", forms())),
+                    )
+                    .arg(Arg::new("erased").long("erased").value_name("FROM").action(ArgAction::Append).help(
+                        "Newer store (URL) or backup (path): people on its list of erased people are erased again",
+                    )),
+                &restore,
+            ))
+            .subcommand(with_examples(copy::command(), &copy))
+            .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
+            .subcommand(with_examples(
+                url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
+                &check,
+            ))
+            .subcommand(with_examples(
+                url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
+                &compact,
+            ));
     with_examples(command, &[backup[0], restore[0], check[0]])
 }
 
@@ -89,7 +100,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "compact" => compact(named(matches, "url")?, &session.out),
         "copy" => copy::run(matches, session),
         "upgrade" => upgrade::run(matches, session),
-        "restore" => restore(path_of(matches, "file"), named(matches, "to")?, &session.out),
+        "restore" => {
+            let lists: Vec<&String> = matches.get_many("erased").into_iter().flatten().collect();
+            restore(path_of(matches, "file"), named(matches, "to")?, &lists, &session.out)
+        }
         _ => backup::run(matches, session),
     }
 }
@@ -195,13 +209,23 @@ fn compact(place: &Place, out: &Output) -> Result<(), Failure> {
     }))
 }
 
-fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
+fn restore(file: &Path, to: &Place, lists: &[&String], out: &Output) -> Result<(), Failure> {
+    let mut erased = Vec::new();
+    for list in lists {
+        erased.extend(erased::read(list)?);
+    }
+    erased.sort_by(|one, other| one.key.cmp(&other.key));
+    erased.dedup_by(|one, other| one.key == other.key);
     let opened = File::open(file).map_err(|error| Failure::Io { doing: format!("read {}", file.display()), error })?;
     let (made, created_at) = transfer::read(to, BufReader::new(opened), file)?;
+    let erased = erased::add(to, &erased)?;
     out.value(&json!({
         "object": "store_restore", "store": to.to_string(), "created_at": created_at, "rows": made.rows,
-        "sha256": made.sha256,
+        "sha256": made.sha256, "erased_people_added": erased,
     }))?;
+    if lists.is_empty() {
+        out.note("people who were erased after this backup are back; `--erased FROM` erases them again (docs/gdpr.md)");
+    }
     out.note("a backup does not contain the admin token and the master key: copy their files from the old store");
     Ok(())
 }

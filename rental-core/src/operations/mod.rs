@@ -5,12 +5,14 @@
 //! has read changes first, the write is prepared again.
 
 pub mod api_keys;
+mod commit_for;
 mod completion;
 mod counter;
 mod create;
 pub mod edge;
 mod edit;
 pub mod effects;
+pub mod erased;
 mod events;
 pub mod holds;
 pub mod idempotency;
@@ -23,6 +25,7 @@ mod sent_body;
 mod update;
 mod write_once;
 
+pub(crate) use commit_for::commit_for;
 pub(crate) use completion::finish;
 pub(crate) use counter::next_number;
 pub(crate) use create::created_at;

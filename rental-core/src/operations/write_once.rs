@@ -1,7 +1,9 @@
 //! Commits a write, once for each idempotency key, and prepares it again when something it read has changed.
 
 use super::{
+    commit_for::commit_for,
     edge::Edge,
+    erased,
     idempotency::{self, IdempotencyKey, IdempotencyRecord, Lookup},
     intent::{Intent, Prepared},
 };
@@ -41,7 +43,8 @@ pub type Render<'a> = &'a (dyn Fn(&Error) -> (u16, Bytes) + Sync);
 /// `render` makes the response for an error that is stored under the key; `success` is the status of a success.
 ///
 /// # Errors
-/// Errors of the intent that are not stored under an idempotency key; [`Error::Unavailable`] when the outcome of the commit
+/// Errors of the intent that are not stored under an idempotency key; [`Error::NotFound`] when the organization was deleted;
+/// [`Error::Unavailable`] when the outcome of the commit
 /// is unknown or too many concurrent writes changed the same objects.
 pub async fn write(
     store: &dyn Store,
@@ -55,7 +58,7 @@ pub async fn write(
         let mut outdated = None;
         if let Some(idempotency_key) = idempotency_key {
             match idempotency::look_up(store, organization, idempotency_key, edge.now()).await? {
-                Lookup::Stored(stored) => return Ok(replay(stored)),
+                Lookup::Stored(stored) => return replay(store, organization, stored).await,
                 Lookup::NotStored(record) => outdated = record,
             }
         }
@@ -74,7 +77,7 @@ pub async fn write(
         if batch.is_empty() {
             return Ok(written);
         }
-        if store.commit(batch).await? == Commit::Applied {
+        if commit_for(store, organization, batch).await? == Commit::Applied {
             written.committed = true;
             return Ok(written);
         }
@@ -86,7 +89,9 @@ fn response(status: u16, body: Bytes, revision: Option<Revision>, object: Option
     Written { status, body, revision, object, replayed: false, committed: false }
 }
 
-fn replay(stored: IdempotencyRecord) -> Written {
+/// The stored response, without personal data when its customer was erased since.
+async fn replay(store: &dyn Store, organization: OrganizationId, stored: IdempotencyRecord) -> Result<Written, Error> {
     let body = Bytes::copy_from_slice(stored.body.get().as_bytes());
-    Written { replayed: true, ..response(stored.status, body, stored.revision, None) }
+    let (body, _) = erased::present_copy(store, organization, body).await?;
+    Ok(Written { replayed: true, ..response(stored.status, body, stored.revision, None) })
 }

@@ -16,6 +16,7 @@ pub mod invoice;
 pub mod lead;
 pub mod operator;
 pub mod organization;
+pub mod personal;
 pub mod rental;
 mod resource;
 pub mod row_words;
@@ -91,14 +92,14 @@ pub(crate) fn porters() -> impl Iterator<Item = &'static Porter> {
 
 /// The entry of the resource with this tag in keys.
 #[must_use]
-pub(crate) fn of_tag(tag: u8) -> Option<&'static Entry> {
+pub(crate) fn entry_of_tag(tag: u8) -> Option<&'static Entry> {
     RESOURCES.iter().find(|entry| entry.spec.tag == tag)
 }
 
 /// The description of the resource with this tag in keys.
 #[must_use]
 pub(crate) fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
-    of_tag(tag).map(|entry| entry.spec)
+    entry_of_tag(tag).map(|entry| entry.spec)
 }
 
 /// The description of the resource with this `object`, such as `vehicle`.

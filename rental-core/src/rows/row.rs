@@ -25,7 +25,7 @@ pub enum Class {
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
 /// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
-/// | `e` | organization, resource, id | reserved: an object that was deleted or erased | State |
+/// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
 /// | `h` | organization, vehicle, length class, first day, rental | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
@@ -80,9 +80,9 @@ pub enum Row<'a> {
         /// The id of the delivery.
         delivery: DeliveryId,
     },
-    /// Reserved: the mark of an object that was deleted or erased.
+    /// The mark of an erased customer. Reserved for other resources.
     Erased {
-        /// The organization that owned the object.
+        /// The organization that owns the object.
         organization: OrganizationId,
         /// The tag of the object's resource.
         resource: u8,
@@ -209,6 +209,34 @@ pub enum Marker {
 }
 
 impl Row<'_> {
+    /// The organization that the key names. Rows of other organizations can belong to one as well: their value, or their
+    /// endpoint or event, says so.
+    #[must_use]
+    pub fn organization(&self) -> Option<OrganizationId> {
+        match self {
+            Self::Billed { organization, .. }
+            | Self::Calendar { organization, .. }
+            | Self::Erased { organization, .. }
+            | Self::Hold { organization, .. }
+            | Self::IndexEntry { organization, .. }
+            | Self::IdempotencyRecord { organization, .. }
+            | Self::Counter { organization, .. }
+            | Self::Subscribed { organization }
+            | Self::Record { organization, .. }
+            | Self::Identity { organization, .. }
+            | Self::IdempotencyExpiry { organization, .. } => Some(*organization),
+            Self::Marker(_)
+            | Self::Access { .. }
+            | Self::Due { .. }
+            | Self::Bell { .. }
+            | Self::Heartbeat { .. }
+            | Self::Outbox { .. }
+            | Self::Secrets { .. }
+            | Self::Task { .. }
+            | Self::Owner { .. } => None,
+        }
+    }
+
     /// The class of the row.
     #[must_use]
     pub fn class(&self) -> Class {

@@ -24,7 +24,7 @@ pub(crate) use attribution::{ATTRIBUTION, RENTAL_ID};
 pub use description::describe;
 pub use effects::{Charge, Effects};
 pub(crate) use field_spec::field;
-pub use field_spec::{FieldSpec, Presence};
+pub use field_spec::{FieldSpec, Personal, Presence};
 pub use filter_spec::FilterSpec;
 pub(crate) use filter_spec::{BY_UPDATE, filter};
 pub use hold::Hold;

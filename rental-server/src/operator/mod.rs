@@ -4,6 +4,7 @@ pub(crate) mod api_keys;
 mod backup;
 mod bodies;
 mod collections;
+mod erasures;
 mod events;
 mod export;
 mod imports;
@@ -11,6 +12,7 @@ mod invoice_page;
 pub(crate) mod invoices;
 mod master_key;
 pub(crate) mod operators;
+mod organization_deletion;
 pub(crate) mod organizations;
 pub(crate) mod records;
 mod status;
@@ -24,6 +26,7 @@ use rental_core::resources::{audit_entry, delivery, toll::Toll, violation::Viola
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     [
         organizations::endpoints(),
+        organization_deletion::endpoints(),
         api_keys::resource(),
         webhook_endpoints::resource(),
         vec![collections::list(&audit_entry::SPEC), collections::retrieve(&audit_entry::SPEC)],
@@ -32,6 +35,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         events::resource(),
         vec![collections::list_of_organization(&delivery::SPEC), collections::retrieve_of_any(&delivery::SPEC)],
         events::actions(),
+        erasures::endpoints(),
         records::endpoints(),
         invoices::endpoints(),
         imports::statements::<Toll>(),

@@ -5,6 +5,7 @@ use crate::{edge, panics::catch_panic};
 use bytes::Bytes;
 use rental_core::{
     error::Error,
+    operations::erased::{erased_key, present_copy},
     resources::{
         Resource,
         delivery::{Attempt, Delivery, DeliveryStatus},
@@ -14,7 +15,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Check, Commit, Prior, Record, Revision},
-    value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
+    value::{CustomerId, DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
         attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
         deletion,
@@ -164,13 +165,15 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
         // The outcome could not be saved, so the receiver would get the event again and again.
         return Ok(Outcome::NotSent);
     }
-    let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
+    // The customer may have been erased since the event was stored.
+    let (body, customer) = present_copy(hooks.store(), row.organization, event.value).await?;
+    let (ending, log) = hooks.sender.send(message(target, &pending, body)).await;
     hooks.metrics.record(&ending, log.duration_ms);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
         return Ok(Outcome::NotSent);
     }
-    settle(hooks, target, row, (&ending, &log), failures).await
+    settle(hooks, target, (row, customer), (&ending, &log), failures).await
 }
 
 fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Message<'a> {
@@ -213,17 +216,25 @@ async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Re
 async fn settle(
     hooks: &Hooks,
     target: &Target,
-    row: Due,
+    (row, customer): (Due, Option<CustomerId>),
     (ending, log): (&Ending, &Attempt),
     at_begin: u32,
 ) -> Result<Outcome, Error> {
     let id = target.endpoint.id;
-    let keys = [Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
+    let mut keys = vec![Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
+    keys.extend(customer.map(|customer| erased_key(row.organization, customer)));
     loop {
         let now = edge::now();
         let mut found = hooks.store().get(&keys).await?;
+        let erased = found.split_off(2).pop().map(|row| row.is_some());
         let (endpoint, delivery) = (found.pop().flatten(), found.pop().flatten());
-        let mut batch = Batch::default();
+        let (mut batch, mut entry) = (Batch::default(), log.clone());
+        match erased {
+            // The response can repeat what was sent before the customer was erased.
+            Some(true) => entry.response = None,
+            Some(false) => batch.checks.extend(keys.last().cloned().map(Check::Absent)),
+            None => {}
+        }
         batch.delete(key::due(id, row.class, row.millis, row.delivery));
         let failures = match &endpoint {
             Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
@@ -235,7 +246,7 @@ async fn settle(
             let before: Delivery = parse(&record.key, &record.value)?;
             let mut object = before.clone();
             after = after_attempt(object.attempts, streak, ending, now, &hooks.settings.schedule);
-            object.record(ending, after, log.clone(), now);
+            object.record(ending, after, entry, now);
             if let RetryDecision::RetryAt(time) = after.next {
                 if deleted {
                     object.give_up(deletion::REASON, now);

@@ -4,10 +4,13 @@
 
 mod copying;
 mod doctor;
+mod erasing;
 mod files;
 mod listen;
 mod master_key;
 mod operators;
+mod organizations;
+mod tls;
 mod trigger;
 
 use crate::support::{ADMIN_TOKEN, Server};
