@@ -22,7 +22,7 @@ use crate::{
     error::Error,
     resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
-    store::{Batch, Check, Commit, DamagedRow, Record, Store},
+    store::{Batch, Check, Commit, DamagedRow, Prior, Record, Store, Write},
     value::{EndpointId, TaskId, Timestamp},
     webhooks::{
         deletion::{self, EndpointDeletion},
@@ -91,6 +91,16 @@ impl Task {
     /// Never for tasks that this program made.
     pub fn begin(&self, batch: &mut Batch) -> Result<(), Error> {
         Progress::begin(batch, key::task(self.id), self).map_err(unwritable)
+    }
+
+    /// The same for a task that cannot exist yet, because its object does: replaces a row that somebody damaged.
+    ///
+    /// # Errors
+    /// Never for tasks that this program made.
+    pub fn begin_over(&self, batch: &mut Batch) -> Result<(), Error> {
+        let value = serde_json::to_vec(self).map_err(unwritable)?;
+        batch.writes.push(Write::Put(key::task(self.id), 1, value.into(), Prior::Any));
+        Ok(())
     }
 
     /// The same for a task that may be at work: it begins again from the start.

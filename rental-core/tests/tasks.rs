@@ -229,7 +229,7 @@ async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read(
         kind: "vehicle.created".into(),
     };
     let mut batch = Batch::default();
-    batch.put(key::outbox(waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
+    batch.put(key::outbox(ORGANIZATION, waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
     assert_eq!(commit(&store, batch).await, Commit::Applied);
     let (fanned_out, _) =
         fan_out::plan(&[waiting], &[(ORGANIZATION, vec![endpoint_object(ENDPOINT)])].into(), &edge).unwrap();

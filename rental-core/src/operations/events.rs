@@ -32,6 +32,6 @@ pub(super) fn emit(
     batch.insert(event::key(organization, id), event::body(id, kind, edge.now(), data));
     event::index_keys(organization, id, kind.as_str()).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     if subscribed {
-        batch.put(key::outbox(id), outbox::value(organization, kind.as_str()), Prior::New);
+        batch.put(key::outbox(organization, id), outbox::value(organization, kind.as_str()), Prior::New);
     }
 }

@@ -59,7 +59,9 @@ fn meaning(row: &Row<'_>) -> String {
         Row::IdempotencyExpiry { organization, .. } => {
             format!("when an idempotency record of organization {organization} expires")
         }
-        Row::Outbox { event } => format!("the outbox row of event {event}"),
+        Row::Outbox { organization, event } => {
+            format!("the outbox row of event {event} of organization {organization}")
+        }
         Row::Subscribed { organization } => format!("the mark that organization {organization} has webhook endpoints"),
         Row::Due { endpoint, delivery, .. } => {
             format!("when delivery {delivery} to webhook_endpoint {endpoint} is due")

@@ -29,7 +29,7 @@ impl Row<'_> {
             Self::Heartbeat { server } => key::heartbeat(server),
             Self::IdempotencyRecord { organization, name } => key::idempotency_record(organization, name),
             Self::Counter { organization, name } => key::counter(organization, name),
-            Self::Outbox { event } => key::outbox(event),
+            Self::Outbox { organization, event } => key::outbox(organization, event),
             Self::Subscribed { organization } => key::subscribed(organization),
             Self::Record { organization, resource, id } => key::record_of(organization, resource, id),
             Self::Secrets { endpoint } => key::secrets(endpoint),

@@ -134,11 +134,26 @@ pub fn idempotency_record_of(expiry: &Key) -> Option<Key> {
 
 /// The key of the outbox row of an event.
 #[must_use]
-pub fn outbox(event: EventId) -> Key {
-    key(Tag::Outbox, &[event.as_bytes()])
+pub fn outbox(organization: OrganizationId, event: EventId) -> Key {
+    key(Tag::Outbox, &[organization.as_bytes(), event.as_bytes()])
 }
 
-/// All outbox rows, oldest first.
+/// The outbox rows of an organization, oldest event first.
+#[must_use]
+pub fn outbox_of(organization: OrganizationId) -> Span {
+    Span::under(key(Tag::Outbox, &[organization.as_bytes()]))
+}
+
+/// The organization in the key of an outbox row.
+#[must_use]
+pub fn outbox_organization(key: &Key) -> Option<OrganizationId> {
+    match Row::decode(key)? {
+        Row::Outbox { organization, .. } => Some(organization),
+        _ => None,
+    }
+}
+
+/// All outbox rows, one organization after the other.
 #[must_use]
 pub fn outbox_rows() -> Span {
     Span::under(key(Tag::Outbox, &[]))

@@ -144,6 +144,8 @@ pub enum Row<'a> {
     },
     /// An event without deliveries so far.
     Outbox {
+        /// The organization that owns the event.
+        organization: OrganizationId,
         /// The id of the event.
         event: EventId,
     },

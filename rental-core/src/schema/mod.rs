@@ -29,7 +29,7 @@ pub use filter_spec::FilterSpec;
 pub(crate) use filter_spec::{BY_UPDATE, filter};
 pub use hold::Hold;
 pub use index::{IndexPrefix, IndexSpec, LookUpSpec};
-pub(crate) use index::{index, look_up, ordered_index};
+pub(crate) use index::{index, look_up, ordered_index, sparse_index};
 pub use kind::Kind;
 pub use resource_spec::ResourceSpec;
 pub use sent::Fields;

@@ -33,7 +33,7 @@ fn example(tag: Tag) -> Row<'static> {
         Tag::Heartbeat => Row::Heartbeat { server: Id::nil() },
         Tag::IdempotencyRecord => Row::IdempotencyRecord { organization: Id::nil(), name },
         Tag::Counter => Row::Counter { organization: Id::nil(), name },
-        Tag::Outbox => Row::Outbox { event: Id::nil() },
+        Tag::Outbox => Row::Outbox { organization: Id::nil(), event: Id::nil() },
         Tag::Subscribed => Row::Subscribed { organization: Id::nil() },
         Tag::Record => Row::Record { organization: Id::nil(), resource: 0, id },
         Tag::Secrets => Row::Secrets { endpoint: Id::nil() },

@@ -22,6 +22,7 @@ mod changes;
 mod derive;
 mod description;
 mod marker;
+mod outbox;
 mod state;
 mod steps;
 mod submitted;

@@ -32,6 +32,9 @@ impl Upgrade<'_> {
             self.marker.resume_at = None;
         }
         let ended = self.marker.organization.is_none();
+        if ended && self.marker.from < 5 && !self.move_outbox_rows(window).await? {
+            return Ok(false);
+        }
         self.marker.swept = self.marker.organization.take().or(self.marker.swept);
         self.marker.expected.clear();
         self.marker.damage_here = false;

@@ -117,6 +117,11 @@ impl<'s> Upgrade<'s> {
         Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
     }
 
+    /// Whether nothing is committed.
+    pub(super) fn is_trial(&self) -> bool {
+        self.row.is_none()
+    }
+
     /// Limits batches to `rows` rows and windows to three batches, for tests of interruptions.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
@@ -175,7 +180,8 @@ impl<'s> Upgrade<'s> {
         let parts = window.into_parts();
         let batches = parts.len();
         for (at, writes) in parts.into_iter().enumerate() {
-            let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
+            let is_removal = |write: &&Write| matches!(write, Write::Delete(key) if derive::is_derived(key));
+            let removed = writes.iter().filter(is_removal).count() as u64;
             before.removed += removed;
             before.written += writes.len() as u64 - removed;
             let Some(row) = &mut self.row else { continue };

@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use rental_core::store::{Batch, Commit, Prior};
 use rental_core::{
+    rows::key,
     store::{Key, Order, Record, Revision, Span, Store, Versioned, Write, memory::Memory, redb::Redb},
     upgrade::{Marker, Step, Upgrade},
+    value::{EventId, OrganizationId},
 };
 use std::{
     collections::BTreeMap,
@@ -93,6 +95,12 @@ pub(crate) async fn fill(store: &dyn Store, rows: &Rows) {
         batch.writes.push(Write::Put(key.clone(), *revision, value.clone(), Prior::Any));
     }
     assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+}
+
+/// The present key of an outbox row of any version.
+pub(crate) fn outbox_key(key: &Key, value: &[u8]) -> Key {
+    let organization = OrganizationId::from_slice(&value[..16]).unwrap();
+    key::outbox(organization, EventId::from_uuid(key.id().unwrap()))
 }
 
 /// All rows of a store.

@@ -19,7 +19,7 @@ use rental_core::{
     webhooks::{
         attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
         deletion,
-        fan_out::{RETRY, due},
+        fan_out::{self, RETRY, due},
         secret::Sealed,
         signature,
     },
@@ -201,11 +201,12 @@ async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Outcome,
 
 /// Ends a delivery whose event is gone: there is nothing to send.
 async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Result<Outcome, Error> {
-    let mut delivery: Delivery = parse(&record.key, &record.value)?;
+    let before: Delivery = parse(&record.key, &record.value)?;
+    let mut delivery = before.clone();
     delivery.give_up("event_removed", edge::now());
     let mut batch = Batch::default();
     batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
-    batch.replace(record.key, record.revision, to_json(&delivery)?);
+    fan_out::replace(&mut batch, row.organization, record, &before, &delivery)?;
     // Stale: the delivery has changed, and the lane reads the row again.
     hooks.store().commit(batch).await?;
     Ok(Outcome::Nothing)
@@ -242,7 +243,8 @@ async fn settle(
         let (deleted, streak) = (endpoint.is_none(), Streak { failures, at_begin });
         let mut after = after_attempt(0, streak, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
-            let mut object: Delivery = parse(&record.key, &record.value)?;
+            let before: Delivery = parse(&record.key, &record.value)?;
+            let mut object = before.clone();
             after = after_attempt(object.attempts, streak, ending, now, &hooks.settings.schedule);
             object.record(ending, after, entry, now);
             if let RetryDecision::RetryAt(time) = after.next {
@@ -254,7 +256,7 @@ async fn settle(
                     batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
                 }
             }
-            batch.replace(record.key, record.revision, to_json(&object)?);
+            fan_out::replace(&mut batch, row.organization, record, &before, &object)?;
         }
         let disables = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {

@@ -13,6 +13,7 @@ mod disconnects;
 mod enabling;
 pub(crate) mod erasing;
 mod events;
+mod failed;
 mod fairness;
 mod isolation;
 mod limits;
