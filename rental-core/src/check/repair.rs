@@ -5,19 +5,12 @@
 //! adds no change. Each change concerns one row and follows from the other rows alone, so an interrupted repair is continued
 //! by a new plan. The record of an organization is never removed: without it all rows of the organization would be lost.
 
+mod change;
 mod decide;
 mod plan;
 mod view;
+mod waiter;
 
-pub use plan::{Action, Change, Found, Plan, RepairError, apply, apply_in_batches_of, kind, plan};
-
-use crate::store::{Answer, StoreError};
-
-/// Waits for the answers of a store, because the audit reads rows synchronously.
-pub trait Waiter {
-    /// Runs the future to its end.
-    ///
-    /// # Errors
-    /// Those of the future.
-    fn wait<T>(&self, answer: Answer<'_, T>) -> Result<T, StoreError>;
-}
+pub use change::{Action, Change, Found};
+pub use plan::{Plan, RepairError, apply, apply_in_batches_of, kind, plan};
+pub use waiter::Waiter;

@@ -1,6 +1,6 @@
 //! Decides what to do with a row that the audit does not accept.
 
-use super::{Waiter, view::View};
+use super::{view::View, waiter::Waiter};
 use crate::{
     check::{
         audit::is_itself,

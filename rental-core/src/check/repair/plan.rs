@@ -1,14 +1,18 @@
 //! A plan: its rounds, its changes, and how they are written.
 
-use super::{Waiter, decide::Decider, view::View};
+use super::{
+    change::{Action, Change, Found},
+    decide::Decider,
+    view::View,
+    waiter::Waiter,
+};
 use crate::{
     check::{audit::Audit, report::Report},
     resources::{row_words::in_words, spec_of_tag},
     rows::{Marker, Row},
-    store::{Batch, Check, Commit, Key, Prior, Record, Revision, Store, StoreError, Write},
+    store::{Batch, Check, Commit, Key, Prior, Store, StoreError, Write},
     value::Timestamp,
 };
-use bytes::Bytes;
 use std::{collections::BTreeMap, fmt};
 
 /// Most changes of one plan, which is in memory.
@@ -18,55 +22,6 @@ const MOST_ROUNDS: usize = 12;
 /// Most changes and bytes of one batch.
 const BATCH_ROWS: usize = 500;
 const BATCH_BYTES: usize = 4 << 20;
-
-/// What a repair does with one row.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Action {
-    /// Removes it.
-    Remove,
-    /// Writes it with this revision and value.
-    Put(Revision, Bytes),
-}
-
-/// What the store has at the key of a change.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Found {
-    /// No row.
-    Nothing,
-    /// A row that can be read, with this revision.
-    Row(Revision),
-    /// A row whose bytes are damaged.
-    Damaged,
-}
-
-/// A change of one row.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Change {
-    /// What is done.
-    pub action: Action,
-    /// What the store has now.
-    pub found: Found,
-    /// The problem, as a sentence.
-    pub why: String,
-}
-
-impl Change {
-    /// The row after the change.
-    pub(super) fn record(&self, key: &Key) -> Option<Record> {
-        match &self.action {
-            Action::Remove => None,
-            Action::Put(revision, value) => {
-                Some(Record { key: key.clone(), revision: *revision, value: value.clone() })
-            }
-        }
-    }
-
-    /// Whether the store loses bytes that it has now.
-    #[must_use]
-    pub fn loses(&self) -> bool {
-        self.found != Found::Nothing
-    }
-}
 
 /// The changes that make a store consistent, and what remains.
 #[derive(Clone, Debug, Default)]

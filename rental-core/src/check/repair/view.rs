@@ -1,8 +1,8 @@
 //! The rows of a store as they would be after the planned changes.
 
 use super::{
-    Waiter,
-    plan::{Action, Change, Found},
+    change::{Action, Change, Found},
+    waiter::Waiter,
 };
 use crate::{
     check::expected::expected_keys,
