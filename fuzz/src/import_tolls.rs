@@ -1,6 +1,9 @@
 //! Statements of toll agencies: any bytes, read in any format, at once and in pieces.
 
-use rental_core::imports::statements::{Failed, Mapping, Reader, Row, Settings, TOLLS, TollRow};
+use rental_core::{
+    imports::statements::{Failed, Mapping, Reader, Row, Settings, TOLLS, TollRow},
+    value::Currency,
+};
 use std::io::Read;
 
 /// A mapping that uses every member.
@@ -15,7 +18,7 @@ pub fn check(data: &[u8]) {
     let which = usize::from(*first) % (TOLLS.formats.len() + 1);
     let format = TOLLS.formats.get(which).map(|(name, _)| *name);
     let mapping = format.is_none().then_some(&mapping);
-    let settings = Settings { digits: u32::from(*first) % 5, zone: None };
+    let settings = Settings { currency: crate::import_tolls::currency(*first), zone: None };
     let whole = all(Reader::<_, TollRow>::open(file, format, mapping, &settings));
     let pieces = all(Reader::<_, TollRow>::open(Pieces(file, usize::from(*first)), format, mapping, &settings));
     assert_eq!(whole, pieces, "read at once and in pieces");
@@ -30,6 +33,12 @@ pub fn check(data: &[u8]) {
             Row::Invalid(why) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         }
     }
+}
+
+/// A currency with 0, 2, 3 or 4 decimals.
+pub(crate) fn currency(first: u8) -> Currency {
+    let code = ["JPY", "USD", "KWD", "CLF", "EUR"][usize::from(first) % 5];
+    Currency::parse(code).expect("it is a currency")
 }
 
 /// Every row, or the sentence of the failure.

@@ -7,7 +7,7 @@ use rental_core::imports::statements::{Reader, Row, Settings, VIOLATIONS, Violat
 pub fn check(data: &[u8]) {
     let Some((first, file)) = data.split_first() else { return };
     let (format, _) = VIOLATIONS.formats[usize::from(*first) % VIOLATIONS.formats.len()];
-    let settings = Settings { digits: u32::from(*first) % 5, zone: None };
+    let settings = Settings { currency: crate::import_tolls::currency(*first), zone: None };
     let whole = all(Reader::<_, ViolationRow>::open(file, Some(format), None, &settings));
     let pieces = all(Reader::<_, ViolationRow>::open(Pieces(file, usize::from(*first)), Some(format), None, &settings));
     assert_eq!(whole, pieces, "read at once and in pieces");

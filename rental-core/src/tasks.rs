@@ -8,9 +8,12 @@
 //! A new kind of task is a variant of [`Work`] with a state and a function for its steps. It belongs to a new schema version:
 //! programs that do not know it leave the task alone.
 
+pub mod organization_deletion;
 pub mod progress;
 
 pub use progress::{Progress, Step};
+
+use organization_deletion::OrganizationDeletion;
 
 use crate::{
     error::Error,
@@ -46,10 +49,12 @@ pub enum Work {
     WebhookEndpointDeletion(EndpointDeletion),
     /// Seals the secrets of all webhook endpoints with the master key in use.
     SealingAnew(SealingAnew),
+    /// Removes what is left of a deleted organization.
+    OrganizationDeletion(OrganizationDeletion),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew"];
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion"];
 
 /// The id of the task that seals all secrets anew: there is at most one.
 pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
@@ -66,6 +71,13 @@ impl Task {
     #[must_use]
     pub fn sealing_anew(now: Timestamp) -> Self {
         Self { id: SEALING_ANEW, work: Work::SealingAnew(SealingAnew::default()), created_at: now }
+    }
+
+    /// The removal of what is left of a deleted organization.
+    #[must_use]
+    pub fn organization_deletion(state: OrganizationDeletion, now: Timestamp) -> Self {
+        let id = organization_deletion::task_id(state.organization_id);
+        Self { id, work: Work::OrganizationDeletion(state), created_at: now }
     }
 
     /// Adds the task to the batch of the change that makes it necessary. The batch fails if the task exists.
@@ -117,6 +129,9 @@ pub async fn step(
     let done = match &mut task.work {
         Work::WebhookEndpointDeletion(state) => deletion::step(store, state, &mut batch, now, damaged).await?,
         Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
+        Work::OrganizationDeletion(state) => {
+            organization_deletion::step(store, state, (&mut batch, now), damaged).await?
+        }
     };
     if done {
         progress.finish(&mut batch);

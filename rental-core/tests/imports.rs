@@ -16,7 +16,7 @@ use rental_core::imports::statements::{
 };
 use std::io::Read;
 
-pub(crate) const SETTINGS: Settings = Settings { digits: 2, zone: None };
+pub(crate) const SETTINGS: Settings = Settings { currency: rental_core::value::Currency::USD, zone: None };
 
 /// The bytes of a fixture.
 #[track_caller]

@@ -3,7 +3,10 @@
 use rental_core::{
     error::Error,
     operations::{self, Create, Update, edge::Edge, idempotency::IdempotencyKey},
-    resources::{self, Collection, organization::Organization},
+    resources::{
+        self, Collection, Resource,
+        organization::{Organization, SYSTEM},
+    },
     rows::key,
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, Write, memory::Memory},
     value::{OrganizationId, Timestamp},
@@ -105,6 +108,7 @@ fn everything_of_a_new_object_is_a_plain_insert() {
     let (store, edge) = (Recording::default(), Counting::default());
     let mut mark = Batch::default();
     mark.mark(key::subscribed(OrganizationId::from_u128(7)), Prior::New);
+    mark.insert(Organization::key(SYSTEM, organization().id), "{}".into());
     now(store.commit(mark)).expect("it works");
     let vehicle = r#"{"name":"Kia","make":"Kia","model":"Rio","year":2024,"plate":"ABC123","daily_rate":40}"#;
     let (vehicle, others) = create(&store, &edge, "vehicle", vehicle);

@@ -9,12 +9,12 @@ use rental_core::{
         self, Collection, Object, Resource, RuleContext,
         event::{self, EventType},
         of,
-        organization::Organization,
+        organization::{Organization, SYSTEM},
         vehicle::{self, Vehicle},
     },
     rows::key,
     schema::{Fields, IndexValue, ResourceSpec},
-    store::{Span, Store, memory::Memory},
+    store::{Batch, Span, Store, memory::Memory},
     value::{FieldValue, FromFields, Next, OrganizationId, Timestamp, VehicleId, kinds},
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -134,10 +134,19 @@ fn write(
     (written, [READINGS.get(), WRITINGS.get()])
 }
 
+/// An organization that the store has.
+fn organization(store: &Memory) -> Organization {
+    let whose = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
+    let mut batch = Batch::default();
+    batch.insert(Organization::key(SYSTEM, whose.id), "{}".into());
+    now(store.commit(batch)).expect("it is committed");
+    whose
+}
+
 #[test]
 fn a_post_reads_no_object_and_a_patch_one_and_each_writes_one() {
     let (store, edge) = (Memory::default(), Rising::default());
-    let whose = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
+    let whose = organization(&store);
     let body = br#"{"name":"Kia","daily_rate":40,"plate":"ABC123"}"#;
     let create = Create { collection: &VEHICLES, organization: &whose, body: body.into(), given: &[] };
     let (made, counts) = write(&store, &edge, &whose, "create", &create);
@@ -180,7 +189,7 @@ impl Intent for Asking<'_> {
 #[test]
 fn an_intent_around_a_write_gets_its_object_without_reading_it_again() {
     let (store, edge) = (Memory::default(), Rising::default());
-    let whose = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
+    let whose = organization(&store);
     let body = br#"{"name":"Kia"}"#.into();
     let create = Create { collection: &VEHICLES, organization: &whose, body, given: &[] };
     let (made, counts) = write(&store, &edge, &whose, "create", &Asking(&create));

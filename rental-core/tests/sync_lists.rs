@@ -6,8 +6,11 @@ use proptest::{prelude::*, sample::Index};
 use rental_core::{
     operations::{self, Create, Intent, Update, edge::Edge},
     request::page::ListQuery,
-    resources::{self, Collection, organization::Organization},
-    store::memory::Memory,
+    resources::{
+        self, Collection, Resource,
+        organization::{Organization, SYSTEM},
+    },
+    store::{Batch, Store, memory::Memory},
     value::{OrganizationId, Timestamp},
 };
 use serde_json::Value;
@@ -85,7 +88,10 @@ fn vehicles() -> &'static Collection {
 impl Fleet {
     fn new() -> Self {
         let organization = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
-        Self { store: Memory::default(), clock: Clock::new(), organization, model: BTreeMap::new() }
+        let (store, mut batch) = (Memory::default(), Batch::default());
+        batch.insert(Organization::key(SYSTEM, organization.id), "{}".into());
+        now(store.commit(batch)).unwrap();
+        Self { store, clock: Clock::new(), organization, model: BTreeMap::new() }
     }
 
     fn write(&mut self, intent: &dyn Intent) {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "tasks/organization_deletion.rs"]
+mod organization_deletion;
 #[path = "tasks/sealing_anew.rs"]
 mod sealing_anew;
 
@@ -281,7 +283,10 @@ fn a_task_is_stored_as_json_with_its_kind_and_state() {
     });
     assert_eq!(stored, expected);
     let other = serde_json::to_value(Task::sealing_anew(later())).unwrap();
-    let kinds = [&stored, &other].map(|task| task["kind"].as_str().unwrap());
+    let state = json!({"organization_id": ORGANIZATION, "endpoint_ids": [], "began_at": later(), "request_id": "", "report_id": OTHER, "rows": 0, "tag": 0, "after": null});
+    let third = Task::organization_deletion(serde_json::from_value(state).unwrap(), later());
+    let third = serde_json::to_value(third).unwrap();
+    let kinds = [&stored, &other, &third].map(|task| task["kind"].as_str().unwrap());
     assert_eq!(KINDS, kinds, "every kind is listed");
     let revision: Revision = 1;
     let record = Record { key: key.clone(), revision, value: value.clone() };

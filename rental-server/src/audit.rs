@@ -27,7 +27,12 @@ impl Intent for Audited<'_> {
             if self.call.admitted.get().is_some() && !prepared.batch.is_empty() {
                 let (named, resource) = prepared.object.as_deref().map(AnyObject::subject).unzip();
                 let organization = Some(self.organization).filter(|id| *id != SYSTEM).or_else(|| named.flatten());
-                let entry = entry(self.call, edge, organization, resource, AuditEntry::details(self.body));
+                let is_of_operators = self.organization == SYSTEM;
+                let details = match is_of_operators {
+                    true => AuditEntry::details(self.body),
+                    false => AuditEntry::field_names(self.body),
+                };
+                let entry = entry(self.call, edge, organization, resource, details);
                 add(&mut prepared.batch, &entry)?;
             }
             Ok(prepared)
@@ -72,6 +77,12 @@ impl Note {
     /// The entry of this call, before its result is known.
     pub(crate) fn of(call: &Call, organization: Option<OrganizationId>) -> Self {
         Self(entry(call, &call.clock, organization, None, AuditEntry::details(b"{}")))
+    }
+
+    /// The same for an action that is no operation of the document.
+    pub(crate) fn with_action(mut self, action: &str) -> Self {
+        self.0.action = action.to_owned();
+        self
     }
 
     /// Records the entry before the action takes data in bulk. A store that takes no writes, such as one whose disk is full,

@@ -1,5 +1,5 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
-//! remove old events and deliveries, log failed authentications, read the free space of the disk.
+//! remove what is older than its retention, log failed authentications, read the free space of the disk.
 
 use crate::{disk, edge, state::App, supervisor::Supervisor, webhooks::retention};
 use rental_core::{
@@ -16,7 +16,7 @@ use tokio::{
 const SHORT: Duration = Duration::from_secs(20);
 /// How often failed authentications are logged that were not logged when they happened.
 const REPORT: Duration = Duration::from_secs(5);
-/// How often old events and deliveries are removed: they are kept for 30 days.
+/// How often objects are removed whose retention has ended.
 const LONG: Duration = Duration::from_secs(3600);
 /// Idempotency records that one batch removes.
 const MOST_RECORDS: usize = 256;
@@ -66,7 +66,7 @@ async fn report_failures(app: Arc<App>) {
 
 async fn remove_old_events(app: Arc<App>) {
     if let Err(error) = retention::sweep(&app.hooks, edge::now()).await {
-        tracing::warn!(?error, "cannot remove old events and deliveries");
+        tracing::warn!(?error, "cannot remove objects whose retention has ended");
     }
 }
 

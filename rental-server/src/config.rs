@@ -133,6 +133,22 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_STORE_UPGRADE", default_value = "auto", value_name = "WHEN")]
     pub(crate) store_upgrade: StoreUpgrade,
 
+    /// How long events are kept, at least until they are delivered: 1h to 3650d, or `forever`
+    #[arg(long, env = "RENTAL_EVENT_RETENTION", default_value = "30d", value_name = "D", value_parser = retention)]
+    pub(crate) event_retention: Kept,
+
+    /// How long finished deliveries are kept, and waiting ones of a disabled endpoint: 1h to 3650d, or `forever`
+    #[arg(long, env = "RENTAL_DELIVERY_RETENTION", default_value = "30d", value_name = "D", value_parser = retention)]
+    pub(crate) delivery_retention: Kept,
+
+    /// How long leads are kept: 1h to 3650d, or `forever`
+    #[arg(long, env = "RENTAL_LEAD_RETENTION", default_value = "forever", value_name = "D", value_parser = retention)]
+    pub(crate) lead_retention: Kept,
+
+    /// How long audit entries are kept: 1h to 3650d, or `forever`
+    #[arg(long, env = "RENTAL_AUDIT_RETENTION", default_value = "forever", value_name = "D", value_parser = retention)]
+    pub(crate) audit_retention: Kept,
+
     /// Format of the log on stderr
     #[arg(long, env = "RENTAL_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -141,6 +157,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     pub(crate) log_level: LogLevel,
 }
+
+/// A retention in milliseconds; `None` for ever.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Kept(pub(crate) Option<i64>);
 
 /// Whether a store of an older schema version is upgraded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -205,10 +225,23 @@ fn store_help() -> String {
     format!("Store of the data: {}, or {}, which several servers can share", of(false), of(true))
 }
 
+/// Units of time, in milliseconds.
+const TIMES: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// A retention: `90d`, at least an hour and at most 3650 days, or `forever`.
+fn retention(text: &str) -> Result<Kept, String> {
+    if text == "forever" {
+        return Ok(Kept(None));
+    }
+    let millis = quantity(text, &TIMES, "write it with h or d, such as 90d, or `forever`")?;
+    let in_range = (3_600_000..=3650 * 86_400_000).contains(&millis);
+    let millis = i64::try_from(millis).ok().filter(|_| in_range);
+    millis.map(|millis| Kept(Some(millis))).ok_or_else(|| "must be at least 1h and at most 3650d, or `forever`".into())
+}
+
 /// `500ms`, `30s`, `2m`, `2h`, `1d`: more than 0, at most 30 days.
 fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-    let millis = quantity(text, &units, "write it with ms, s, m, h or d, such as 30s")?;
+    let millis = quantity(text, &TIMES, "write it with ms, s, m, h or d, such as 30s")?;
     let in_range = (1..=30 * 86_400_000).contains(&millis);
     if in_range { Ok(Duration::from_millis(millis)) } else { Err("must be more than 0 and at most 30d".into()) }
 }
@@ -276,6 +309,16 @@ mod tests {
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
         for bad in ["", "30", "s", "0s", "-1s", "1.5s", "31d", "1w", "99999999999999999999s"] {
             assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_retention_is_an_hour_to_ten_years_or_for_ever() {
+        assert_eq!(retention("forever"), Ok(Kept(None)));
+        assert_eq!([retention("1h"), retention("60m")], [Ok(Kept(Some(3_600_000))), Ok(Kept(Some(3_600_000)))]);
+        assert_eq!(retention("3650d"), Ok(Kept(Some(315_360_000_000))));
+        for bad in ["", "0", "0d", "59m", "3651d", "30", "never", "1w", "-1d"] {
+            assert!(retention(bad).is_err(), "{bad}");
         }
     }
 

@@ -82,6 +82,8 @@ impl<R: Needed> By<R> {
             (Actor::Operator { id: operator.id, name: operator.name }, operator.role)
         };
         if !role.includes(R::ROLE) {
+            let (request_id, address) = (call.request_id.as_str(), call.client_address());
+            tracing::warn!(request_id, %address, actor = actor.name(), operation, "the role of an operator was too small");
             return Err(Problem::RoleRequired { given: role, needed: R::ROLE });
         }
         // Set once: each request has one guard.

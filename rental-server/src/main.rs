@@ -97,7 +97,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     let said = |line: &&str| !line.trim().is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more");
     let lines: Vec<&str> = text.lines().filter(said).map(str::trim).collect();
-    eprintln!("rental-server: {}; see --help", lines.join("; ").trim_start_matches("error: "));
+    // A list of flags follows its colon on lines of its own.
+    let text = lines.join("; ").replace(":; ", ": ");
+    eprintln!("rental-server: {}; see --help", text.trim_start_matches("error: "));
     ExitCode::from(2)
 }
 
@@ -157,6 +159,12 @@ async fn run(config: &Config) -> Result<(), String> {
         https_only: config.webhook_https_only,
         schedule: config.webhook_retry_schedule.clone(),
         timeout: config.webhook_timeout,
+        retention: webhooks::Retention {
+            events: config.event_retention.0,
+            deliveries: config.delivery_retention.0,
+            leads: config.lead_retention.0,
+            audit_entries: config.audit_retention.0,
+        },
         brand: config.brand.clone(),
     };
     let supervisor = Supervisor::new();

@@ -1,5 +1,7 @@
 //! `organizations`: the tenants, managed by the operator.
 
+mod deletion;
+
 use crate::{
     client::access::Access,
     commands::{
@@ -26,17 +28,22 @@ fn command() -> Command {
     let list = ["rental-cli organizations list"];
     let get = ["rental-cli organizations get ID"];
     let update = ["rental-cli organizations update ID --plan free"];
+    let delete = ["rental-cli organizations delete ID", "rental-cli organizations delete ID --yes --json"];
     let command = Command::new(GROUP.name)
         .about("Manage organizations, the tenants of the server (operator)")
         .subcommand(collection::create(&SPEC, &create))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::update(&SPEC, &update));
+        .subcommand(collection::update(&SPEC, &update))
+        .subcommand(deletion::command(&delete));
     with_examples(command, &[create[0], list[0], update[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
+    if verb == "delete" {
+        return deletion::run(matches, session);
+    }
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);
     }

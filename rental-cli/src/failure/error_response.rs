@@ -166,6 +166,9 @@ impl ErrorResponse {
                 ));
             }
             (404, _) => "`list` shows the existing ids; ids of other organizations are not found",
+            (409, "export_required") => {
+                "run `rental-cli export --organization ID --to FILE` first, or give --without-export"
+            }
             (409, "idempotency_key_in_use") => "wait a moment, then repeat the command with the same --idempotency-key",
             (422, "idempotency_key_reused") => "omit --idempotency-key, or choose a new key",
             (429 | 503, _) => {

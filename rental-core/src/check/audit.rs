@@ -21,7 +21,7 @@ use crate::{
     rows::{Marker, Row, claim, key, outbox},
     schema::ResourceSpec,
     store::{DamagedRow, Key, Record, StoreError},
-    tasks::Task,
+    tasks::{Task, organization_deletion},
     value::{DeliveryId, EndpointId, Id, OrganizationId, RentalId, VehicleId},
     webhooks::{deletion, secret::Sealed},
 };
@@ -45,6 +45,8 @@ pub struct Audit<'g> {
     invoices: Option<(OrganizationId, u64)>,
     /// The last organization that was found to exist.
     organization: Option<OrganizationId>,
+    /// The last organization that was found to be deleted by a task.
+    leaving: Option<OrganizationId>,
     /// The last endpoint that was found to exist.
     endpoint: Option<EndpointId>,
 }
@@ -64,6 +66,7 @@ impl<'g> Audit<'g> {
             tokens: (0, 0),
             invoices: None,
             organization: None,
+            leaving: None,
             endpoint: None,
         }
     }
@@ -92,6 +95,11 @@ impl<'g> Audit<'g> {
 
     /// Checks a row of a known kind.
     fn check(&mut self, kind: Row<'_>, row: &Record) -> RowCheck {
+        if let Some(organization) = kind.organization()
+            && self.is_leaving(organization)?
+        {
+            return Ok(());
+        }
         match kind {
             Row::Record { organization, resource, id } => self.record(organization, resource, id, row),
             Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
@@ -156,6 +164,20 @@ impl<'g> Audit<'g> {
 
     fn must_exist(&self, key: &Key) -> RowCheck {
         self.find(key)?.map(drop).ok_or_else(|| format!("{} is not there", in_words(key)))
+    }
+
+    /// Whether a task deletes this organization. Then other rows of it are gone already, and this one will be.
+    fn is_leaving(&mut self, id: OrganizationId) -> Result<bool, String> {
+        if id == SYSTEM || self.organization == Some(id) || self.leaving == Some(id) {
+            return Ok(self.leaving == Some(id));
+        }
+        match self.find(&Organization::key(SYSTEM, id)) {
+            Ok(Some(_)) => self.organization = Some(id),
+            Ok(None) if self.find(&key::task(organization_deletion::task_id(id)))?.is_some() => self.leaving = Some(id),
+            // A damaged organization is a problem of its own.
+            Ok(None) | Err(_) => {}
+        }
+        Ok(self.leaving == Some(id))
     }
 
     fn organization_exists(&mut self, id: OrganizationId) -> RowCheck {
@@ -284,9 +306,13 @@ impl<'g> Audit<'g> {
         self.must_exist(&event::key(waiting.organization, waiting.event))
     }
 
-    /// Checks that a due row refers to a delivery. Its endpoint may be deleted while a task removes its remaining rows.
+    /// Checks that a due row refers to a delivery. Its endpoint or organization may be deleted while a task removes its
+    /// remaining rows.
     fn due(&mut self, endpoint: EndpointId, delivery: DeliveryId, row: &Record) -> RowCheck {
         let organization = OrganizationId::from_slice(&row.value).ok_or("it names no organization")?;
+        if self.is_leaving(organization)? {
+            return Ok(());
+        }
         let place = Delivery::key(organization, delivery);
         let record = self.find(&place)?.ok_or("its delivery is not there")?;
         let delivery: Delivery = parse(&place, &record.value).map_err(detail)?;

@@ -1,101 +1,19 @@
-//! Attribution: finds the vehicle of a transponder or plate, and the rental that had the vehicle at a time.
+//! Attribution: finds the rental whose customer had the vehicle when a toll or violation was caused.
 //!
-//! A result is clear only when it follows from recorded facts. Everything else is shown with a reason, and a person decides.
-//! A recorded fact against a rental rules it out, even if other facts support it.
+//! A result is clear when no other customer can have had the vehicle at that time, by what is recorded and planned of all
+//! its rentals. Everything else is shown with a reason, and a person decides.
 
-use crate::{
-    error::Error,
-    resources::{
-        Occasion, parse,
-        rental::{self, OPEN, Rental, RentalStatus},
-        vehicle::{self, Vehicle},
-    },
-    rows::key,
-    schema::IndexPrefix,
-    store::{Follow, Order, Span, Store, all_sound},
-    value::{
-        CustomerId, Date, Instants, LocalTime, OrganizationId, Plate, RentalId, Timestamp, VehicleId, Zone, same_tag,
-        tag_digits,
-    },
+use super::{
+    candidates::MOST,
+    possession::{Evidence, Possession, Timeline, day_end, midnight},
 };
-
-/// The vehicle of a transponder or plate.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum VehicleMatch {
-    /// Exactly one vehicle, with this id.
-    One(VehicleId),
-    /// No vehicle of the fleet.
-    None,
-    /// Several vehicles, or one by the transponder and another by the plate. The sentence says which.
-    Unclear(String),
-}
-
-/// Most vehicles with one plate number or transponder serial that are read.
-const MOST_VEHICLES: usize = 50;
-
-/// Finds the vehicle of a toll or violation: by its transponder, else by its plate and state. Without either the result is
-/// [`VehicleMatch::None`].
-///
-/// # Errors
-/// The store is not available.
-pub async fn vehicle_of(
-    store: &dyn Store,
-    organization: OrganizationId,
-    tag: Option<&str>,
-    (plate, state): (Option<&str>, Option<&str>),
-) -> Result<VehicleMatch, Error> {
-    let by_tag = match tag.and_then(tag_digits) {
-        Some(digits) => {
-            let found = vehicles(store, &vehicle::tag_look_up(&digits).span(organization, &vehicle::SPEC)).await?;
-            let has_it = |vehicle: &Vehicle| {
-                vehicle.transponder_number.as_deref().and_then(tag_digits).is_some_and(|own| same_tag(&own, &digits))
-            };
-            found.into_iter().filter(has_it).map(|vehicle| vehicle.id).collect()
-        }
-        None => Vec::new(),
-    };
-    let by_plate = match plate.and_then(|plate| Plate::parse(plate, state)) {
-        Some(plate) => {
-            let found = vehicles(store, &vehicle::plate_look_up(&plate).span(organization, &vehicle::SPEC)).await?;
-            of_state(&found, plate.state.as_deref())
-        }
-        None => Vec::new(),
-    };
-    Ok(agreed(&by_tag, &by_plate))
-}
-
-async fn vehicles(store: &dyn Store, span: &Span) -> Result<Vec<Vehicle>, Error> {
-    let found = all_sound(store.scan(span, MOST_VEHICLES).await?)?;
-    found.iter().map(|record| parse(&record.key, &record.value)).collect()
-}
-
-/// The vehicles whose plate has this state. If there is none: those whose state is unknown, or all if `state` is unknown.
-fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<VehicleId> {
-    let own = |vehicle: &Vehicle| Plate::parse(vehicle.plate.as_deref()?, vehicle.plate_state.as_deref())?.state;
-    let exact = found.iter().filter(|vehicle| state.is_some() && own(vehicle).as_deref() == state);
-    let exact: Vec<VehicleId> = exact.map(|vehicle| vehicle.id).collect();
-    if !exact.is_empty() {
-        return exact;
-    }
-    let possible = found.iter().filter(|vehicle| state.is_none() || own(vehicle).is_none());
-    possible.map(|vehicle| vehicle.id).collect()
-}
-
-fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> VehicleMatch {
-    let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
-    match (by_tag, by_plate, both.as_slice()) {
-        ([], [], _) => VehicleMatch::None,
-        (_, _, [one]) => VehicleMatch::One(*one),
-        ([tag], [plate, ..], []) => {
-            VehicleMatch::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
-        }
-        ([one], ..) | ([], [one], _) => VehicleMatch::One(*one),
-        ([_, _, ..], ..) => VehicleMatch::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
-        ([], _, _) => {
-            VehicleMatch::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
-        }
-    }
-}
+use crate::{
+    resources::{
+        Occasion,
+        rental::{Rental, RentalStatus},
+    },
+    value::{CustomerId, Date, Instants, RentalId, Timestamp, Zone},
+};
 
 /// The time of a toll or violation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -107,47 +25,50 @@ pub struct When {
 }
 
 impl When {
-    /// The day in `zone`; `None` when neither is known.
+    /// The instant, or noon of the day in `zone`; `None` when neither is known.
     #[must_use]
-    pub fn day(self, zone: Zone) -> Option<Date> {
-        self.at.map(|at| zone.local(at).date()).or(self.on)
+    pub fn about(self, zone: Zone) -> Option<Timestamp> {
+        const NOON: i64 = 12 * 3_600_000;
+        self.at.or_else(|| self.on.map(|day| midnight(zone, day).plus_millis(NOON)))
     }
 }
 
-/// The time of a toll or violation in the time zone of a rental.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct OccurrenceTime {
-    /// The local day.
-    day: Date,
-    /// The possible instants: two when the clocks were set back, none when only the day is known.
-    instants: [Option<Timestamp>; 2],
+/// The instants at which a toll or violation can have been caused, in the time zone of one rental.
+#[derive(Clone, Copy, Debug)]
+enum Occurrence {
+    /// At both instants the clocks showed the time. They are equal, unless the clocks were set back.
+    At(Timestamp, Timestamp),
+    /// At any time from the first instant until just before the second one: only the day is known.
+    Within(Timestamp, Timestamp),
 }
 
-impl OccurrenceTime {
-    /// Converts the time into the time zone of a rental; `None` when it is not known.
+impl Occurrence {
     fn new(when: When, zone: Zone) -> Option<Self> {
-        let Some(at) = when.at else { return when.on.map(|day| Self { day, instants: [None, None] }) };
-        let local: LocalTime = zone.local(at);
-        // The statement contained a local time. If it occurred twice, both instants are possible.
-        let instants = match zone.instants(local) {
-            Instants::Two(first, second) => [Some(first), Some(second)],
-            Instants::One(_) | Instants::Gap(_) => [Some(at), None],
+        let Some(at) = when.at else {
+            return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
         };
-        Some(Self { day: local.date(), instants })
+        // The statement contained a local time. If it occurred twice, both instants are possible.
+        Some(match zone.instants(zone.local(at)) {
+            Instants::Two(first, second) => Self::At(first, second),
+            Instants::One(_) | Instants::Gap(_) => Self::At(at, at),
+        })
     }
-}
 
-/// How well a rental matches a time.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Standing {
-    /// The recorded pickup is before it and the recorded return after it, on planned days.
-    Certain,
-    /// It is on a planned day, and no recorded fact contradicts.
-    Likely,
-    /// It is possible. A person should decide.
-    Possible,
-    /// A recorded fact contradicts.
-    RuledOut,
+    /// Whether it can be within `[from, to)`.
+    fn can_be_in(self, from: Timestamp, to: Timestamp) -> bool {
+        match self {
+            Self::At(one, other) => [one, other].iter().any(|at| (from..to).contains(at)),
+            Self::Within(begin, end) => begin < to && from < end,
+        }
+    }
+
+    /// Whether it is within `[from, to)`, whichever instant it was.
+    fn is_in(self, from: Timestamp, to: Timestamp) -> bool {
+        match self {
+            Self::At(one, other) => [one, other].iter().all(|at| (from..to).contains(at)),
+            Self::Within(begin, end) => from <= begin && end <= to,
+        }
+    }
 }
 
 /// A rental that may have had the vehicle, with the reason.
@@ -159,182 +80,221 @@ pub struct Candidate {
     pub customer: CustomerId,
     /// The facts for and against the rental, as a sentence.
     pub reason: String,
-    standing: Standing,
-    /// Whether a pickup before this time is recorded.
-    handed_over: bool,
 }
 
 /// The result of [`decide`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Verdict {
-    /// Exactly this rental had the vehicle.
+    /// The customer of this rental had the vehicle.
     Clear(Candidate),
-    /// Several rentals are possible, or none is certain enough. The sentence says why; a person decides.
+    /// Several customers are possible, or none is certain enough. The sentence says why; a person decides.
     Unclear(String, Vec<Candidate>),
     /// No rental is possible. The sentence says why.
     Nobody(String, Vec<Candidate>),
 }
 
-/// Reads the rentals that may have had a vehicle on a day.
-///
-/// # Errors
-/// The store is not available.
-pub async fn rentals_around(
-    store: &dyn Store,
-    organization: OrganizationId,
-    vehicle: VehicleId,
-    day: Date,
-) -> Result<Vec<Rental>, Error> {
-    const STEP: usize = 32;
-    let mut rentals = Vec::new();
-    for mut span in spans_around(organization, vehicle, day.day_number()) {
-        // An open booking policy allows any number of rentals. With a hundred the result is unclear anyway.
-        while rentals.len() < 100 {
-            let found = all_sound(store.scan(&span, STEP).await?)?;
-            for record in &found {
-                rentals.push(parse::<Rental>(&record.key, &record.value)?);
-            }
-            let Some(last) = rentals.last().filter(|_| found.len() == STEP) else { break };
-            span.to = entry_of(organization, last, &span);
-        }
-    }
-    Ok(rentals)
-}
-
-/// The look-up entry of a rental, after which the next scan continues.
-fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> crate::store::Key {
-    use crate::resources::Resource;
-    let entries = rental.effects().entries;
-    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id.uuid());
-    // If a concurrent write moved the entry of the rental, this class ends here.
-    entries.first().map(place).filter(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
-}
-
-/// The spans of stays that can contain a day. Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin at most
-/// so many days before can reach it. One day is added on both sides for early pickups and late returns.
-fn spans_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Vec<Span> {
-    let of_class = |class: u8| {
-        let earliest = if class == OPEN { 0 } else { day.saturating_sub(2 << class) };
-        let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
-        let follow = Some(Follow { prefix: key::records(organization, &rental::SPEC) });
-        Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow }
-    };
-    (0..22).chain([OPEN]).map(of_class).collect()
+/// A possession, and whether it can contain an instant.
+struct Weighed<'t, 'r> {
+    possession: &'t Possession<'r>,
+    at: Occurrence,
+    /// Whether the instant is on the planned days of the rental.
+    planned: bool,
+    /// Whether the customer can have had the vehicle.
+    possible: bool,
+    /// Whether the customer had the vehicle, if the planned days were kept.
+    surely: bool,
+    /// Why the customer did not have it, when another rental rules it out.
+    ruled_out_by_another: bool,
 }
 
 /// Decides which of a vehicle's rentals had it at a time. The days of each rental are in its own time zone.
 #[must_use]
 pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
-    let mut candidates: Vec<Candidate> = rentals.iter().filter_map(|rental| weigh(rental, when, occasion)).collect();
-    candidates.sort_by_key(|candidate| (candidate.standing, candidate.rental));
-    let of = |standing: Standing| candidates.iter().filter(move |candidate| candidate.standing == standing);
-    let open = candidates.iter().filter(|candidate| candidate.standing != Standing::RuledOut).count();
-    let certain = of(Standing::Certain).count();
-    let taken = candidates.iter().filter(|one| one.standing != Standing::RuledOut && one.handed_over).count();
-    match (open, certain, of(Standing::Likely).count()) {
-        (1, 1, _) | (1, _, 1) => Verdict::Clear(candidates.swap_remove(0)),
-        // Other rentals were planned for that day, but only this one has a recorded pickup.
-        (_, 1, _) if taken == 1 => Verdict::Clear(candidates.swap_remove(0)),
-        (0, ..) if candidates.is_empty() => {
-            Verdict::Nobody("No rental had the vehicle on that day.".into(), candidates)
-        }
-        (0, ..) => Verdict::Nobody("What is recorded rules out every rental of that day.".into(), candidates),
-        (1, ..) => Verdict::Unclear(candidates[0].reason.clone(), candidates),
-        _ => Verdict::Unclear(format!("{open} rentals come into question."), candidates),
+    if rentals.len() >= MOST {
+        return Verdict::Unclear(format!("The vehicle has {MOST} or more rentals around that time."), Vec::new());
     }
-}
-
-fn weigh(rental: &Rental, when: When, occasion: Occasion) -> Option<Candidate> {
-    let zone = rental.time_zone;
-    let time = OccurrenceTime::new(when, zone)?;
-    let start = rental.start_date?;
-    let end = rental.end_date;
-    let (standing, reason) = match rental.status {
-        RentalStatus::Active | RentalStatus::Completed | RentalStatus::Approved => {
-            let planned = start <= time.day && end.is_none_or(|end| time.day <= end);
-            standing(rental, (start, end), planned, time, occasion)?
-        }
-        RentalStatus::New | RentalStatus::Cancelled => return None,
+    let timeline = Timeline::of(rentals);
+    let mut weighed: Vec<Weighed<'_, '_>> =
+        timeline.possessions.iter().filter_map(|possession| Weighed::new(possession, when)).collect();
+    weighed.sort_by_key(|one| (one.possession.pickup.earliest, one.possession.rental.id));
+    rule_out(&mut weighed);
+    let open: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.possible).collect();
+    let mut shown: Vec<&Weighed<'_, '_>> = open.clone();
+    let is_held = open.iter().any(|one| one.surely || one.was_picked_up());
+    let parked: Vec<&Weighed<'_, '_>> = if occasion == Occasion::Parking && !is_held {
+        weighed.iter().filter(|one| one.was_given_back_the_day_before()).collect()
+    } else {
+        Vec::new()
     };
-    let handed_over = rental.activated_at.is_some_and(|at| time.after(at, zone) == Some(true));
-    Some(Candidate { rental: rental.id, customer: rental.customer_id, reason, standing, handed_over })
+    shown.extend(&parked);
+    shown.extend(weighed.iter().filter(|one| !one.possible && one.planned));
+    let mut candidates: Vec<Candidate> = shown.iter().map(|one| one.candidate()).collect();
+    if let (Some(best), true) = (trusted(&open), parked.is_empty()) {
+        return Verdict::Clear(candidates.swap_remove(best));
+    }
+    match open.len() + parked.len() {
+        0 if candidates.is_empty() => Verdict::Nobody("No rental had the vehicle on that day.".into(), candidates),
+        0 => Verdict::Nobody("What is recorded rules out every rental of that day.".into(), candidates),
+        1 => Verdict::Unclear(candidates[0].reason.clone(), candidates),
+        many => Verdict::Unclear(format!("{many} rentals come into question."), candidates),
+    }
 }
 
-fn standing(
-    rental: &Rental,
-    (start, end): (Date, Option<Date>),
-    planned: bool,
-    time: OccurrenceTime,
-    occasion: Occasion,
-) -> Option<(Standing, String)> {
-    let zone = rental.time_zone;
-    let days = end.map_or_else(|| format!("from {start}"), |end| format!("{start} to {end}"));
-    let handed_over = rental.activated_at.map(|at| time.after(at, zone));
-    let still_out = rental.completed_at.map(|at| time.before(at, zone));
-    match (handed_over, still_out) {
-        (Some(Some(false)), _) if planned => {
-            return Some((Standing::RuledOut, format!("Planned {days}, but handed over later.")));
-        }
-        (_, Some(Some(false))) if planned => {
-            return Some((Standing::RuledOut, format!("Planned {days}, but given back before.")));
-        }
-        (Some(None), _) | (_, Some(None)) if planned => {
-            return Some((
-                Standing::Possible,
-                format!("Planned {days}; handed over or given back at about that time."),
-            ));
-        }
-        _ => {}
+/// Rules out what another rental makes impossible: recorded times win over planned ones, and a customer who had the vehicle
+/// by plan rules out those who may have had it, unless the plans contradict each other.
+fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
+    let is_out = |one: usize, by: usize, weighed: &[Weighed<'_, '_>]| {
+        let (one, by) = (&weighed[one], &weighed[by]);
+        let recorded = by.possession.is_recorded() && !one.possession.is_recorded();
+        let planned = !one.surely && !one.is_overdue() && one.possession.can_follow_or_precede(by.possession);
+        by.surely && by.possession.evidence == Evidence::HandedOver && (recorded || planned)
+    };
+    let possible: Vec<usize> = (0..weighed.len()).filter(|at| weighed[*at].possible).collect();
+    let out: Vec<usize> = possible
+        .iter()
+        .copied()
+        .filter(|one| possible.iter().any(|by| by != one && is_out(*one, *by, weighed)))
+        .collect();
+    for at in out {
+        weighed[at].possible = false;
+        weighed[at].ruled_out_by_another = true;
     }
-    if planned {
-        return Some(match rental.status {
-            RentalStatus::Approved => {
-                (Standing::Possible, format!("Approved for {days}, but never marked as handed over."))
-            }
-            _ if handed_over == Some(Some(true)) && still_out == Some(Some(true)) => {
-                (Standing::Certain, format!("Handed over before and given back after it, within {days}."))
-            }
-            _ => (Standing::Likely, format!("Had the vehicle {days}.")),
-        });
-    }
-    if handed_over == Some(Some(false)) || rental.status == RentalStatus::Approved {
+}
+
+/// The rental, among those that are possible, that is attached: all are of one customer, and at least one says that the
+/// customer had the vehicle. Neighbours of one customer count as one.
+fn trusted(open: &[&Weighed<'_, '_>]) -> Option<usize> {
+    let customer = open.first()?.possession.rental.customer_id;
+    if open.iter().any(|one| one.possession.rental.customer_id != customer) {
         return None;
     }
-    if time.day < start {
-        let early = handed_over == Some(Some(true)) && still_out != Some(Some(false));
-        return early.then(|| (Standing::Possible, format!("Planned {days}, but handed over earlier.")));
-    }
-    let day_after = end.is_some_and(|end| time.day.day_number() == end.day_number() + 1);
-    match (rental.status, still_out) {
-        (RentalStatus::Active, _) => Some((Standing::Possible, format!("Planned {days}, and not yet given back."))),
-        (_, Some(Some(true) | None)) => Some((Standing::Possible, format!("Planned {days}, but given back later."))),
-        _ if day_after && occasion == Occasion::Violation => {
-            Some((Standing::Possible, format!("Given back within a day before; planned {days}.")))
-        }
-        _ => None,
-    }
+    let certain: Vec<usize> =
+        (0..open.len()).filter(|at| open[*at].possession.evidence == Evidence::HandedOver).collect();
+    let from = certain.iter().map(|at| open[*at].possession.trusted_from).min()?;
+    let to = certain.iter().map(|at| open[*at].possession.trusted_to).max()?;
+    let holds = |one: &Weighed<'_, '_>| one.at.is_in(one.possession.trusted_from, one.possession.trusted_to);
+    let best = certain.iter().copied().min_by_key(|at| {
+        let one = open[*at];
+        (!holds(one), !one.surely, !one.possession.pickup.recorded, *at)
+    })?;
+    open[best].at.is_in(from, to).then_some(best)
 }
 
-impl OccurrenceTime {
-    /// Whether it was at or after `at`; `None` when this is not known.
-    fn after(self, at: Timestamp, zone: Zone) -> Option<bool> {
-        self.compare(at, zone, |instant| instant >= at)
+impl<'t, 'r> Weighed<'t, 'r> {
+    fn new(possession: &'t Possession<'r>, when: When) -> Option<Self> {
+        let rental = possession.rental;
+        let at = Occurrence::new(when, rental.time_zone)?;
+        let (pickup, back) = (possession.pickup, possession.giving_back);
+        let (zone, first, last) = (rental.time_zone, rental.start_date, rental.end_date);
+        let planned = first.is_some_and(|first| {
+            at.can_be_in(midnight(zone, first), last.map_or(Timestamp::LAST, |last| day_end(zone, last)))
+        });
+        Some(Self {
+            possession,
+            at,
+            planned,
+            possible: at.can_be_in(pickup.earliest, back.latest),
+            surely: at.is_in(pickup.latest, back.earliest),
+            ruled_out_by_another: false,
+        })
     }
 
-    /// Whether it was before `at`; `None` when this is not known.
-    fn before(self, at: Timestamp, zone: Zone) -> Option<bool> {
-        self.compare(at, zone, |instant| instant < at)
+    /// Whether the planned days are over, and nobody marked the rental as given back.
+    fn is_overdue(&self) -> bool {
+        let (rental, back) = (self.possession.rental, self.possession.giving_back);
+        let is_out = rental.end_date.is_some() && rental.status != RentalStatus::Completed && !back.recorded;
+        is_out && self.at.can_be_in(self.possession.trusted_to, back.latest)
     }
 
-    fn compare(self, at: Timestamp, zone: Zone, holds: impl Fn(Timestamp) -> bool) -> Option<bool> {
-        let mut answers = self.instants.iter().flatten().map(|instant| holds(*instant));
-        match answers.next() {
-            Some(first) => answers.all(|other| other == first).then_some(first),
-            None => {
-                let day = zone.local(at).date();
-                // To compare with another day, any time of the day is right.
-                (day != self.day).then(|| holds(if self.day < day { Timestamp::default() } else { Timestamp::LAST }))
+    /// Whether it was after a recorded pickup.
+    fn was_picked_up(&self) -> bool {
+        let pickup = self.possession.pickup;
+        pickup.recorded && self.at.is_in(pickup.latest, Timestamp::LAST)
+    }
+
+    /// Whether the vehicle was given back the day before. A parked vehicle can be ticketed after its return.
+    fn was_given_back_the_day_before(&self) -> bool {
+        let (rental, zone) = (self.possession.rental, self.possession.rental.time_zone);
+        let day = rental.completed_at.map(|at| zone.local(at).date()).or(rental.end_date);
+        let Some(day) = day.filter(|_| !self.possible && rental.status == RentalStatus::Completed) else {
+            return false;
+        };
+        let Some(next) = Date::from_day_number(day.day_number() + 1) else { return false };
+        self.at.can_be_in(midnight(zone, next), day_end(zone, next)) && !self.possession.ended_by_next
+    }
+
+    fn candidate(&self) -> Candidate {
+        let rental = self.possession.rental;
+        Candidate { rental: rental.id, customer: rental.customer_id, reason: self.reason() }
+    }
+
+    /// The facts for and against the rental.
+    fn reason(&self) -> String {
+        let rental = self.possession.rental;
+        let days = match (rental.start_date, rental.end_date) {
+            (Some(start), Some(end)) => format!("{start} to {end}"),
+            (Some(start), None) => format!("from {start}"),
+            (None, Some(end)) => format!("until {end}"),
+            (None, None) => "without dates".into(),
+        };
+        if self.possible { self.reason_for(&days) } else { self.reason_against(&days) }
+    }
+
+    fn reason_for(&self, days: &str) -> String {
+        let (possession, rental) = (self.possession, self.possession.rental);
+        if possession.evidence == Evidence::Doubtful {
+            return match rental.status {
+                RentalStatus::Cancelled => format!("Cancelled, planned {days}, but handed over before."),
+                _ => format!("Approved for {days}, but never marked as handed over."),
+            };
+        }
+        if !self.at.is_in(possession.pickup.earliest, possession.giving_back.latest) {
+            return format!("Planned {days}; handed over or given back at about that time.");
+        }
+        match (self.planned, possession.pickup.recorded, possession.giving_back.recorded) {
+            (true, true, true) => format!("Handed over before and given back after it, within {days}."),
+            (false, true, true) => format!("Handed over before and given back after it; planned {days}."),
+            (true, ..) => format!("Had the vehicle {days}."),
+            (false, _, true) => format!("Planned {days}, but given back later."),
+            (false, ..) if rental.status == RentalStatus::Completed => {
+                format!("Planned {days}, and it is not recorded when it was given back.")
             }
+            (false, true, _) if rental.start_date.is_none() => "Handed over before, and not yet given back.".into(),
+            (false, false, _) if rental.start_date.is_none() => {
+                "Marked as handed over, but it is not recorded when.".into()
+            }
+            (false, ..) => self.reason_outside(days),
+        }
+    }
+
+    /// The reason of a rental that is not given back, before or after its planned days.
+    fn reason_outside(&self, days: &str) -> String {
+        let rental = self.possession.rental;
+        let early = rental.start_date.is_some_and(|start| {
+            let start = midnight(rental.time_zone, start);
+            self.at.can_be_in(Timestamp::FIRST, start)
+        });
+        if early {
+            format!("Planned {days}, but handed over earlier.")
+        } else {
+            format!("Planned {days}, and not yet given back.")
+        }
+    }
+
+    fn reason_against(&self, days: &str) -> String {
+        let possession = self.possession;
+        if self.ruled_out_by_another {
+            return format!("Planned {days}, but another rental had the vehicle at that time.");
+        }
+        let begun = self.at.can_be_in(possession.pickup.earliest, Timestamp::LAST);
+        match (begun, possession.waited, possession.ended_by_next) {
+            (false, true, _) => format!("Planned {days}, but the rental before was given back later."),
+            (false, false, _) => format!("Planned {days}, but handed over later."),
+            (true, _, true) => format!("Planned {days}, but the vehicle was handed over to the next rental before."),
+            (true, ..) if self.was_given_back_the_day_before() && !self.planned => {
+                format!("Given back within a day before; planned {days}.")
+            }
+            (true, ..) => format!("Planned {days}, but given back before."),
         }
     }
 }

@@ -1,3 +1,9 @@
 //! Rules about the rentals of a fleet: which customer had a vehicle at a time.
 
 pub mod attribution;
+mod candidates;
+mod possession;
+mod vehicle_match;
+
+pub use candidates::rentals_around;
+pub use vehicle_match::{VehicleMatch, vehicle_of};

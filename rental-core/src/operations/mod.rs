@@ -5,6 +5,7 @@
 //! has read changes first, the write is prepared again.
 
 pub mod api_keys;
+mod commit_for;
 mod completion;
 mod counter;
 mod create;
@@ -23,6 +24,7 @@ mod sent_body;
 mod update;
 mod write_once;
 
+pub(crate) use commit_for::commit_for;
 pub(crate) use completion::finish;
 pub(crate) use counter::next_number;
 pub(crate) use create::created_at;

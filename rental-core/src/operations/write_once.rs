@@ -1,6 +1,7 @@
 //! Commits a write, once for each idempotency key, and prepares it again when something it read has changed.
 
 use super::{
+    commit_for::commit_for,
     edge::Edge,
     idempotency::{self, IdempotencyKey, IdempotencyRecord, Lookup},
     intent::{Intent, Prepared},
@@ -41,7 +42,8 @@ pub type Render<'a> = &'a (dyn Fn(&Error) -> (u16, Bytes) + Sync);
 /// `render` makes the response for an error that is stored under the key; `success` is the status of a success.
 ///
 /// # Errors
-/// Errors of the intent that are not stored under an idempotency key; [`Error::Unavailable`] when the outcome of the commit
+/// Errors of the intent that are not stored under an idempotency key; [`Error::NotFound`] when the organization was deleted;
+/// [`Error::Unavailable`] when the outcome of the commit
 /// is unknown or too many concurrent writes changed the same objects.
 pub async fn write(
     store: &dyn Store,
@@ -74,7 +76,7 @@ pub async fn write(
         if batch.is_empty() {
             return Ok(written);
         }
-        if store.commit(batch).await? == Commit::Applied {
+        if commit_for(store, organization, batch).await? == Commit::Applied {
             written.committed = true;
             return Ok(written);
         }

@@ -3,10 +3,13 @@
 use crate::{
     error::{Error, FieldCode},
     resources::{Create, Resource, RuleContext, event::EventType, fields},
-    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
+    schema::{CREATED_AT, IndexPrefix, IndexSpec, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::{ApiKeyId, OrganizationId, Text, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
+
+/// The index of keys by organization.
+const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// The description of an API key.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -44,7 +47,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     ],
     filters: &[filter("organization", "organization_id")],
     ranges: &[],
-    indexes: &[index(1, &["organization_id"])],
+    indexes: &[OF_ORGANIZATION],
     look_ups: &[],
     usual_changes: &[],
 };
@@ -76,6 +79,12 @@ fields! {
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
+}
+
+/// The prefix of the index entries of an organization's keys, under [`SYSTEM`](super::organization::SYSTEM).
+#[must_use]
+pub fn of_organization(organization: OrganizationId) -> IndexPrefix {
+    IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
 }
 
 impl Resource for ApiKey {

@@ -12,13 +12,13 @@ use crate::{
     value::{CustomerId, Date, FromFields, RentalId, Timestamp, VehicleId},
 };
 
-/// The kind of charge. For a violation the day after the return also counts, because a parked vehicle can be ticketed later.
+/// What the vehicle did. After a return, a parked vehicle can be ticketed until the end of the next day.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Occasion {
-    /// A toll for a passage.
-    Toll,
-    /// A parking or camera violation.
-    Violation,
+    /// It was driven: past a toll gantry or a camera.
+    Driving,
+    /// It was parked, or nobody knows.
+    Parking,
 }
 
 /// Who pays a toll or violation, and how that was decided.
@@ -34,11 +34,11 @@ pub struct Payer {
 
 /// A resource whose objects are attached to the customer who had the vehicle. It has the rules of this file.
 pub trait Attributable: Resource + FromFields + Clone + PartialEq {
-    /// The kind of charge.
-    const OCCASION: Occasion;
     /// The event type of an attached object.
     const ATTACHED: EventType;
 
+    /// What the vehicle did.
+    fn occasion(&self) -> Occasion;
     /// The id of the vehicle, if it is known.
     fn vehicle(&mut self) -> &mut Option<VehicleId>;
     /// The transponder's number, the plate, and the state of the plate, as reported.

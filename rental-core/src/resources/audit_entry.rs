@@ -1,17 +1,21 @@
 //! Audit entries: what operators changed or took in bulk, who it was, and from where. The entry of a change is written in
-//! its transaction. Entries are never changed or removed.
+//! its transaction. Entries are never changed, and removed only when their retention ends.
 
 use crate::{
     resources::{Object, Resource, operator::ROOT},
-    schema::{CREATED_AT, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
+    schema::{CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, field, filter, id, index, object},
     value::{AuditEntryId, Name, OperatorId, OrganizationId, Timestamp, kinds},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// Most bytes of a request's body that an entry contains. For a longer body it contains only the length.
 pub(crate) const MOST_DETAILS: usize = 4096;
+
+/// The index of entries by organization and action.
+const OF_ACTION: IndexSpec = index(3, &["organization_id", "action"]);
 
 /// The description of an audit entry.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -26,7 +30,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field(
             "actor",
             Kind::Text(255),
-            "Name of the operator who did it; `root` for the admin token, `null` in entries of before there were operators.",
+            "Name of the operator who did it; `root` for the admin token, `null` in entries of before there were operators and in those that the server adds by itself.",
             "\"Ada Lovelace\"",
         )
         .or_null(),
@@ -59,7 +63,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "The path of the request.",
             "\"/admin/v1/api_keys/0190d0f2-7c3a-7cc0-8000-000000000008/revoke\"",
         ),
-        field("details", Kind::Json(MOST_DETAILS), "The body of the request, or what came of it.", "{}"),
+        field("details", Kind::Json(MOST_DETAILS), "The body of the request, or what came of it. Of objects of an organization only the names of the fields.", "{}"),
         field("request_id", Kind::Text(255), "The `Request-Id` of the answer.", "\"req_01HX3V9K\""),
         CREATED_AT,
     ],
@@ -68,12 +72,19 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     indexes: &[
         index(1, &["organization_id"]),
         index(2, &["action"]),
-        index(3, &["organization_id", "action"]),
+        OF_ACTION,
         index(4, &["actor"]),
     ],
     look_ups: &[],
     usual_changes: &[],
 };
+
+/// The prefix of the index entries of an action about an organization, under
+/// [`SYSTEM`](super::organization::SYSTEM).
+#[must_use]
+pub fn of_action(organization: OrganizationId, action: &str) -> IndexPrefix {
+    IndexPrefix::new(OF_ACTION.number).with(organization.as_bytes()).with(action.as_bytes())
+}
 
 /// Who calls as an operator.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -151,6 +162,16 @@ impl Object for AuditEntry {
 }
 
 impl AuditEntry {
+    /// The details of an entry about an object of an organization: the names of the fields in the body. Their values may be
+    /// personal data, which would stay here after the object is erased.
+    #[must_use]
+    pub fn field_names(body: &[u8]) -> Box<RawValue> {
+        let fields: Option<BTreeMap<String, IgnoredAny>> = serde_json::from_slice(body).ok();
+        let Some(fields) = fields else { return Self::details(body) };
+        let names: Vec<&String> = fields.keys().collect();
+        Self::details(serde_json::json!({"fields": names}).to_string().as_bytes())
+    }
+
     /// The details of an entry for a request with this body: the body, if it is a JSON object of at most 4,096 bytes.
     #[must_use]
     pub fn details(body: &[u8]) -> Box<RawValue> {
@@ -169,6 +190,14 @@ impl AuditEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_objects_of_an_organization_only_the_names_of_fields_are_kept() {
+        let found = AuditEntry::field_names(br#"{"plate":"ABC123","lines":[{"description":"Ada Lovelace"}]}"#);
+        assert_eq!(found.get(), r#"{"fields":["lines","plate"]}"#);
+        assert_eq!(AuditEntry::field_names(b"").get(), "{}");
+        assert_eq!(AuditEntry::field_names(b"{broken").get(), "{\"body_bytes\":7}");
+    }
 
     #[test]
     fn details_are_an_object_whatever_the_body_is() {

@@ -40,6 +40,9 @@ words! {
 /// The look-up of rentals by the days on which the customer may have had the vehicle: length class and first day.
 const STAY: LookUpSpec = look_up(128, "stay");
 
+/// The look-up of rentals by the recorded pickup of the vehicle; by its recorded return when only that is known.
+const RECORDED: LookUpSpec = look_up(129, "recorded");
+
 /// The description of a rental.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "rental",
@@ -130,7 +133,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         index(7, &["status", "customer_id", "vehicle_id"]),
         ordered_index(16, "updated_at"),
     ],
-    look_ups: &[STAY],
+    look_ups: &[STAY, RECORDED],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -199,20 +202,31 @@ impl Rental {
         }
     }
 
-    /// The first and last day on which the customer may have had the vehicle; the last one is `None` while it is unknown.
-    /// `None` for requested and cancelled rentals, and for those without dates.
+    /// The first and last day on which the customer may have had the vehicle, by its dates and its recorded times; the last
+    /// one is `None` while it is unknown. `None` for rentals whose vehicle was not handed over.
     fn stay(&self) -> Option<(u32, Option<u32>)> {
-        let (start, end) = (self.start_date?.day_number(), self.end_date.map(Date::day_number));
+        let (start, end) = (self.start_date.map(Date::day_number), self.end_date.map(Date::day_number));
+        // One day less and one more than in UTC, because the local day may be a neighbour.
+        let out = self.activated_at.map(|time| time.day_number().saturating_sub(1));
+        let back = self.completed_at.map(|time| time.day_number() + 1);
+        let first = start.into_iter().chain(out).min();
+        // A pickup on the last planned day or later leaves open when the vehicle came back.
+        let known = back.is_some() || end.is_some_and(|end| out.is_none_or(|out| out + 2 <= end));
+        let last = end.max(back).max(first).filter(|_| known);
         match self.status {
-            RentalStatus::Approved => Some((start, Some(end?))),
-            RentalStatus::Active => Some((start, None)),
-            // One day more than in UTC, because the local day may be the next one.
-            RentalStatus::Completed => {
-                let back = self.completed_at.map(|time| time.day_number() + 1);
-                Some((start, Some(end.max(back)?.max(start))))
-            }
-            RentalStatus::New | RentalStatus::Cancelled => None,
+            RentalStatus::New => None,
+            RentalStatus::Approved if out.or(back).is_none() => Some((start?, end)),
+            RentalStatus::Active | RentalStatus::Approved => Some((first.unwrap_or(0), None)),
+            RentalStatus::Completed => Some((first.unwrap_or(0), last)),
+            RentalStatus::Cancelled => out.map(|_| (first.unwrap_or(0), last)),
         }
+    }
+
+    /// The entry of the look-up by recorded times: that of the pickup, else that of the return.
+    fn recorded(&self) -> Option<IndexPrefix> {
+        let happened = !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled);
+        let at = self.activated_at.or(self.completed_at).filter(|_| happened)?;
+        Some(recorded_look_up(self.vehicle_id, at))
     }
 }
 
@@ -223,6 +237,12 @@ pub const OPEN: u8 = 31;
 #[must_use]
 pub(crate) fn stay_look_up(vehicle: VehicleId, class: u8, start: u32) -> IndexPrefix {
     STAY.of(&[vehicle.as_bytes(), &[class], &start.to_be_bytes()])
+}
+
+/// The look-up prefix of the rentals of `vehicle` with a recorded pickup, or only a recorded return, at a time.
+#[must_use]
+pub(crate) fn recorded_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix {
+    RECORDED.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
 }
 
 fn dates_out_of_order() -> Error {
@@ -245,7 +265,7 @@ impl Resource for Rental {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        Effects { hold, entries: stay.into_iter().collect(), ..Effects::default() }
+        Effects { hold, entries: stay.into_iter().chain(self.recorded()).collect(), ..Effects::default() }
     }
 }
 

@@ -75,6 +75,7 @@ fn index_numbers_are_those_that_are_written_down() {
         "rental 7 status+customer_id+vehicle_id",
         "rental 16 by updated_at",
         "rental 128 stay",
+        "rental 129 recorded",
         "invoice 1 status",
         "invoice 2 customer_id",
         "invoice 3 status+customer_id",
@@ -126,7 +127,7 @@ fn an_entry_has_the_bytes_of_schema_version_2() {
     rental.id = RentalId::from_u128(9);
     let prefix = |number: u8| [&[b'i'][..], organization.as_bytes(), &[rental::SPEC.tag, number]].concat();
     let (status, customer) = (&b"\0\x08APPROVED"[..], [&[0, 16], &rental.customer_id.as_bytes()[..]].concat());
-    rental.status = rental::RentalStatus::Approved;
+    (rental.status, rental.activated_at) = (rental::RentalStatus::Approved, None);
     let found: Vec<Vec<u8>> = effects::of(&rental)
         .entries
         .iter()

@@ -141,8 +141,11 @@ impl Toll {
 }
 
 impl Attributable for Toll {
-    const OCCASION: Occasion = Occasion::Toll;
     const ATTACHED: EventType = EventType::TollAttached;
+
+    fn occasion(&self) -> Occasion {
+        Occasion::Driving
+    }
 
     fn vehicle(&mut self) -> &mut Option<VehicleId> {
         &mut self.vehicle_id

@@ -134,8 +134,14 @@ pub fn identity(issuer: &str, summons_number: &str) -> String {
 }
 
 impl Attributable for Violation {
-    const OCCASION: Occasion = Occasion::Violation;
     const ATTACHED: EventType = EventType::ViolationAttached;
+
+    /// A camera takes a vehicle that is driven. New York's lists name these violations so.
+    fn occasion(&self) -> Occasion {
+        const CAMERAS: [&str; 7] = ["PHOTO", "PHTO", "SPEED", "CAMERA", "RED LIGHT", "BUS LANE", "IN MOTION"];
+        let text = self.violation.as_deref().unwrap_or_default().to_ascii_uppercase();
+        if CAMERAS.iter().any(|word| text.contains(word)) { Occasion::Driving } else { Occasion::Parking }
+    }
 
     fn vehicle(&mut self) -> &mut Option<VehicleId> {
         &mut self.vehicle_id

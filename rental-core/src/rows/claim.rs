@@ -26,15 +26,46 @@ pub(crate) fn claim_value(id: Uuid, amount: Option<Money>) -> Bytes {
     value.into()
 }
 
+/// The value of a claim whose object was corrected: the id, the amount that was stated last, and the amounts before it, the
+/// latest first and at most [`FORMER`] of them. An older file states one of these.
+#[must_use]
+pub(crate) fn stated_value(id: Uuid, stated: Money, before: Option<Money>, former: &[Money]) -> Bytes {
+    let former = before.iter().chain(former).filter(|amount| **amount != stated).take(FORMER);
+    let amounts: Vec<String> = std::iter::once(&stated).chain(former).map(Money::to_string).collect();
+    [id.as_bytes(), amounts.join(" ").as_bytes()].concat().into()
+}
+
+/// Most former amounts in a claim.
+const FORMER: usize = 16;
+
+/// The content of a claim.
+pub(crate) struct Stated {
+    /// The id of the object.
+    pub(crate) id: Uuid,
+    /// The amount that was stated last, of an imported object.
+    pub(crate) amount: Option<Money>,
+    /// The amounts that were stated before.
+    pub(crate) former: Vec<Money>,
+}
+
 /// Parses the value of a claim: the id and the amount.
 ///
 /// # Errors
-/// [`Error::Internal`]: the value is not one of [`claim_value`].
+/// [`Error::Internal`]: the value is not one of [`claim_value`] or [`stated_value`].
 pub(crate) fn read_claim(value: &[u8]) -> Result<(Uuid, Option<Money>), Error> {
+    read_stated(value).map(|stated| (stated.id, stated.amount))
+}
+
+/// Parses the value of a claim, with the former amounts.
+///
+/// # Errors
+/// As [`read_claim`].
+pub(crate) fn read_stated(value: &[u8]) -> Result<Stated, Error> {
     let wrong = || Error::Internal("a claim holds neither an id nor an amount".into());
-    let (id, amount) = value.split_at_checked(16).ok_or_else(wrong)?;
+    let (id, amounts) = value.split_at_checked(16).ok_or_else(wrong)?;
     let id = Uuid::from_slice(id).map_err(|_| wrong())?;
-    let text = std::str::from_utf8(amount).map_err(|_| wrong())?;
-    let amount = if text.is_empty() { None } else { Some(Money::parse(text, 4).map_err(|_| wrong())?) };
-    Ok((id, amount))
+    let text = std::str::from_utf8(amounts).map_err(|_| wrong())?;
+    let mut amounts = text.split_whitespace().map(|text| Money::parse(text, 4).map_err(|_| wrong()));
+    let amount = amounts.next().transpose()?;
+    Ok(Stated { id, amount, former: amounts.collect::<Result<_, _>>()? })
 }

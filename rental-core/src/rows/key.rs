@@ -283,6 +283,21 @@ pub fn tasks() -> Span {
     Span::under(key(Tag::Task, &[]))
 }
 
+/// All rows of a kind.
+pub(crate) fn of_kind(tag: Tag) -> Span {
+    Span::under(key(tag, &[]))
+}
+
+/// The rows of a kind whose key has this organization as its first part.
+pub(crate) fn of_organization(tag: Tag, organization: OrganizationId) -> Span {
+    Span::under(key(tag, &[organization.as_bytes()]))
+}
+
+/// The rows of a kind whose key has this webhook endpoint as its first part.
+pub(crate) fn of_endpoint(tag: Tag, endpoint: EndpointId) -> Span {
+    Span::under(key(tag, &[endpoint.as_bytes()]))
+}
+
 /// The key of the mark of a deleted or erased object. Reserved.
 #[must_use]
 pub fn erased(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {

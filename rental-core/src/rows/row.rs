@@ -207,6 +207,34 @@ pub enum Marker {
 }
 
 impl Row<'_> {
+    /// The organization that the key names. Rows of other organizations can belong to one as well: their value, or their
+    /// endpoint or event, says so.
+    #[must_use]
+    pub fn organization(&self) -> Option<OrganizationId> {
+        match self {
+            Self::Billed { organization, .. }
+            | Self::Calendar { organization, .. }
+            | Self::Erased { organization, .. }
+            | Self::Hold { organization, .. }
+            | Self::IndexEntry { organization, .. }
+            | Self::IdempotencyRecord { organization, .. }
+            | Self::Counter { organization, .. }
+            | Self::Subscribed { organization }
+            | Self::Record { organization, .. }
+            | Self::Identity { organization, .. }
+            | Self::IdempotencyExpiry { organization, .. } => Some(*organization),
+            Self::Marker(_)
+            | Self::Access { .. }
+            | Self::Due { .. }
+            | Self::Bell { .. }
+            | Self::Heartbeat { .. }
+            | Self::Outbox { .. }
+            | Self::Secrets { .. }
+            | Self::Task { .. }
+            | Self::Owner { .. } => None,
+        }
+    }
+
     /// The class of the row.
     #[must_use]
     pub fn class(&self) -> Class {

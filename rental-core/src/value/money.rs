@@ -110,6 +110,9 @@ pub struct Currency {
 }
 
 impl Currency {
+    /// The dollar of the United States.
+    pub const USD: Self = Self { code: iso_currency::Currency::USD, digits: 2 };
+
     /// Parses a code in capital letters, such as `USD`; `None` for unknown codes and for gold (`XAU`) and the like.
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
@@ -122,6 +125,12 @@ impl Currency {
     #[must_use]
     pub fn digits(self) -> u32 {
         self.digits
+    }
+
+    /// Whether amounts of this currency are written with this sign: `$` for USD and CAD, `€` for EUR.
+    #[must_use]
+    pub fn has_sign(self, sign: char) -> bool {
+        self.code.symbol().symbol.contains(sign)
     }
 }
 

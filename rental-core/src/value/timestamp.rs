@@ -11,6 +11,8 @@ pub struct Timestamp(i64);
 const LAST: i64 = 253_402_300_799_999;
 
 impl Timestamp {
+    /// The first supported millisecond: the beginning of year 1970.
+    pub const FIRST: Self = Self(0);
     /// The last millisecond of year 9999.
     pub const LAST: Self = Self(LAST);
 

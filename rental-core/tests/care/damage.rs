@@ -265,6 +265,17 @@ fn a_store_whose_upgrade_was_interrupted_is_not_checked() {
 }
 
 #[test]
+fn a_thousand_problems_are_listed_and_all_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.redb");
+    fleet(&path, 10);
+    let row = |n: u16| Write::Put(Key::from_bytes(&[b"k", &n.to_be_bytes()[..]].concat()), 1, "".into(), Prior::Any);
+    commit(&path, (0..1_100).map(row).collect());
+    let report = report(&path).unwrap();
+    assert_eq!((report.problems, report.listed.len()), (1_100, 1_000));
+}
+
+#[test]
 fn rows_that_say_nothing_are_reported() {
     let wrong: [(Key, &str, &str); 4] = [
         (marks::loading(), "", "a copy into this store was broken off"),

@@ -238,7 +238,13 @@ fn an_error_of_the_reader_is_passed_on_and_ends_the_rows() {
         }
     }
     let head = format!("agency,amount,plate\n{}", "A,1,P\n".repeat(2_000));
-    let mut reader = tolls(Broken(head.as_bytes()), None, None, &Settings { digits: 2, zone: None }).unwrap();
+    let mut reader = tolls(
+        Broken(head.as_bytes()),
+        None,
+        None,
+        &Settings { currency: rental_core::value::Currency::USD, zone: None },
+    )
+    .unwrap();
     assert!(reader.by_ref().any(|row| matches!(row, Err(Failed::Read(error)) if error.to_string() == "disk")));
     assert!(reader.next().is_none());
 }

@@ -212,7 +212,10 @@ fn a_mapping_may_name_a_column_for_the_agency_and_several_for_a_field() {
             "tag_or_plate": "Tag", "plate_state": "State", "debit": "Debit"}, "date_order": "mdy"}"#,
     )
     .unwrap();
-    let settings = Settings { digits: 0, zone: Zone::parse("America/Chicago") };
+    let settings = Settings {
+        currency: rental_core::value::Currency::parse("JPY").unwrap(),
+        zone: Zone::parse("America/Chicago"),
+    };
     let file = b"Toll Road;When;Exit;Entry;Tag;State;Debit;Memo\nTxTag;06/03/26 8:20 PM;-;North;nb-123;US-TX;4;x\n";
     let rows = read_tolls(file, None, Some(&mapping), &settings).unwrap();
     let expected = "2|toll 4|TxTag|-|2026-06-03|2026-06-04T01:20:00.000Z|North|NB123|TX|-";

@@ -4,9 +4,12 @@ use crate::stores::{CACHE, everything, fixture, upgrade, version_of, wait};
 use rental_core::{
     imports::organization::{self, Importer, Lines},
     operations::edge::Edge,
-    resources::organization::Organization,
+    resources::{
+        Resource,
+        organization::{Organization, SYSTEM},
+    },
     store::{
-        Restore, RestoreError, SCHEMA_VERSION, Store, Upgrading, Versioned,
+        Batch, Restore, RestoreError, SCHEMA_VERSION, Store, Upgrading, Versioned,
         archive::Reader,
         memory::Memory,
         redb::{self, Redb, Restored},
@@ -92,6 +95,9 @@ fn imported(file: &[u8]) -> Objects {
     let mut target = Organization::system();
     target.id = OrganizationId::from_u128(9);
     let store = Arc::new(Memory::default());
+    let (place, mut batch) = (Organization::key(SYSTEM, target.id), Batch::default());
+    batch.insert(place.clone(), "{}".into());
+    wait(store.commit(batch)).unwrap();
     let found = organization::inspect(file, &target).expect("it is whole");
     let arrivals = wait(Importer::new(Arc::clone(&store) as Arc<dyn Store>, None, &edge, &target, found.source));
     let mut arrivals = arrivals.unwrap().of_version(&found);
@@ -102,7 +108,7 @@ fn imported(file: &[u8]) -> Objects {
     wait(arrivals.finish()).unwrap();
     assert_eq!((arrivals.counts.created, arrivals.counts.invalid), (found.objects, 0), "{:?}", arrivals.counts);
     let all = wait(everything(store.as_ref()));
-    let records = all.iter().filter(|(key, _)| key.as_bytes().first() == Some(&b'r'));
+    let records = all.iter().filter(|(key, _)| key.as_bytes().first() == Some(&b'r') && **key != place);
     let object = |value: &[u8]| -> Map<String, Value> { serde_json::from_slice(value).unwrap() };
     records.map(|(_, row)| object(&row.1)).map(|object| (object["id"].as_str().unwrap().to_owned(), object)).collect()
 }

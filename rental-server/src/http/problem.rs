@@ -47,6 +47,8 @@ pub(crate) enum Problem {
     StoreUpgrading,
     /// This background task dies again and again.
     TaskFailing(&'static str),
+    /// An organization has changed since its last complete export, or has none. The text says when.
+    ExportRequired(String),
     /// An uploaded file does not match its format.
     FileRefused(String),
 }
@@ -158,6 +160,7 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         "vehicle_unavailable",
         "Another rental holds the vehicle on one of these nights; `conflicting_rental_id` names it.",
     ),
+    (409, REQUEST, "export_required", "The organization has changed since its last complete export. Export it first."),
     (409, REQUEST, "state_conflict", "What the object is now does not allow this change."),
     (
         409,
@@ -211,6 +214,7 @@ fn class(problem: &Problem) -> Class {
         Problem::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
+        Problem::ExportRequired(_) => (StatusCode::CONFLICT, REQUEST, "export_required"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
         Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
@@ -279,6 +283,7 @@ fn message(problem: &Problem) -> String {
              tells how far the upgrade is."
                 .into()
         }
+        Problem::ExportRequired(why) => format!("This organization {why}, so it was not deleted. Export it and delete it again; `without_export=true` deletes it as it is."),
         Problem::FileRefused(why) => format!("This file was refused, and nothing of it recorded: {why}."),
         Problem::BodyBroken => "The body could not be read to its end: its framing is broken.".into(),
     }

@@ -13,9 +13,9 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    error::Error,
+    error::{Error, KeyProblem},
     operations::{self, Intent, Written, idempotency::IdempotencyKey},
-    resources::organization::Organization,
+    resources::organization::{self, Organization},
     store::Store,
 };
 
@@ -59,6 +59,13 @@ pub(crate) async fn write_to(
         operations::write(store, &call.clock, organization.id, idempotency_key.as_ref(), intent, (200, &rendered))
             .await;
     drop(running);
+    let outcome = outcome.map_err(|error| match error {
+        // The organization of an API key was deleted while the request was handled: so was the key.
+        Error::NotFound { object } if object == organization::SPEC.object && call.admitted.get().is_none() => {
+            Error::Unauthenticated(KeyProblem::Invalid)
+        }
+        error => error,
+    });
     let Written { status, body, revision, replayed, committed, .. } = outcome?;
     if committed {
         app.hooks.committed();

@@ -18,12 +18,12 @@ use rental_core::{
     error::Error,
     operations::{self, Edge, Intent, IssueApiKey, NewApiKey, Preparing},
     resources::{
-        Object,
+        Object, Resource,
         api_key::{self, ApiKey},
-        organization::Organization,
+        organization::{Organization, SYSTEM},
         parse, to_json,
     },
-    store::{Batch, Store},
+    store::{Batch, Check, Store},
     value::{ApiKeyId, Timestamp},
 };
 use serde_json::json;
@@ -160,9 +160,13 @@ impl Intent for Rotate<'_> {
         Box::pin(async move {
             let system = Organization::system();
             let before = operations::get(store, system.id, &api_key::SPEC, self.id).await?;
-            let (new, old) = self.decide(parse(&before.key, &before.value)?, edge)?;
+            let old: ApiKey = parse(&before.key, &before.value)?;
+            // After the deletion of its organization a key has no successor.
+            collections::organization_named(store, &old.organization_id.to_string()).await?;
+            let (new, old) = self.decide(old, edge)?;
             let id = new.id;
             let mut prepared = operations::insert(store, edge, &system, new, Batch::default()).await?;
+            prepared.batch.checks.push(Check::Present(Organization::key(SYSTEM, old.organization_id)));
             prepared.batch.replace(before.key, before.revision, to_json(&old)?);
             self.new.add_entry(&mut prepared.batch, id);
             Ok(prepared)

@@ -22,8 +22,14 @@ use rental_core::{
     value::OrganizationId,
 };
 use serde_json::json;
-use std::io::{self, BufWriter, Write};
+use std::{
+    io::{self, BufWriter, Write},
+    sync::Arc,
+};
+use tokio::runtime::Handle;
 
+/// The action of the audit entry of an export that was sent as a whole.
+pub(super) const COMPLETED: &str = "exportOrganizationCompleted";
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
 
@@ -47,10 +53,19 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let full = full_pace(request.call.query())?;
     let running = Running::take(&app.backing_up)?;
     Note::of(request.call, Some(id)).write_before_reading(app.store()).await?;
+    // Its time is before that of the snapshot.
+    let completed = Note::of(request.call, Some(id)).with_action(COMPLETED);
+    let (store, runtime) = (Arc::clone(&app.store), Handle::current());
     let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
     let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
-        let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet))?;
+        let completed = |lines| {
+            let saved = runtime.block_on(completed.write(store.as_ref(), &json!({"lines": lines})));
+            if let Err(error) = saved {
+                tracing::warn!(organization = %id, ?error, "the audit log has no entry of a complete export, so it does not allow the organization to be deleted");
+            }
+        };
+        let lines = copy(moment, id, BufWriter::with_capacity(PART, outlet), completed)?;
         tracing::info!(organization = %id, lines, actor, %address, "an export was sent");
         Ok(())
     })?;
@@ -59,7 +74,13 @@ async fn start(request: Request<'_, Reader>) -> Handled {
         .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"organization-{id}.ndjson\"")))
 }
 
-fn copy(mut moment: Moment, organization: OrganizationId, mut out: BufWriter<Outlet>) -> io::Result<u64> {
+/// Sends all lines. Calls `completed` before the last one: a client that has it finds the export completed.
+fn copy(
+    mut moment: Moment,
+    organization: OrganizationId,
+    mut out: BufWriter<Outlet>,
+    completed: impl FnOnce(u64),
+) -> io::Result<u64> {
     out.write_all(first_line().as_bytes())?;
     let mut lines = 1;
     for span in spans(organization) {
@@ -69,6 +90,8 @@ fn copy(mut moment: Moment, organization: OrganizationId, mut out: BufWriter<Out
             lines += 1;
         }
     }
+    out.flush()?;
+    completed(lines);
     out.write_all(end_line(lines).as_bytes())?;
     out.flush()?;
     Ok(lines)

@@ -214,7 +214,7 @@ impl Import {
 
     /// Reads a statement to its end, then reads it again and records its rows.
     fn rows<T: Importable>(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
-        let settings = Settings { digits: self.organization.default_currency.digits(), zone: self.asked.zone };
+        let settings = Settings { currency: self.organization.default_currency, zone: self.asked.zone };
         let (format, mapping) = (self.asked.format.as_deref(), self.asked.mapping.as_ref());
         let open = |file| Reader::<_, T::Row>::open(BufReader::new(file), format, mapping, &settings).map_err(refused);
         let mut of = 0;

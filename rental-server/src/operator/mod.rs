@@ -11,6 +11,7 @@ mod invoice_page;
 pub(crate) mod invoices;
 mod master_key;
 pub(crate) mod operators;
+mod organization_deletion;
 pub(crate) mod organizations;
 pub(crate) mod records;
 mod status;
@@ -24,6 +25,7 @@ use rental_core::resources::{audit_entry, delivery, toll::Toll, violation::Viola
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     [
         organizations::endpoints(),
+        organization_deletion::endpoints(),
         api_keys::resource(),
         webhook_endpoints::resource(),
         vec![collections::list(&audit_entry::SPEC), collections::retrieve(&audit_entry::SPEC)],

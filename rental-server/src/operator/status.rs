@@ -10,9 +10,10 @@ use crate::{
         shapes::{self, described, object, text},
     },
     state::App,
+    webhooks::Retention,
 };
 use rental_core::{API_VERSION, request::page};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::{Arc, atomic::Ordering};
 
 /// The endpoint of this file.
@@ -48,6 +49,18 @@ async fn body(app: &App) -> Value {
         "disk_total_bytes": room.total,
         "webhook_brand": app.hooks.brand(),
         "webhooks_sending": app.hooks.settings.send,
+        "retention": retention(app.hooks.settings.retention),
+    })
+}
+
+/// The seconds for which objects are kept.
+fn retention(kept: Retention) -> Value {
+    let seconds = |millis: Option<i64>| millis.map(|millis| millis / 1000);
+    json!({
+        "events_seconds": seconds(kept.events),
+        "deliveries_seconds": seconds(kept.deliveries),
+        "leads_seconds": seconds(kept.leads),
+        "audit_entries_seconds": seconds(kept.audit_entries),
     })
 }
 
@@ -55,7 +68,7 @@ fn schema() -> Value {
     let flag = || json!({"type": "boolean"});
     let mut bytes = shapes::at_least(0);
     bytes["type"] = json!(["integer", "null"]);
-    let properties = json!({
+    let mut properties = json!({
         "object": text("Always `status`."),
         "version": text("Version of the program."),
         "api_version": text("Date of the API's description."),
@@ -69,6 +82,11 @@ fn schema() -> Value {
         "webhook_brand": text("Prefix of the headers of webhooks."),
         "webhooks_sending": described(flag(), "Whether the server sends webhooks; false with `--no-webhooks`."),
     });
+    let mut seconds = shapes::at_least(3600);
+    seconds["type"] = json!(["integer", "null"]);
+    let names = ["events_seconds", "deliveries_seconds", "leads_seconds", "audit_entries_seconds"];
+    let kept: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), seconds.clone())).collect();
+    properties["retention"] = object("Seconds for which objects are kept; null for ever.", Value::Object(kept));
     object("", properties)
 }
 
@@ -78,6 +96,7 @@ fn document() -> Value {
         "uptime_seconds": 86_400, "ready": true, "engine": "redb", "data_bytes": 52_428_800_u64,
         "disk_free_bytes": 64_424_509_440_u64, "disk_total_bytes": 107_374_182_400_u64, "webhook_brand": "Service",
         "webhooks_sending": true,
+        "retention": {"events_seconds": 2_592_000, "deliveries_seconds": 2_592_000, "leads_seconds": null, "audit_entries_seconds": null},
     });
     let ok = parts::success("Status", example);
     json!({

@@ -13,7 +13,11 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode},
-    fleet::attribution::{self, Candidate, VehicleMatch, Verdict, When},
+    fleet::{
+        VehicleMatch,
+        attribution::{self, Candidate, Verdict, When},
+        rentals_around, vehicle_of,
+    },
     imports::statements::KINDS,
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page::{self, ListQuery},
@@ -172,7 +176,7 @@ async fn decide<T: Attributable>(
     let [tag, plate, state] = object.identifiers();
     let whose = match known {
         Some(vehicle) => VehicleMatch::One(vehicle),
-        None => attribution::vehicle_of(store, organization.id, tag, (plate, state)).await?,
+        None => vehicle_of(store, organization.id, tag, (plate, state)).await?,
     };
     let vehicle = match whose {
         VehicleMatch::One(vehicle) => vehicle,
@@ -181,12 +185,11 @@ async fn decide<T: Attributable>(
     };
     let (at, on) = object.when();
     let when = When { at, on };
-    // A rental of another zone has another day by one at most; the search looks a day further on both sides.
-    let Some(day) = when.day(organization.time_zone) else {
+    let Some(about) = when.about(organization.time_zone) else {
         return Ok((Some(vehicle), nobody("It is not known when it happened.")));
     };
-    let rentals = attribution::rentals_around(store, organization.id, vehicle, day).await?;
-    Ok((Some(vehicle), attribution::decide(&rentals, when, T::OCCASION)))
+    let rentals = rentals_around(store, organization.id, vehicle, about).await?;
+    Ok((Some(vehicle), attribution::decide(&rentals, when, object.occasion())))
 }
 
 /// A suggestion as the response shows it.

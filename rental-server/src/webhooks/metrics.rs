@@ -26,6 +26,11 @@ struct Reason {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Object {
+    object: &'static str,
+}
+
 /// Counts of attempts, and the last count of the backlog.
 #[derive(Clone, Default)]
 pub(crate) struct HookMetrics {
@@ -37,6 +42,7 @@ pub(crate) struct HookMetrics {
     pub(crate) disabled: Counter,
     /// Deliveries that waited for a disabled endpoint until retention ended.
     pub(crate) expired: Counter,
+    removed: Family<Object, Counter>,
     seconds: Counter<f64, AtomicU64>,
     outbox: Gauge,
     waiting: Gauge,
@@ -52,6 +58,11 @@ impl HookMetrics {
         self.waiting.set(gauge(backlog.enabled));
         self.kept.set(gauge(backlog.disabled));
         self.oldest_due.set(backlog.oldest_due_millis as f64 / 1000.0);
+    }
+
+    /// Counts objects whose retention ended.
+    pub(crate) fn count_removed(&self, object: &'static str, count: u64) {
+        self.removed.get_or_create(&Object { object }).inc_by(count);
     }
 
     /// Counts one attempt.
@@ -87,9 +98,10 @@ impl HookMetrics {
         );
         registry.register(
             "webhook_deliveries_expired",
-            "Deliveries given up because their endpoint was disabled for 30 days",
+            "Deliveries given up because their endpoint was disabled for longer than they are kept",
             self.expired.clone(),
         );
+        registry.register("retention_removed", "Objects removed because their retention ended", self.removed.clone());
         registry.register("webhook_outbox_events", "Events that are not deliveries yet", self.outbox.clone());
         registry.register("webhook_deliveries_waiting", "Deliveries to enabled endpoints", self.waiting.clone());
         registry.register("webhook_deliveries_kept", "Deliveries kept for disabled endpoints", self.kept.clone());

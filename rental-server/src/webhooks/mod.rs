@@ -28,7 +28,7 @@ mod settings;
 
 pub(crate) use cluster::servers_without_key;
 pub(crate) use hooks::Hooks;
-pub(crate) use settings::Settings;
+pub(crate) use settings::{Retention, Settings};
 
 use rental_core::error::Error;
 use std::sync::Arc;

@@ -1,13 +1,16 @@
-//! Removes events and finished deliveries after 30 days. A delivery that waits for a disabled endpoint stays, and so does its
-//! event, until the endpoint has been disabled for 30 days. Then the delivery fails, and stays for another 30 days.
+//! Removes events, finished deliveries, leads and audit entries that are older than their retention. A delivery that waits for
+//! a disabled endpoint stays, and so does its event, until the endpoint has been disabled for the retention of deliveries. Then
+//! the delivery fails, and stays for that time again.
+//!
+//! A sweep reads only rows that are older than the retention: ids are ordered by time.
 
-use super::hooks::Hooks;
+use super::{hooks::Hooks, settings::Retention};
 use rental_core::{
     error::Error,
     resources::{
-        Resource,
+        Resource, audit_entry,
         delivery::{self, Delivery, DeliveryStatus},
-        event,
+        event, lead,
         organization::{self, SYSTEM},
         parse, to_json,
         webhook_endpoint::WebhookEndpoint,
@@ -21,24 +24,32 @@ use rental_core::{
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How long events and deliveries are kept, in milliseconds.
-pub(crate) const KEPT_MILLIS: i64 = 30 * 24 * 3600 * 1000;
 /// Most objects that one batch removes.
 const STEP: usize = 200;
 /// The `last_error` of a delivery that waited for a disabled endpoint for too long.
 const REASON: &str = "retention_ended";
 
-/// Removes what is older than 30 days, of every organization.
+/// Removes what is older than its retention, of every organization.
 pub(crate) async fn sweep(hooks: &Hooks, now: Timestamp) -> Result<(), Error> {
-    let before = now.plus_millis(-KEPT_MILLIS);
+    let Retention { events, deliveries, leads, audit_entries } = hooks.settings.retention;
+    let before = |kept: Option<i64>| kept.map(|millis| now.plus_millis(-millis));
+    if let Some(before) = before(audit_entries) {
+        remove_old(hooks, SYSTEM, &audit_entry::SPEC, before).await?;
+    }
     let mut organizations = Span::newest_first(&key::records(SYSTEM, &organization::SPEC));
     loop {
         let page = hooks.store().scan(&organizations, 100).await?;
         for id in page.iter().filter_map(|row| key_of(row).id().map(OrganizationId::from_uuid)) {
             // Deliveries first: an event is needed as long as one of its deliveries is there and pending.
-            fail_expired(hooks, id, before, now).await?;
-            remove_old(hooks, id, &delivery::SPEC, before).await?;
-            remove_old(hooks, id, &event::SPEC, before).await?;
+            if let Some(before) = before(deliveries) {
+                fail_expired(hooks, id, before, now).await?;
+                remove_old(hooks, id, &delivery::SPEC, before).await?;
+            }
+            for (kept, spec) in [(events, &event::SPEC), (leads, &lead::SPEC)] {
+                if let Some(before) = before(kept) {
+                    remove_old(hooks, id, spec, before).await?;
+                }
+            }
         }
         match page.last() {
             Some(last) => organizations.to = key_of(last).clone(),
@@ -55,7 +66,7 @@ fn older(organization: OrganizationId, spec: &'static ResourceSpec, before: Time
     span
 }
 
-/// Fails the old deliveries to endpoints that have been disabled for 30 days.
+/// Fails the old deliveries to endpoints that have been disabled since before a time.
 async fn fail_expired(
     hooks: &Hooks,
     organization: OrganizationId,
@@ -95,7 +106,7 @@ async fn fail_expired(
         // Stale: one of them was changed. The next sweep reads them again.
         if failed > 0 && hooks.store().commit(batch).await? == Commit::Applied {
             hooks.metrics.expired.inc_by(failed);
-            tracing::warn!(%organization, failed, "webhook deliveries were given up: their endpoints have been disabled for 30 days");
+            tracing::warn!(%organization, failed, "webhook deliveries were given up: their endpoints have been disabled for longer than deliveries are kept");
         }
     }
     Ok(())
@@ -116,27 +127,36 @@ async fn remove_old(
     spec: &'static ResourceSpec,
     before: Timestamp,
 ) -> Result<(), Error> {
-    let mut span = older(organization, spec, before);
+    let (mut span, mut removed) = (older(organization, spec, before), 0);
     // Without an endpoint there are no deliveries to look for.
     let delivers = hooks.store().get(&[key::subscribed(organization)]).await?.pop().flatten().is_some();
     while !span.is_empty() {
         let old = hooks.store().scan(&span, STEP).await?;
         let Some(last) = old.last() else { break };
         span.from = store::after(key_of(last));
-        let mut batch = Batch::default();
+        let (mut batch, mut old_ones) = (Batch::default(), 0);
         for record in hooks.damaged.all_sound(old) {
             let needed = match record.key.id() {
                 Some(id) if spec.tag == event::SPEC.tag => {
                     delivers && is_needed(hooks, organization, EventId::from_uuid(id)).await?
                 }
-                _ => !is_finished(&record, before),
+                _ if spec.tag == delivery::SPEC.tag => !is_finished(&record, before),
+                _ => false,
             };
             if needed {
                 continue;
             }
-            hooks.damaged.skip(remove(&mut batch, organization, spec, record))?;
+            let made = remove(&mut batch, organization, spec, record);
+            old_ones += u64::from(hooks.damaged.skip(made)?.is_some());
         }
-        hooks.store().commit(batch).await?;
+        // Stale: one of them was changed. The next sweep reads them again.
+        if hooks.store().commit(batch).await? == Commit::Applied {
+            removed += old_ones;
+        }
+    }
+    if removed > 0 {
+        hooks.metrics.count_removed(spec.object, removed);
+        tracing::info!(object = spec.object, removed, %organization, "objects were removed because their retention ended");
     }
     Ok(())
 }

@@ -15,6 +15,16 @@ pub(crate) struct Settings {
     pub(crate) schedule: Schedule,
     /// Time for one attempt, the body of the response included (spec, Retries 1).
     pub(crate) timeout: Duration,
+    pub(crate) retention: Retention,
     /// Prefix of the headers and of the user agent.
     pub(crate) brand: String,
+}
+
+/// How long objects are kept, in milliseconds; `None` for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    pub(crate) events: Option<i64>,
+    pub(crate) deliveries: Option<i64>,
+    pub(crate) leads: Option<i64>,
+    pub(crate) audit_entries: Option<i64>,
 }

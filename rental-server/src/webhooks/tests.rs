@@ -79,6 +79,7 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
         https_only: false,
         schedule: rental_core::webhooks::attempt::Schedule::default(),
         timeout: Duration::from_secs(10),
+        retention: super::Retention { events: None, deliveries: None, leads: None, audit_entries: None },
         brand: "Service".into(),
     };
     let (endpoint, organization) = (EndpointId::from_uuid(Clock.new_id()), OrganizationId::from_uuid(Clock.new_id()));

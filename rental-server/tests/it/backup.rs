@@ -22,7 +22,7 @@ use std::{
 const CACHE: usize = 4 << 20;
 const PATH: &str = "/admin/v1/backup";
 
-fn rows(archive: &[u8]) -> Vec<Record> {
+pub(crate) fn rows(archive: &[u8]) -> Vec<Record> {
     let mut reader = Reader::open(archive).expect("it is an archive");
     let mut rows = Vec::new();
     while let Some(frame) = reader.next_frame().expect("it is whole") {

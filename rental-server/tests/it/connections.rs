@@ -314,6 +314,28 @@ fn a_request_whose_body_still_comes_is_finished_before_the_end() {
     assert_eq!(server.exit_code(), Some(0));
 }
 
+#[test]
+fn a_second_signal_ends_the_server_at_once_and_what_was_acknowledged_is_there() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut server = Server::start_in(directory.path(), &[]);
+    let organization = server.organization();
+    let vehicle = organization.vehicle(json!({}));
+    let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
+    // A request in progress, for which the server would wait.
+    let mut waiting = Connection::open(&server.address);
+    waiting.write(head(&organization, "POST /v1/vehicles", "Content-Length: 15\r\n").as_bytes()).expect("sent");
+    waiting.write(b"{\"name\"").expect("sent");
+    drop(organization);
+    server.signal("TERM");
+    while Connection::try_open(&server.address).is_ok() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.signal("TERM");
+    assert_eq!(server.exit_code(), Some(130));
+    let server = Server::start_in(directory.path(), &[]);
+    Organization { server: &server, id, read, write }.get(&format!("/v1/vehicles/{vehicle}")).ok();
+}
+
 /// Within the drain deadline of 30 s an idle connection would be cut anyway; promptly means well before.
 #[test]
 fn idle_connections_do_not_delay_the_end() {

@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod clients;
+mod evidence;
 mod imports;
 mod shell;
 mod specification;
@@ -17,11 +18,12 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 18] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "docs/api.md",
     "docs/imports.md",
     "docs/runbook.md",
@@ -29,6 +31,8 @@ const DOCUMENTS: [&str; 15] = [
     "docs/benchmarks.md",
     "docs/webhooks.md",
     "docs/postgresql.md",
+    "docs/reliability.md",
+    "docs/security.md",
     "docs/spec.md",
     "docs/decisions.md",
     "rental-core/README.md",

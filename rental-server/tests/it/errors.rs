@@ -118,7 +118,8 @@ fn an_error_body_has_the_documented_members_and_no_others() {
 fn every_answer_carries_its_request_id_version_and_type() {
     let organization = Server::shared().organization();
     let mut replies: Vec<Reply> = one_of_each_error(&organization).into_iter().map(|row| row.0).collect();
-    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/", "/v1/vehicles", "/v1/vehicles/x"] {
+    let pages = ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs.css", "/"];
+    for path in pages.into_iter().chain(["/v1/vehicles", "/v1/vehicles/x"]) {
         replies.push(organization.get(path));
         replies.push(organization.call("HEAD", path, &Value::Null));
         replies.push(organization.call("OPTIONS", path, &Value::Null));
@@ -131,6 +132,9 @@ fn every_answer_carries_its_request_id_version_and_type() {
         if reply.status >= 400 {
             assert_eq!(reply.header("content-type"), Some("application/json"));
         }
+        let (kind, text) = (reply.header("content-type").expect("a type"), reply.text());
+        let is_json = text.is_empty() || serde_json::from_slice::<Value>(&reply.body).is_ok();
+        assert!(if kind == "application/json" { is_json } else { kind.ends_with("; charset=utf-8") }, "{kind}: {text}");
         seen.insert(id);
     }
     assert_eq!(seen.len(), count, "each answer has an id of its own");

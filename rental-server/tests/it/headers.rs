@@ -27,9 +27,12 @@ fn a_response_that_shows_a_secret_is_never_stored() {
     let organization = server.organization();
     let key = json!({"organization_id": organization.id, "scope": "read"});
     let endpoint = json!({"organization_id": organization.id, "url": "https://example.com/"});
-    for (path, body, action) in
-        [("/admin/v1/api_keys", key, "rotate"), ("/admin/v1/webhook_endpoints", endpoint, "rotate_secret")]
-    {
+    let operator = json!({"name": "Ada", "role": "read_only"});
+    for (path, body, action) in [
+        ("/admin/v1/api_keys", key, "rotate"),
+        ("/admin/v1/operators", operator, "rotate"),
+        ("/admin/v1/webhook_endpoints", endpoint, "rotate_secret"),
+    ] {
         let made = server.admin("POST", path, &body);
         let rotated = server.admin("POST", &format!("{path}/{}/{action}", made.id()), &Value::Null);
         for reply in [made, rotated] {
@@ -72,4 +75,41 @@ fn documents_that_do_not_change_have_an_etag() {
 #[test]
 fn without_tls_no_browser_is_told_to_insist_on_it() {
     assert_eq!(get(Server::shared(), "/healthz", &[]).header("strict-transport-security"), None);
+}
+
+/// Nothing is sent by a browser on its own: no cookie is set, and a page of another origin gets no leave to send a key.
+#[test]
+fn a_page_of_another_origin_can_neither_send_a_key_nor_read_a_response() {
+    let server = Server::shared();
+    let organization = server.organization();
+    let origin = [("Origin", "https://evil.example")];
+    let preflight = [
+        ("Origin", "https://evil.example"),
+        ("Access-Control-Request-Method", "POST"),
+        ("Access-Control-Request-Headers", "authorization"),
+    ];
+    let replies = ["/v1/vehicles", "/admin/v1/organizations", "/docs", "/openapi.json", "/metrics", "/healthz"]
+        .into_iter()
+        .flat_map(|path| {
+            let asked = Connection::open(&server.address).send("OPTIONS", path, &preflight, b"");
+            assert_eq!(asked.status, 405, "{path}");
+            [asked, get(server, path, &origin), organization.call_with("GET", path, &origin, &Value::Null)]
+        });
+    for reply in replies {
+        for name in ["access-control-allow-origin", "access-control-allow-headers", "set-cookie"] {
+            assert_eq!(reply.header(name), None, "{}", reply.text());
+        }
+    }
+}
+
+#[test]
+fn the_reference_page_allows_no_script_no_frame_and_no_referrer() {
+    let page = get(Server::shared(), "/docs", &[]);
+    let policy = page.header("content-security-policy").expect("a policy");
+    for rule in ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"] {
+        assert!(policy.contains(rule), "{policy}");
+    }
+    assert!(!policy.contains("script-src") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert!(!page.text().to_lowercase().contains("<script"), "the page has no script");
 }

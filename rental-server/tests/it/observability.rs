@@ -235,3 +235,26 @@ fn at_the_usual_level_a_log_has_no_line_for_each_request() {
     }
     assert_eq!(server.log(), before);
 }
+
+/// Values of requests stay on the line of their request, and cannot move the cursor of whoever reads the log on a terminal.
+#[test]
+fn no_request_writes_a_line_of_its_own_into_the_log() {
+    let forged = "1999-12-31T23:59:59.999999Z WARN rental_server: forged";
+    for format in ["text", "json"] {
+        let server = Server::start(&["--log-level", "debug", "--log-format", format]);
+        let organization = server.organization();
+        let names = [format!("x\n{forged}"), format!("x\r\n{forged}"), format!("\u{1b}[2J\u{9b}31m{forged}")];
+        for name in &names {
+            assert_eq!(organization.post("/v1/vehicles", &json!({ name: name, "status": name })).status, 400);
+            let query = crate::support::percent_encode(name);
+            assert_eq!(organization.get(&format!("/v1/vehicles?{query}={query}")).status, 400);
+            assert_eq!(organization.get(&format!("/v1/{query}")).status, 404);
+            let headers = [("Idempotency-Key", query.as_str()), ("X-Forwarded-For", &query), ("User-Agent", &query)];
+            organization.call_with("POST", "/v1/leads", &headers, &json!({}));
+        }
+        let log = server.log();
+        assert!(log.contains("a request was refused"), "the reasons are logged: {log}");
+        assert!(!log.lines().any(|line| line.trim_start().starts_with(forged)), "{log}");
+        assert!(!log.chars().any(|c| c.is_control() && c != '\n'), "{log:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod audit;
 mod billing;
+mod deletion;
 mod imports;
 mod listener;
 pub(crate) mod operators;

@@ -272,6 +272,22 @@ fn bad_flags_end_with_2_and_name_the_flag() {
 }
 
 #[test]
+fn a_certificate_without_its_key_is_refused_in_one_sentence_that_names_the_key() {
+    let directory = directory();
+    for (given, lacking) in [("--tls-cert", "--tls-key"), ("--tls-key", "--tls-cert")] {
+        let variable = format!("RENTAL_{}", given.trim_start_matches('-').replace('-', "_").to_uppercase());
+        for ended in
+            [run(directory.path(), &[given, "file.pem"], &[]), run(directory.path(), &[], &[(&variable, "file.pem")])]
+        {
+            let said = format!(
+                "rental-server: the following required arguments were not provided: {lacking} <FILE>; see --help\n"
+            );
+            assert_eq!((ended.code, ended.stderr), (Some(2), said));
+        }
+    }
+}
+
+#[test]
 fn a_bad_admin_token_is_refused_without_being_shown() {
     let directory = directory();
     let (short, spaced) = ("only-31-characters-of-a-token-x", "forty characters of which some are spaces");

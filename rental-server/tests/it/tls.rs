@@ -1,12 +1,17 @@
 //! TLS of the server itself: the protocols, the certificate that changes while it serves, and the bounds of HTTP/2.
 
+pub(crate) mod authority;
 mod client;
 mod http2;
 
 use crate::support::Server;
+use authority::Trusted;
 use client::{Pair, ask, ask_in, presented};
+use serde_json::{Value, json};
 use std::{
     fs,
+    io::{Read, Write},
+    net::TcpStream,
     os::unix::fs::PermissionsExt,
     path::Path,
     process::Command,
@@ -49,6 +54,55 @@ fn a_connection_without_tls_gets_no_response() {
     assert!(
         ask(&server.address, &pair, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").contains("200 OK")
     );
+}
+
+/// The versions of before TLS 1.2 are refused, in the words of the protocol.
+#[test]
+fn a_client_that_knows_no_version_after_tls_1_1_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, _) = start(directory.path(), &[]);
+    // A ClientHello of TLS 1.2 without extensions asks for no more than its version: it differs in that alone.
+    for (version, alert) in [([3, 1], 70), ([3, 2], 70), ([3, 0], 70)] {
+        let mut hello = vec![version[0], version[1]];
+        hello.extend([7; 32]);
+        // No session; the cipher suites of rustls for TLS 1.2, and one of TLS 1.0; no compression.
+        hello.extend([0, 0, 6, 0xc0, 0x2b, 0xc0, 0x2f, 0xc0, 0x09, 1, 0]);
+        // Groups and signature algorithms that any server knows.
+        let extensions = [0, 10, 0, 4, 0, 2, 0, 23, 0, 13, 0, 4, 0, 2, 4, 3, 0, 11, 0, 2, 1, 0];
+        hello.extend([0, u8::try_from(extensions.len()).unwrap()]);
+        hello.extend(extensions);
+        let length = u8::try_from(hello.len()).unwrap();
+        let mut bytes = vec![22, 3, 1, 0, length + 4, 1, 0, 0, length];
+        bytes.extend(&hello);
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(&bytes).unwrap();
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply);
+        // Alert, fatal, protocol_version.
+        assert_eq!((reply.first(), &reply[5..]), (Some(&21), &[2, alert][..]), "{version:?}: {reply:?}");
+    }
+}
+
+/// The receiver is a server that answers 404, once it has taken the connection.
+#[test]
+fn webhooks_go_to_receivers_with_a_trusted_certificate_of_their_name_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let receiver = Trusted::start(directory.path());
+    let by_address = receiver.url.replace("localhost", "127.0.0.1");
+    for (program, url, outcome) in [
+        (vec!["env", &receiver.trust], &receiver.url, json!([404, null])),
+        (vec!["env", &receiver.trust], &by_address, json!([null, "cannot_connect"])),
+        (vec![], &receiver.url, json!([null, "cannot_connect"])),
+    ] {
+        let sender = Server::start_by(&program, &["--webhook-allow-private"]);
+        let organization = sender.organization();
+        let body = json!({"organization_id": organization.id, "url": format!("{url}/hooks")});
+        let made = sender.admin("POST", "/admin/v1/webhook_endpoints", &body).id();
+        let path = format!("/admin/v1/webhook_endpoints/{made}/test");
+        let tested = sender.admin("POST", &path, &Value::Null).ok();
+        assert_eq!(json!([tested["status"], tested["error"]]), outcome, "{program:?} {url}: {tested}");
+    }
 }
 
 #[track_caller]

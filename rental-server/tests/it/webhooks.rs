@@ -37,7 +37,7 @@ use std::{
 };
 
 /// Lets endpoints be on this machine.
-const PRIVATE: &str = "--webhook-allow-private";
+pub(crate) const PRIVATE: &str = "--webhook-allow-private";
 
 /// A server with the documented schedule that all tests share which need nothing special.
 fn usual() -> &'static Server {
@@ -51,8 +51,8 @@ fn with_schedule(schedule: &str) -> Server {
 }
 
 /// An endpoint and the secret that its creation showed.
-struct Hook {
-    id: String,
+pub(crate) struct Hook {
+    pub(crate) id: String,
     secret: String,
 }
 
@@ -68,7 +68,7 @@ fn hook_at(organization: &Organization, url: &str, mut fields: Value) -> Hook {
 
 /// An endpoint for all events.
 #[track_caller]
-fn hook(organization: &Organization, receiver: &Receiver) -> Hook {
+pub(crate) fn hook(organization: &Organization, receiver: &Receiver) -> Hook {
     hook_at(organization, &receiver.url(), json!({}))
 }
 
@@ -91,7 +91,7 @@ fn wait_for_state(server: &Server, hook: &Hook, what: &str, wanted: impl Fn(&Val
 }
 
 #[track_caller]
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>, instead: impl Fn() -> String) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>, instead: impl Fn() -> String) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = look() {

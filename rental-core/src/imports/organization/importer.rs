@@ -254,7 +254,7 @@ impl<'a> Importer<'a> {
         match &self.trial {
             // The checks concern the real store, to which a dry run writes nothing.
             Some(trial) => Ok(trial.commit(Batch { checks: Vec::new(), writes: batch.writes }).await?),
-            None => Ok(self.store.commit(batch).await?),
+            None => operations::commit_for(self.store.as_ref(), self.organization.id, batch).await,
         }
     }
 }

@@ -15,14 +15,17 @@ pub use file::{Inspection, Lines, inspect};
 pub use importer::{CHUNK, Importer};
 
 use crate::{
+    error::Error,
+    operations::created_at,
     resources::{
         Resource,
         organization::{Organization, SYSTEM},
         porters,
     },
-    rows::key,
-    store::{Key, Order, SCHEMA_VERSION, Span, after},
-    value::OrganizationId,
+    rows::{Row, key},
+    schema::IndexPrefix,
+    store::{Key, Order, SCHEMA_VERSION, Span, Store, after, key_of},
+    value::{OrganizationId, Timestamp},
 };
 use bytes::Bytes;
 
@@ -37,6 +40,36 @@ pub fn spans(organization: OrganizationId) -> Vec<Span> {
     let all = |prefix: Key| Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(Organization::key(SYSTEM, organization));
     std::iter::once(own).chain(porters().map(|porter| all(key::records(organization, porter.spec)))).collect()
+}
+
+/// The time of the last change of what an export of the organization contains. It reads one row of each resource.
+///
+/// # Errors
+/// The store is not available.
+pub async fn last_change(store: &dyn Store, organization: &Organization) -> Result<Timestamp, Error> {
+    let mut last = organization.updated_at;
+    for porter in porters() {
+        let spec = porter.spec;
+        // The objects of a resource without this index never change: the newest one is the last change.
+        let newest = match spec.index_over(&[], Some("updated_at")) {
+            Some(index) => IndexPrefix::new(index.number).prefix(organization.id, spec),
+            None => key::records(organization.id, spec),
+        };
+        let row = store.scan(&Span::newest_first(&newest), 1).await?.pop();
+        last = last.max(row.and_then(|row| time_in(key_of(&row))).unwrap_or_default());
+    }
+    Ok(last)
+}
+
+/// The time in the key of a record, or of an index entry that a time orders.
+fn time_in(key: &Key) -> Option<Timestamp> {
+    let millis = match Row::decode(key)? {
+        // The length of the time comes before it.
+        Row::IndexEntry { values, .. } => u64::from_be_bytes(*values.last_chunk()?),
+        Row::Record { id, .. } => return Some(created_at(id)),
+        _ => return None,
+    };
+    i64::try_from(millis).ok().map(Timestamp::from_millis)
 }
 
 /// The line of a record: the bytes that a GET returns. Line breaks between the tokens of a client's JSON become spaces.

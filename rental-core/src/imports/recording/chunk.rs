@@ -9,6 +9,7 @@ use crate::{
     imports::RowOutcome,
     operations,
     store::{Batch, Commit, Key},
+    value::Id,
 };
 use std::collections::HashMap;
 
@@ -72,11 +73,18 @@ impl<T: Importable> Recorder<'_, T> {
         let key = self.identity_key(&identity);
         let stated = T::stated_amount(row);
         let outcome = match chunk.rows.get(&key) {
+            Some(earlier) if let Some(what) = self.object(earlier).contradiction(&object) => {
+                contradicted::<T>(what, None)
+            }
             Some(earlier) if stated.map_or(*earlier == row, |_| T::stated_amount(earlier) == stated) => {
                 RowOutcome::Duplicate
             }
             Some(_) => return Ok(false),
             None => match self.claim(&key).await? {
+                Some(claim) if let Some(what) = self.contradiction(&claim, &object).await? => {
+                    contradicted::<T>(what, Some(claim.id))
+                }
+                Some(claim) if claim.former.iter().any(|former| Some(*former) == stated) => RowOutcome::Duplicate,
                 Some(claim) if stated.is_some() && (claim.amount.is_none() || claim.amount == stated) => {
                     RowOutcome::Duplicate
                 }
@@ -101,6 +109,16 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.outcomes.push((number, outcome));
         Ok(true)
     }
+}
+
+/// The outcome of a row with the number of another object.
+fn contradicted<T: Importable>(what: &str, other: Option<Id<T::Kind>>) -> RowOutcome {
+    let object = T::SPEC.object;
+    let other = other.map_or_else(|| "of an earlier row".to_owned(), |id| format!("of {object} {id}"));
+    RowOutcome::Invalid(format!(
+        "has the number {other}, but another {what}; an agency gives each {object} a number of its own, so look at the \
+         statement and correct the wrong row"
+    ))
 }
 
 /// The review message for a row without plate and transponder, whose vehicle cannot be found.

@@ -33,6 +33,12 @@ pub trait Importable: Attributable {
         None
     }
 
+    /// What contradicts that two objects of one identity are the same one: `vehicle`, `time` or `plaza`. Values that only one of
+    /// them has contradict nothing.
+    fn contradiction(&self, _other: &Self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the row reduces the amount of another row's object.
     fn is_credit(_row: &Self::Row) -> bool {
         false

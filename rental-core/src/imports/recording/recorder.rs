@@ -3,10 +3,10 @@
 use super::importable::{Importable, NewObject};
 use crate::{
     error::Error,
-    fleet::attribution::{self, VehicleMatch},
+    fleet::{VehicleMatch, vehicle_of},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
-    resources::organization::Organization,
+    resources::{organization::Organization, parse},
     rows::claim,
     store::{Batch, Commit, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
@@ -53,6 +53,8 @@ pub(super) struct Claim<K> {
     pub(super) id: Id<K>,
     /// The amount that the last row stated.
     pub(super) amount: Option<Money>,
+    /// The amounts that earlier rows stated.
+    pub(super) former: Vec<Money>,
 }
 
 impl<'a, T: Importable> Recorder<'a, T> {
@@ -120,7 +122,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         if let Some(known) = self.vehicles.get(&identifiers) {
             return Ok(*known);
         }
-        let found = match attribution::vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
+        let found = match vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
             VehicleMatch::One(id) => Some(id),
             VehicleMatch::None | VehicleMatch::Unclear(_) => None,
         };
@@ -142,8 +144,19 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim<T::Kind>>, Error> {
         let Some(record) = get_one(self.store, place).await? else { return Ok(None) };
-        let (id, amount) = claim::read_claim(&record.value)?;
-        Ok(Some(Claim { record, id: Id::from_uuid(id), amount }))
+        let claim::Stated { id, amount, former } = claim::read_stated(&record.value)?;
+        Ok(Some(Claim { record, id: Id::from_uuid(id), amount, former }))
+    }
+
+    /// What contradicts that a row is about the object that has its identity.
+    pub(super) async fn contradiction(
+        &self,
+        claim: &Claim<T::Kind>,
+        from_row: &T,
+    ) -> Result<Option<&'static str>, Error> {
+        let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
+        let known: Option<T> = found.map(|record| parse(&record.key, &record.value)).transpose()?;
+        Ok(known.and_then(|known| known.contradiction(from_row)))
     }
 
     /// Updates the object of a claim from a later row.
@@ -158,7 +171,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         let before = claim.amount.unwrap_or_default();
         let outcome = self.change(claim.id, batch, |object| object.correct(row, vehicle, before)).await?;
         if let Some(stated) = T::stated_amount(row).filter(|_| outcome == RowOutcome::Updated) {
-            let value = claim::claim_value(claim.id.uuid(), Some(stated));
+            let value = claim::stated_value(claim.id.uuid(), stated, claim.amount, &claim.former);
             batch.replace(claim.record.key, claim.record.revision, value);
         }
         Ok(outcome)
@@ -208,7 +221,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
         if self.options.dry_run || batch.is_empty() {
             Ok(Commit::Applied)
         } else {
-            Ok(self.store.commit(batch).await?)
+            operations::commit_for(self.store, self.organization.id, batch).await
         }
     }
 

@@ -5,7 +5,7 @@ use crate::{
     imports::{RowOutcome, statements::TollRow},
     resources::toll::{self, Toll},
     schema::IndexPrefix,
-    value::{Money, VehicleId},
+    value::{Money, Plate, VehicleId, same_tag, tag_digits},
 };
 
 impl Importable for Toll {
@@ -49,6 +49,31 @@ impl Importable for Toll {
 
     fn stated_amount(row: &TollRow) -> Option<Money> {
         Some(row.amount)
+    }
+
+    /// Agencies never reuse a number. So another vehicle, time or plaza means that a number is wrong, and nothing may be lost
+    /// for it.
+    fn contradiction(&self, other: &Self) -> Option<&'static str> {
+        fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.zip(other).is_some_and(|(one, other)| one != other)
+        }
+        let tag = |toll: &Self| toll.transponder_number.as_deref().and_then(tag_digits);
+        let tags_differ = tag(self).zip(tag(other)).is_some_and(|(one, other)| !same_tag(&one, &other));
+        let plate = |toll: &Self| Plate::parse(toll.plate.as_deref()?, toll.plate_state.as_deref());
+        let plates_differ = plate(self)
+            .zip(plate(other))
+            .is_some_and(|(one, other)| one.number != other.number || differ(one.state, other.state));
+        let plaza = |toll: &Self| toll.plaza.as_deref().map(str::to_lowercase);
+        let times_differ = match (self.occurred_at, other.occurred_at) {
+            (Some(one), Some(other)) => one != other,
+            _ => differ(self.occurred_on, other.occurred_on),
+        };
+        let found = [
+            (tags_differ || plates_differ, "vehicle"),
+            (times_differ, "time"),
+            (differ(plaza(self), plaza(other)), "plaza"),
+        ];
+        found.into_iter().find_map(|(differs, what)| differs.then_some(what))
     }
 
     fn is_credit(row: &TollRow) -> bool {

@@ -1,6 +1,6 @@
 //! Amounts as statements print them: `$1,234.56`, `-$6.94`, `$-2.01`, `($9.11)`.
 
-use crate::value::Money;
+use crate::value::{Currency, Money};
 
 /// An amount with its sign. The format defines the meaning of the sign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -9,10 +9,11 @@ pub(super) struct Signed {
     pub(super) money: Money,
 }
 
-/// Parses an amount with at most `digits` decimals after a point, and commas between thousands.
+/// Parses an amount with at most as many decimals as the currency has, and commas between thousands. The sign of another
+/// currency is an error.
 ///
 /// A minus may be before or after the currency sign. Parentheses mean a minus. An amount with both is an error.
-pub(super) fn parse(text: &str, digits: u32) -> Result<Signed, String> {
+pub(super) fn parse(text: &str, currency: Currency) -> Result<Signed, String> {
     let unreadable = || "must be an amount such as 6.94, -$6.94 or ($1,234.56)".to_owned();
     let trimmed = text.trim();
     let inner = trimmed.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
@@ -20,7 +21,12 @@ pub(super) fn parse(text: &str, digits: u32) -> Result<Signed, String> {
     let mut currencies = 0;
     while let Some(first) = rest.chars().next().filter(|c| "-+$€£ ".contains(*c)) {
         signs += usize::from("-+".contains(first));
-        currencies += usize::from("$€£".contains(first));
+        if "$€£".contains(first) {
+            currencies += 1;
+            if !currency.has_sign(first) {
+                return Err(format!("is an amount in {first}, and the organization's currency is {currency}"));
+            }
+        }
         rest = &rest[first.len_utf8()..];
     }
     let negative = inner.is_some() || trimmed[..trimmed.len() - rest.len()].contains('-');
@@ -38,7 +44,7 @@ pub(super) fn parse(text: &str, digits: u32) -> Result<Signed, String> {
     let whole = whole.trim_start_matches('0');
     let whole = if whole.is_empty() { "0" } else { whole };
     let plain = fraction.map_or_else(|| whole.to_owned(), |fraction| format!("{whole}.{fraction}"));
-    Ok(Signed { negative, money: Money::parse(&plain, digits)? })
+    Ok(Signed { negative, money: Money::parse(&plain, currency.digits())? })
 }
 
 /// `1,234,567` as `1234567`. `None` when the commas do not separate groups of three: `1,23` may mean `1.23`.
@@ -54,6 +60,26 @@ fn without_commas(whole: &str) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn in_currency(code: &str) -> Currency {
+        Currency::parse(code).unwrap()
+    }
+
+    fn parse(text: &str, digits: u32) -> Result<Signed, String> {
+        super::parse(text, in_currency(if digits == 0 { "JPY" } else { "USD" }))
+    }
+
+    #[test]
+    fn the_sign_of_another_currency_is_refused() {
+        for (text, code) in [("€6.94", "USD"), ("-£6.94", "USD"), ("$6.94", "EUR"), ("($6.94)", "GBP")] {
+            let why = super::parse(text, in_currency(code)).unwrap_err();
+            assert!(why.contains(&format!("the organization's currency is {code}")), "{text}: {why}");
+        }
+        for (text, code) in [("€6.94", "EUR"), ("£6.94", "GBP"), ("$6.94", "CAD"), ("$6.94", "MXN"), ("6.94", "EUR")]
+        {
+            assert!(super::parse(text, in_currency(code)).is_ok(), "{text} {code}");
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, negative: bool, amount: &str) {

@@ -33,19 +33,63 @@ fn on_one_line(given: &str, column: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks an identifier and removes the leading quote that marks a text for spreadsheets.
+/// Checks an identifier, without what a spreadsheet added to it.
 pub(super) fn identifier(given: &str, column: &str) -> Result<Text, String> {
-    let bare = given.trim_start_matches('\'').trim();
-    if is_rounded(bare) { Err(rounded(bare, column)) } else { text(bare, column) }
+    let bare = bare(given);
+    match loss(bare, column) {
+        Some(why) => Err(why),
+        None => text(bare, column),
+    }
 }
 
-/// Whether a spreadsheet parsed an identifier as a number and rounded it: `1.29143E+11`.
-pub(super) fn is_rounded(text: &str) -> bool {
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.split_once("E+").or_else(|| text.split_once("e+")).is_some_and(|(mantissa, exponent)| {
-        let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, "0"));
-        digits(whole) && digits(fraction) && digits(exponent)
+/// An identifier without what spreadsheets and other programs add: a leading quote, `="..."` around it, and `.0` after a
+/// number.
+pub(super) fn bare(given: &str) -> &str {
+    let quoted = given.trim().trim_start_matches('\'').trim();
+    let formula = quoted.strip_prefix('=').unwrap_or(quoted).trim();
+    let bare = formula.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(formula).trim();
+    match bare.split_once('.') {
+        Some((whole, zeros)) if are_digits(whole) && !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0') => {
+            whole
+        }
+        _ => bare,
+    }
+}
+
+/// Why an identifier is none: a spreadsheet rounded it, or it is an error value or a word for nothing.
+pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
+    if is_rounded(bare) {
+        return Some(rounded(bare, column));
+    }
+    is_error_value(bare).then(|| {
+        let bare = shorten(bare);
+        format!(
+            "`{column}` is {bare}: its value is lost; download the file again and import it without opening it in a \
+             spreadsheet"
+        )
     })
+}
+
+/// Whether a text is an error value of a spreadsheet (`#N/A`, `#REF!`, `########`) or a word for nothing (`N/A`, `null`).
+fn is_error_value(text: &str) -> bool {
+    const NOTHING: [&str; 10] = ["n/a", "na", "nan", "null", "none", "nil", "undefined", "unknown", "n.a.", "nat"];
+    let lower = text.to_lowercase();
+    let word = lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']);
+    NOTHING.contains(&word) || lower.starts_with('#')
+}
+
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a program parsed an identifier as a number and rounded it: `1.29143E+11`, `6.12312E10`. Plates such as `1E11` are
+/// no such numbers.
+pub(super) fn is_rounded(text: &str) -> bool {
+    let Some((mantissa, exponent)) = text.split_once(['E', 'e']) else { return false };
+    let (whole, fraction) = mantissa.split_once(['.', ',']).unwrap_or((mantissa, ""));
+    let (signed, exponent) = exponent.strip_prefix('+').map_or((false, exponent), |rest| (true, rest));
+    let number = are_digits(whole) && (fraction.is_empty() || are_digits(fraction)) && are_digits(exponent);
+    number && (signed || !fraction.is_empty())
 }
 
 /// The message about such an identifier.
@@ -63,14 +107,41 @@ mod tests {
 
     #[test]
     fn a_rounded_identifier_is_not_a_plate() {
-        for text in ["1.29143E+11", "1E+11", "6,12313e+10"] {
+        for text in ["1.29143E+11", "1E+11", "6,12313e+10", "6.12312E10", "4.63123E9", "6.0e10", "=\"6.12312E10\""] {
             assert!(
-                is_rounded(text) && identifier(text, "Tag").is_err_and(|why| why.contains("spreadsheet")),
+                is_rounded(bare(text)) && identifier(text, "Tag").is_err_and(|why| why.contains("spreadsheet")),
                 "{text}"
             );
         }
         for text in ["1E11", "E+11", "12E45", "1.29143", "A1E+11", "99900000001"] {
             assert!(!is_rounded(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_value_is_no_identifier() {
+        for text in ["#N/A", "N/A", "n/a", "#REF!", "#VALUE!", "#NAME?", "########", "#", "null", "(none)", "=#N/A"] {
+            assert!(identifier(text, "Tag").is_err_and(|why| why.contains("is lost")), "{text}");
+        }
+        for text in ["NAN123", "NULL1", "A#1", "0"] {
+            assert_eq!(identifier(text, "Tag").as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn what_a_program_added_to_an_identifier_is_removed() {
+        for (given, expected) in [
+            ("61231234567.0", "61231234567"),
+            ("61231234567.00", "61231234567"),
+            ("=\"61231234567\"", "61231234567"),
+            ("=\"00412345678\"", "00412345678"),
+            ("\"00412345678\"", "00412345678"),
+            ("'00412", "00412"),
+            ("12.5", "12.5"),
+            ("A.0", "A.0"),
+            ("1.", "1."),
+        ] {
+            assert_eq!(identifier(given, "Tag").as_deref(), Ok(expected), "{given}");
         }
     }
 

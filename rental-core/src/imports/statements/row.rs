@@ -8,7 +8,7 @@ use super::{
     layout::Layout,
     mapping::Mapping,
 };
-use crate::value::{Name, Text, Zone};
+use crate::value::{Currency, Name, Text, Zone};
 
 /// One row of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +45,8 @@ pub enum NotRecorded {
 /// The settings of an import that the format does not define.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Number of decimals of the organization's currency, 0 to 4.
-    pub digits: u32,
+    /// The organization's currency.
+    pub currency: Currency,
     /// The time zone of local times; `None` means that of the format.
     pub zone: Option<Zone>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Plan {
     pub(super) mapping: Mapping,
     pub(super) layout: Layout,
     pub(super) zone: Option<Zone>,
-    pub(super) digits: u32,
+    pub(super) currency: Currency,
     /// Whether the file is in the product's own format.
     pub(super) strict: bool,
 }
@@ -65,7 +65,7 @@ pub(super) struct Plan {
 impl Plan {
     /// A plan for the file of an agency, which is not strict.
     pub(super) fn new(mapping: Mapping, layout: Layout, settings: &Settings) -> Self {
-        Self { zone: settings.zone.or(mapping.zone), digits: settings.digits, mapping, layout, strict: false }
+        Self { zone: settings.zone.or(mapping.zone), currency: settings.currency, mapping, layout, strict: false }
     }
 }
 
@@ -104,7 +104,7 @@ impl<'a> Values<'a> {
     }
 
     pub(super) fn amount(&self, field: Field) -> Result<Option<Signed>, String> {
-        let parse = |given| amount::parse(given, self.plan.digits);
+        let parse = |given| amount::parse(given, self.plan.currency);
         self.get(field).map(|given| parse(given).map_err(|rule| format!("`{}` {rule}", self.label(field)))).transpose()
     }
 

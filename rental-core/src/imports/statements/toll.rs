@@ -2,7 +2,7 @@
 
 use super::{
     amount::Signed,
-    cells::{is_rounded, rounded, text},
+    cells::{bare, loss, text},
     field::Field,
     formats::{Kind, NOT_TOLLS, TOLLS},
     mapping::Charges,
@@ -153,22 +153,24 @@ fn occurred(values: &Values<'_>) -> Result<(Option<Date>, Option<Timestamp>), St
     Ok((Some(date), time::instant(zone, date, seconds)))
 }
 
-/// The identifiers of the vehicle. A rounded transponder number is left out if there is a plate.
+/// The identifiers of the vehicle. One whose value is lost is left out if there is another.
 fn vehicle(values: &Values<'_>) -> Result<Identifiers, String> {
-    let mut plate = values.text(Field::Plate)?;
-    let mut state = values.text(Field::PlateState)?;
-    let (mut tag, mut lost) = (None, None);
-    match values.identifier(Field::Transponder) {
-        Ok(given) => tag = given,
-        Err(why) => lost = Some(why),
-    }
+    let mut lost = None;
+    let mut known = |field: Field| match values.get(field).and_then(|given| loss(bare(given), values.label(field))) {
+        Some(why) => {
+            lost = Some(why);
+            Ok(None)
+        }
+        None => values.identifier(field),
+    };
+    let (mut tag, mut plate, mut state) = (known(Field::Transponder)?, known(Field::Plate)?, known(Field::PlateState)?);
     if let Some(given) = values.get(Field::TagOrPlate) {
         let label = values.label(Field::TagOrPlate);
-        let given = text(given.trim_matches(['\'', '"']), label)?;
+        let given = text(bare(given.trim_matches(['\'', '"'])), label)?;
         if let Some(digits) = tag_digits(&given) {
             tag = tag.map_or_else(|| text(&digits, label).map(Some), |tag| Ok(Some(tag)))?;
-        } else if is_rounded(&given) {
-            lost = Some(rounded(&given, label));
+        } else if let Some(why) = loss(&given, label) {
+            lost = Some(why);
         } else if let (None, Some(found)) = (&plate, Plate::parse(&given, state.as_deref())) {
             plate = Some(text(&found.number, label)?);
             state = found.state.map(|state| text(&state, label)).transpose()?.or(state);

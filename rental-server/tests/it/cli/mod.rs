@@ -8,6 +8,8 @@ mod files;
 mod listen;
 mod master_key;
 mod operators;
+mod organizations;
+mod tls;
 mod trigger;
 
 use crate::support::{ADMIN_TOKEN, Server};

@@ -134,6 +134,78 @@ fn another_amount_under_the_same_number_corrects_the_toll() {
     assert_eq!(all(&organization, "tolls")[0]["amount"], 2);
 }
 
+/// An agency never reuses a number: another car, time or plaza under it is a wrong number, and no toll may vanish for it.
+#[test]
+fn a_number_of_another_passage_is_invalid_and_changes_nothing() {
+    let organization = Server::shared().organization();
+    let row = |tag: &str, time: &str, plaza: &str, amount: &str| format!("1,{time},MTAB&T,{plaza},,,{tag},{amount}\n");
+    let (first, other) = ("2026-06-02T10:03:00-04:00", "2026-06-09T10:03:00-04:00");
+    let file = [HEADER, &row("00412345678", first, "RKB", "6.94"), &row("00487654321", other, "RKB", "3.00")].concat();
+    let answer = import(&organization, "tolls", "", &file).ok();
+    assert_eq!(counts(&answer), [1, 0, 0, 0, 1]);
+    let recorded = all(&organization, "tolls");
+    assert_eq!((recorded.len(), &recorded[0]["amount"]), (1, &json!(6.94)));
+    for (row, what) in [
+        (row("00487654321", first, "RKB", "6.94"), "another vehicle"),
+        (row("00412345678", other, "RKB", "3.00"), "another time"),
+        (row("00412345678", first, "TBM", "3.00"), "another plaza"),
+    ] {
+        let answer = import(&organization, "tolls", "", &[HEADER, &row].concat()).ok();
+        assert_eq!(counts(&answer), [0, 0, 0, 0, 1]);
+        let message = answer["errors"][0]["message"].as_str().unwrap();
+        assert!(message.contains(what) && message.contains(recorded[0]["id"].as_str().unwrap()), "{message}");
+    }
+    // A row that lacks the plaza, or has the tag without its zeros, is about the same passage.
+    let same = [HEADER, &row("412345678", first, "", "6.94")].concat();
+    assert_eq!(counts(&import(&organization, "tolls", "", &same).ok()), [0, 0, 1, 0, 0]);
+    assert_eq!(all(&organization, "tolls"), recorded);
+}
+
+#[test]
+fn an_older_file_does_not_bring_an_amount_back() {
+    let organization = Server::shared().organization();
+    let file = |amount| [HEADER, &toll(1, amount)].concat();
+    for (amount, expected, shown) in [
+        ("6.94", [1, 0, 0, 0, 0], 6.94),
+        ("4.94", [0, 1, 0, 0, 0], 4.94),
+        ("6.94", [0, 0, 1, 0, 0], 4.94),
+        ("3.94", [0, 1, 0, 0, 0], 3.94),
+        ("4.94", [0, 0, 1, 0, 0], 3.94),
+        ("6.94", [0, 0, 1, 0, 0], 3.94),
+    ] {
+        assert_eq!(counts(&import(&organization, "tolls", "", &file(amount)).ok()), expected, "{amount}");
+        assert_eq!(all(&organization, "tolls")[0]["amount"], json!(shown));
+    }
+}
+
+#[test]
+fn a_number_is_the_same_however_a_spreadsheet_writes_it_and_lost_ones_are_refused() {
+    let organization = Server::shared().organization();
+    let row = |id: &str| format!("{HEADER}{id},2026-06-02T10:03:00-04:00,MTAB&T,RKB,ABC1234,NY,,6.94\n");
+    assert_eq!(counts(&import(&organization, "tolls", "", &row("61231234567")).ok())[0], 1);
+    for id in ["61231234567.0", "\"=\"\"61231234567\"\"\"", "'61231234567"] {
+        assert_eq!(counts(&import(&organization, "tolls", "", &row(id)).ok()), [0, 0, 1, 0, 0], "{id}");
+    }
+    for id in ["#N/A", "N/A", "n/a", "#REF!", "########", "6.12312E10", "4.63123E9", "6.12312E+10"] {
+        let answer = import(&organization, "tolls", "", &row(id)).ok();
+        assert_eq!(counts(&answer), [0, 0, 0, 0, 1], "{id}");
+        assert!(answer["errors"][0]["message"].as_str().unwrap().contains("lost"), "{answer}");
+    }
+    let tag = format!("{HEADER}T9,2026-06-02T10:03:00-04:00,MTAB&T,RKB,,,\"=\"\"00412345678\"\"\",6.94\n");
+    let vehicle = organization.vehicle(json!({"transponder_number": "00412345678"}));
+    assert_eq!(import(&organization, "tolls", "", &tag).ok()["matched"], 1);
+    assert_eq!(all(&organization, "tolls")[0]["vehicle_id"], json!(vehicle));
+}
+
+#[test]
+fn an_amount_in_another_currency_is_refused() {
+    let organization = Server::shared().organization();
+    let answer = import(&organization, "tolls", "", &[HEADER, &toll(1, "€6.94"), &toll(2, "$6.94")].concat()).ok();
+    assert_eq!(counts(&answer), [1, 0, 0, 0, 1]);
+    let message = answer["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("amount in €") && message.contains("currency is USD"), "{message}");
+}
+
 /// A statement of E-ZPass New York: a charge is below 0, money back above.
 fn ezpass(rows: &[(&str, &str, &str)]) -> String {
     let mut file = "Lane Txn ID,Tag/Plate #,Agency,Entry Plaza,Exit Plaza,Class,Date,Exit Time,Amount\n".to_owned();

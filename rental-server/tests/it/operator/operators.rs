@@ -131,6 +131,26 @@ fn a_role_that_is_too_small_is_told_which_one_is_needed_and_changes_nothing() {
 }
 
 #[test]
+fn a_role_that_is_too_small_is_in_the_log_with_operator_operation_and_address() {
+    let server = Server::start(&[]);
+    let (_, reader) = of_role(&server, "read_only");
+    let reply = call(&server, &reader, "POST", "/admin/v1/organizations", &json!({"name": "x"}));
+    reply.error(403, "permission_error", "insufficient_role");
+    let (id, log) = (reply.header("request-id").expect("an id"), server.log());
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(id)).collect();
+    assert!(lines.len() == 1 && lines[0].contains(" WARN "), "{log}");
+    for word in [
+        "role of an operator was too small",
+        "actor=\"A read_only\"",
+        "operation=\"createOrganization\"",
+        "address=127.0.0.1",
+    ] {
+        assert!(lines[0].contains(word), "{word}: {log}");
+    }
+    assert!(!log.contains(&reader), "{log}");
+}
+
+#[test]
 fn a_revoked_operator_is_refused_on_the_very_next_request_with_every_token() {
     let server = Server::shared();
     let (id, old) = of_role(server, "read_only");

@@ -90,6 +90,30 @@ fn an_early_response_ends_with_no_error_and_the_connection_stays() {
 }
 
 #[test]
+fn a_body_that_is_not_as_long_as_announced_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &[]);
+    let token = server.admin_token.as_str();
+    let right = new_organization().len();
+    for (announced, created) in [(right - 1, false), (right + 1, false), (right, true)] {
+        // An offence can end the whole connection, so each has its own.
+        run(&server.address, &pair, async |mut client, _| {
+            let mut post = request("POST", "/admin/v1/organizations", token);
+            post.headers_mut().insert("content-length", announced.into());
+            let (response, mut send) = client.send_request(post, false).unwrap();
+            send.send_data(new_organization(), true).unwrap();
+            let status = response.await.map(|response| response.status().as_u16());
+            assert!(status.as_ref().is_ok_and(|status| *status == 200) == created, "{announced}: {status:?}");
+        });
+        let list = format!(
+            "GET /admin/v1/organizations HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
+        );
+        let reply = super::ask(&server.address, &pair, &list);
+        assert_eq!(reply.contains("\"name\":\"Test\""), created, "{announced}: {reply}");
+    }
+}
+
+#[test]
 fn requests_in_flight_are_bounded_on_all_connections_together() {
     let directory = tempfile::tempdir().unwrap();
     let (server, pair) = start(directory.path(), &["--max-connections", "3"]);

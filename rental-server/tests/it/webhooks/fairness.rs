@@ -8,7 +8,7 @@ use crate::support::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// Attempts that hang until the test is over: whoever waits for one of them to end waits in vain.
+/// Receivers that never respond. The attempt time-out is longer than the test, so no permit of theirs is returned.
 const ENDLESS: [&str; 3] = [PRIVATE, "--webhook-timeout", "10m"];
 
 /// Gives an organization so many endpoints at receivers that never respond, and events for all of them.

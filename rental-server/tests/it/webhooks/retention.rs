@@ -3,13 +3,17 @@
 use super::{PRIVATE, act, hook, wait_for};
 use crate::{
     events_in_store::stop,
-    support::{Server, receiver::Receiver},
+    support::{Connection, Server, receiver::Receiver},
 };
 use rental_core::{
     operations::Edge,
-    resources::{Resource, event, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
-    store::{Batch, Commit, Store, redb::Redb},
-    value::{EndpointId, EventId, OrganizationId, Timestamp},
+    resources::{
+        Resource, audit_entry::AuditEntry, effects, event, lead, organization::SYSTEM, to_json,
+        webhook_endpoint::WebhookEndpoint,
+    },
+    rows::key,
+    store::{self, Batch, Commit, Prior, Span, Store, redb::Redb},
+    value::{AuditEntryId, EndpointId, EventId, OrganizationId, Timestamp},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -145,4 +149,77 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
     assert_eq!(json!(receiver.wait_for(1)[0].event()), young["event_id"]);
     super::quiet_while();
     assert_eq!(receiver.count(), 1);
+}
+
+/// A lead and an audit entry of this time.
+fn lead_and_entry(batch: &mut Batch, owner: OrganizationId, edge: &LongAgo) -> [String; 2] {
+    let (lead, entry, at) = (edge.new_id(), AuditEntryId::from_uuid(edge.new_id()), edge.now());
+    let value = json!({
+        "id": lead, "object": "lead", "source_channel": "api", "customer_id": null, "raw_data": null, "status": "NEW",
+        "created_at": at, "updated_at": at,
+    });
+    batch.insert(key::record(owner, &lead::SPEC, lead), value.to_string().into());
+    let value = json!({
+        "id": entry, "object": "audit_entry", "action": "revokeApiKey", "actor": "root", "actor_id": null, "address": null,
+        "organization_id": owner, "resource_id": null, "path": "/", "details": {}, "request_id": "", "created_at": at,
+    });
+    let object: AuditEntry = serde_json::from_value(value).expect("an entry");
+    batch.insert(AuditEntry::key(SYSTEM, entry), to_json(&object).expect("JSON"));
+    effects::index_keys(SYSTEM, &object).into_iter().for_each(|place| batch.mark(place, Prior::New));
+    [lead.to_string(), entry.to_string()]
+}
+
+#[test]
+fn old_leads_and_audit_entries_are_removed_when_a_retention_is_set_and_a_damaged_one_stops_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = server.organization();
+    let young = organization.post("/v1/leads", &json!({})).id();
+    let owner = OrganizationId::parse(&organization.id).expect("an id");
+    drop(organization);
+    stop(server);
+    let edge = LongAgo(AtomicU64::new(0));
+    let mut batch = Batch::default();
+    let damaged = edge.new_id();
+    batch.insert(key::record(owner, &lead::SPEC, damaged), "nonsense".into());
+    // More than one batch of a sweep.
+    let old: Vec<_> = (0..450).map(|_| lead_and_entry(&mut batch, owner, &edge)).collect();
+    commit(directory.path(), batch);
+
+    let ids = |server: &Server, path: &str| -> Vec<String> {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = server.admin("GET", &format!("{path}limit=100{cursor}"), &Value::Null).ok();
+            let data = page["data"].as_array().expect("a list");
+            found.extend(data.iter().map(|one| one["id"].as_str().expect("an id").to_owned()));
+            let Some(next) = page["next_cursor"].as_str() else { return found };
+            cursor = format!("&starting_after={next}");
+        }
+    };
+    let entries = format!("/admin/v1/audit_entries?organization={owner}&action=revokeApiKey&");
+    let server = Server::start_on_file(directory.path(), &[]);
+    // By default both stay for ever.
+    assert_eq!(ids(&server, &entries).len(), old.len());
+    stop(server);
+
+    let server = Server::start_on_file(directory.path(), &["--lead-retention", "30d", "--audit-retention", "365d"])
+        .expecting_errors("damaged");
+    let removed = |object: &str| {
+        let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
+        let line = format!("rental_retention_removed_total{{object=\"{object}\"}} {}", old.len());
+        text.lines().any(|found| found == line)
+    };
+    wait_for("the removal of leads", || removed("lead").then_some(()), String::new);
+    assert!(removed("audit_entry"), "audit entries are swept first");
+    assert_eq!(ids(&server, &entries), Vec::<String>::new());
+    let status = server.admin("GET", "/admin/v1/status", &Value::Null).ok();
+    let kept = json!({"events_seconds": 2_592_000, "deliveries_seconds": 2_592_000, "leads_seconds": 2_592_000, "audit_entries_seconds": 31_536_000});
+    assert_eq!(status["retention"], kept);
+    stop(server);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
+    let store = Redb::open(&directory.path().join("store.redb"), 16 << 20).expect("the server is gone");
+    let left = runtime.block_on(store.scan(&Span::under(key::records(owner, &lead::SPEC)), 1000)).expect("it answers");
+    let left: Vec<_> = left.iter().map(|row| store::key_of(row).id().expect("an id").to_string()).collect();
+    assert_eq!(left, [damaged.to_string(), young]);
+    store.close().expect("the file is whole");
 }

@@ -1,0 +1,77 @@
+//! Reads the rentals that decide who had a vehicle at a time.
+
+use crate::{
+    error::Error,
+    resources::{
+        Resource, parse,
+        rental::{self, OPEN, Rental},
+    },
+    rows::key,
+    schema::IndexPrefix,
+    store::{Follow, Key, Order, Span, Store, all_sound},
+    value::{OrganizationId, Timestamp, VehicleId},
+};
+
+/// Most rentals that are read for one time. An open booking policy allows any number.
+pub(super) const MOST: usize = 100;
+/// Rentals in one read.
+const STEP: usize = 32;
+/// Rentals with the latest recorded times that are read. A recorded pickup ends all possessions before it.
+const LATEST: usize = 4;
+
+/// Reads the rentals that decide who had a vehicle at a time: those whose customers may have had it within a day of it, and
+/// those with the latest recorded times until then. About 100 are read at most.
+///
+/// # Errors
+/// The store is not available.
+pub async fn rentals_around(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    at: Timestamp,
+) -> Result<Vec<Rental>, Error> {
+    let mut rentals: Vec<Rental> = Vec::new();
+    for mut span in stays_around(organization, vehicle, at.day_number()) {
+        while rentals.len() < MOST {
+            let found = all_sound(store.scan(&span, STEP).await?)?;
+            for record in &found {
+                rentals.push(parse::<Rental>(&record.key, &record.value)?);
+            }
+            let Some(last) = rentals.last().filter(|_| found.len() == STEP) else { break };
+            span.to = entry_of(organization, last, &span);
+        }
+    }
+    let prefix = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
+    let (from, to) = (prefix(Timestamp::FIRST), prefix(at.plus_millis(1)));
+    let latest = Span { from, to, order: Order::Descending, follow: follow(organization) };
+    for record in &all_sound(store.scan(&latest, LATEST).await?)? {
+        let rental = parse::<Rental>(&record.key, &record.value)?;
+        if !rentals.iter().any(|known| known.id == rental.id) {
+            rentals.push(rental);
+        }
+    }
+    Ok(rentals)
+}
+
+fn follow(organization: OrganizationId) -> Option<Follow> {
+    Some(Follow { prefix: key::records(organization, &rental::SPEC) })
+}
+
+/// The look-up entry of a rental, before which the next scan continues.
+fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> Key {
+    let entries = rental.effects().entries;
+    let place = |one: &IndexPrefix| one.entry(organization, &rental::SPEC, rental.id.uuid());
+    // If a concurrent write moved the entry of the rental, this class ends here.
+    entries.iter().map(place).find(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
+}
+
+/// The spans of stays that can contain a day. Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin at most
+/// so many days before can reach it. One day is added on both sides for days of other time zones.
+fn stays_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Vec<Span> {
+    let of_class = |class: u8| {
+        let earliest = if class == OPEN { 0 } else { day.saturating_sub((2 << class) + 1) };
+        let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
+        Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow: follow(organization) }
+    };
+    (0..22).chain([OPEN]).map(of_class).collect()
+}

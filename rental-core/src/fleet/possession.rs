@@ -1,0 +1,204 @@
+//! The possession of one vehicle: what is recorded and planned of all its rentals decides together who had it when.
+//!
+//! A pickup or return is an instant when its time is recorded, and a range when only its day is planned. Recorded times win
+//! over planned days, and a recorded pickup ends every earlier possession, also one whose return nobody recorded.
+
+use crate::{
+    resources::rental::{Rental, RentalStatus},
+    value::{Date, Instants, LocalTime, Timestamp, Zone},
+};
+
+/// When a pickup or return was: at the earliest and at the latest. Both are equal when the time is recorded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Moment {
+    pub(super) earliest: Timestamp,
+    pub(super) latest: Timestamp,
+    /// Whether the time is recorded, not only planned.
+    pub(super) recorded: bool,
+}
+
+/// How much the times of a possession prove.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Evidence {
+    /// The status says that the vehicle was handed over.
+    HandedOver,
+    /// The rental was approved, or it was cancelled after the pickup. Only a person can tell whether it took place.
+    Doubtful,
+}
+
+/// The time in which the customer of a rental had the vehicle, as far as it is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Possession<'r> {
+    pub(super) rental: &'r Rental,
+    pub(super) evidence: Evidence,
+    pub(super) pickup: Moment,
+    pub(super) giving_back: Moment,
+    /// While no other rental comes into question, the customer had the vehicle from here: the recorded pickup, or the
+    /// beginning of the planned day.
+    pub(super) trusted_from: Timestamp,
+    /// The end of that time: the recorded return, or the end of the planned day.
+    pub(super) trusted_to: Timestamp,
+    /// Whether a later recorded pickup ended this possession.
+    pub(super) ended_by_next: bool,
+    /// Whether the rental before was given back later than this pickup was planned.
+    pub(super) waited: bool,
+}
+
+/// The possessions of one vehicle.
+#[derive(Debug)]
+pub(super) struct Timeline<'r> {
+    pub(super) possessions: Vec<Possession<'r>>,
+}
+
+const BEGINNING: Timestamp = Timestamp::FIRST;
+const END: Timestamp = Timestamp::LAST;
+
+/// The first instant of a day.
+pub(super) fn midnight(zone: Zone, day: Date) -> Timestamp {
+    match LocalTime::new(day, 0).map(|local| zone.instants(local)) {
+        Some(Instants::One(at) | Instants::Two(at, _) | Instants::Gap(at)) => at,
+        None => END,
+    }
+}
+
+/// The first instant after a day.
+pub(super) fn day_end(zone: Zone, day: Date) -> Timestamp {
+    Date::from_day_number(day.day_number() + 1).map_or(END, |next| midnight(zone, next))
+}
+
+impl Moment {
+    fn exact(at: Timestamp) -> Self {
+        Self { earliest: at, latest: at, recorded: true }
+    }
+
+    fn between(earliest: Timestamp, latest: Timestamp) -> Self {
+        Self { earliest, latest, recorded: false }
+    }
+
+    fn on(zone: Zone, day: Date) -> Self {
+        Self::between(midnight(zone, day), day_end(zone, day))
+    }
+}
+
+impl<'r> Possession<'r> {
+    /// What the rental alone says; `None` when its vehicle was never handed over.
+    fn of(rental: &'r Rental) -> Option<Self> {
+        let zone = rental.time_zone;
+        let evidence = match (rental.status, rental.activated_at.or(rental.completed_at)) {
+            (RentalStatus::Active | RentalStatus::Completed, _) | (RentalStatus::Approved, Some(_)) => {
+                Evidence::HandedOver
+            }
+            (RentalStatus::Approved, None) if rental.start_date.is_some() => Evidence::Doubtful,
+            (RentalStatus::Cancelled, _) if rental.activated_at.is_some() => Evidence::Doubtful,
+            (RentalStatus::New | RentalStatus::Approved | RentalStatus::Cancelled, _) => return None,
+        };
+        let (pickup, trusted_from) = match (rental.activated_at, rental.start_date) {
+            (Some(at), _) => (Moment::exact(at), at),
+            (None, Some(start)) => (Moment::on(zone, start), midnight(zone, start)),
+            (None, None) => (Moment::between(BEGINNING, rental.completed_at.unwrap_or(END)), END),
+        };
+        let planned_end = rental.end_date.filter(|end| pickup.earliest < day_end(zone, *end));
+        let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
+        let (giving_back, trusted_to) = match (rental.completed_at, planned_end) {
+            (Some(at), _) => (Moment::exact(at), at),
+            // Nobody recorded the return, and its planned day is over: the customer may still have the vehicle.
+            (None, Some(end)) if is_out && evidence == Evidence::HandedOver => {
+                (Moment::between(day_end(zone, end), END), day_end(zone, end))
+            }
+            (None, Some(end)) => (Moment::on(zone, end), day_end(zone, end)),
+            (None, None) if rental.status == RentalStatus::Completed || evidence == Evidence::Doubtful => {
+                (Moment::between(pickup.earliest, END), pickup.earliest)
+            }
+            (None, None) => (Moment::exact(END).planned(), END),
+        };
+        let giving_back = Moment { earliest: giving_back.earliest.max(pickup.earliest), ..giving_back };
+        let pickup = Moment { latest: pickup.latest.min(giving_back.latest.max(pickup.earliest)), ..pickup };
+        let (ended_by_next, waited) = (false, false);
+        Some(Self { rental, evidence, pickup, giving_back, trusted_from, trusted_to, ended_by_next, waited })
+    }
+
+    /// Whether this possession was before another one, because one of them began before the other began or ended. `false`
+    /// also when nothing tells, and when their times contradict each other.
+    fn is_before(&self, other: &Self) -> bool {
+        let first = |one: &Self, next: &Self| {
+            one.pickup.latest < next.giving_back.earliest
+                || (one.pickup.latest <= next.pickup.earliest && one.pickup.earliest < next.pickup.earliest)
+        };
+        match (self.pickup.recorded, other.pickup.recorded) {
+            (true, true) => self.pickup.earliest < other.pickup.earliest,
+            _ => first(self, other) && !first(other, self),
+        }
+    }
+
+    /// Whether this possession certainly began before an instant.
+    fn began_before(&self, at: Timestamp) -> bool {
+        if self.pickup.recorded { self.pickup.earliest < at } else { self.pickup.latest <= at }
+    }
+
+    fn end_at(&mut self, at: Timestamp) {
+        if at < self.giving_back.latest {
+            self.giving_back.latest = at;
+            self.giving_back.earliest = self.giving_back.earliest.min(at);
+            self.trusted_to = self.trusted_to.min(at);
+            self.ended_by_next = true;
+        }
+    }
+
+    /// Whether this and another possession can have followed each other.
+    pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
+        self.giving_back.earliest <= other.pickup.latest || other.giving_back.earliest <= self.pickup.latest
+    }
+
+    /// Whether pickup and return are both recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.pickup.recorded && self.giving_back.recorded
+    }
+}
+
+impl Moment {
+    fn planned(self) -> Self {
+        Self { recorded: false, ..self }
+    }
+}
+
+impl<'r> Timeline<'r> {
+    /// The timeline of a vehicle with these rentals, in any order.
+    pub(super) fn of(rentals: &'r [Rental]) -> Self {
+        let mut possessions: Vec<Possession<'r>> = rentals.iter().filter_map(Possession::of).collect();
+        // Each round can tell the order of further pairs.
+        for _ in 0..possessions.len() {
+            let before = possessions.clone();
+            possessions.iter_mut().for_each(|one| one.adjust(&before));
+            if possessions == before {
+                break;
+            }
+        }
+        Self { possessions }
+    }
+}
+
+impl Possession<'_> {
+    /// Ends this possession at the pickup of a later one, and begins it after the return of each earlier one. Only a pickup
+    /// that follows from a recorded time ends a possession: plans are often late.
+    fn adjust(&mut self, all: &[Self]) {
+        let certain = |other: &&Self| other.rental.id != self.rental.id && other.evidence == Evidence::HandedOver;
+        let next = |other: &&Self| match other.pickup.recorded {
+            true => self.began_before(other.pickup.earliest) || self.is_before(other),
+            false => other.giving_back.recorded && self.is_before(other),
+        };
+        if let Some(at) = all.iter().filter(certain).filter(next).map(|other| other.pickup.latest).min() {
+            self.end_at(at);
+        }
+        if self.pickup.recorded || self.rental.start_date.is_none() {
+            return;
+        }
+        let earlier = |other: &&Self| other.is_before(self) && other.giving_back.earliest < self.giving_back.latest;
+        let back = all.iter().filter(certain).filter(earlier).map(|other| other.giving_back.earliest).max();
+        if let Some(back) = back.filter(|back| *back > self.pickup.earliest) {
+            self.pickup.earliest = back;
+            self.pickup.latest = self.pickup.latest.max(back);
+            self.trusted_from = self.trusted_from.max(back);
+            self.waited = true;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The rentals that are read for one time decide it like all rentals of the vehicle would.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
+use proptest::prelude::*;
+use rental_core::{
+    fleet::{
+        attribution::{Verdict, When, decide},
+        rentals_around,
+    },
+    operations::{self, edge::Edge},
+    resources::{Occasion, organization::Organization, rental::Rental},
+    store::{Batch, Store, memory::Memory},
+    value::{CustomerId, Date, OrganizationId, RentalId, Timestamp, VehicleId},
+};
+use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
+use uuid::Uuid;
+
+const BEGIN: i64 = 1_780_272_000_000; // 2026-06-01T00:00:00Z
+const HOUR: i64 = 3_600_000;
+const VEHICLE: VehicleId = VehicleId::from_u128(99);
+
+struct Clock(AtomicU64);
+
+impl Edge for Clock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(BEGIN)
+    }
+
+    fn new_id(&self) -> Uuid {
+        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// Any rental, also one whose dates, times and status contradict each other. Hours count from the beginning of June 2026.
+fn rental() -> impl Strategy<Value = Rental> {
+    let hour = || prop::option::of(0i64..2_000);
+    let status = prop::sample::select(vec!["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"]);
+    let zone = prop::sample::select(vec!["America/Los_Angeles", "UTC", "Pacific/Auckland"]);
+    (hour(), 0i64..900, any::<bool>(), hour(), 0i64..900, any::<bool>(), 1u128..4, status, zone).prop_map(
+        |(start, days, ends, activated, length, back, customer, status, zone)| {
+            let date = |hours: i64| Date::from_day_number(time(hours).day_number()).unwrap();
+            let members = json!({
+                "id": RentalId::from_u128(0), "object": "rental", "booking_id": null,
+                "customer_id": CustomerId::from_u128(customer), "vehicle_id": VEHICLE,
+                "start_date": start.map(date), "end_date": start.filter(|_| ends).map(|start| date(start + days)),
+                "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
+                "status": status, "damage_at_return": false, "activated_at": activated.map(time),
+                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + length)),
+                "time_zone": zone, "created_at": time(0), "updated_at": time(0),
+            });
+            serde_json::from_value(members).unwrap()
+        },
+    )
+}
+
+fn time(hours: i64) -> Timestamp {
+    Timestamp::from_millis(BEGIN + hours * HOUR)
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// Who pays, without the sentences and without rentals that are shown only because they are ruled out.
+fn payer(verdict: &Verdict) -> (u8, Option<CustomerId>) {
+    match verdict {
+        Verdict::Clear(candidate) => (0, Some(candidate.customer)),
+        Verdict::Unclear(..) => (1, None),
+        Verdict::Nobody(..) => (2, None),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn the_rentals_that_are_read_decide_like_all(
+        rentals in prop::collection::vec(rental(), 0..7),
+        asked in prop::collection::vec((0i64..3_000, any::<bool>()), 1..8),
+    ) {
+        let (store, clock) = (Memory::default(), Clock(AtomicU64::new(1)));
+        let organization: Organization = organization();
+        let mut all = Vec::new();
+        for mut rental in rentals {
+            rental.id = RentalId::from_uuid(clock.new_id());
+            let made = wait(operations::insert(&store, &clock, &organization, rental.clone(), Batch::default())).unwrap();
+            wait(store.commit(made.batch)).unwrap();
+            all.push(rental);
+        }
+        for (hours, whole_day) in asked {
+            let at = time(hours);
+            let when = match whole_day {
+                true => When { at: None, on: Date::from_day_number(at.day_number()) },
+                false => When { at: Some(at), on: None },
+            };
+            let about = when.about(organization.time_zone).unwrap();
+            let read = wait(rentals_around(&store, organization.id, VEHICLE, about)).unwrap();
+            for occasion in [Occasion::Driving, Occasion::Parking] {
+                let (expected, found) = (decide(&all, when, occasion), decide(&read, when, occasion));
+                prop_assert_eq!(payer(&found), payer(&expected), "{:?}\n{:?}\n{:?}", when, found, expected);
+            }
+        }
+    }
+}
+
+fn organization() -> Organization {
+    let members = json!({
+        "id": OrganizationId::from_u128(7), "object": "organization", "name": "Fleet", "plan": "pro",
+        "default_currency": "USD", "time_zone": "America/New_York", "booking_policy": "open",
+        "created_at": time(0), "updated_at": time(0),
+    });
+    serde_json::from_value(members).unwrap()
+}

@@ -1,0 +1,277 @@
+//! The deletion of an organization leaves a store as if the organization had never existed, except for audit entries.
+
+use super::{Fixed, Meanwhile, commit, endpoint_object, keys, later, next_step, rows, task};
+use rental_core::{
+    check::Audit,
+    error::Error,
+    operations::{self, Create, IssueApiKey, NewApiKey, edge::Edge as _, idempotency::IdempotencyKey},
+    resources::{
+        self, Collection, Resource, audit_entry, effects,
+        invoice::Invoice,
+        of,
+        organization::{Organization, SYSTEM},
+        row_words::in_words,
+        to_json,
+        toll::Toll,
+        webhook_endpoint::WebhookEndpoint,
+    },
+    rows::{
+        Tag, key,
+        outbox::{self, OutboxEvent},
+    },
+    store::{Batch, Commit, Key, Prior, Record, Span, Store, memory::Memory},
+    tasks::{Step, Task, organization_deletion as deletion, step},
+    value::{AuditEntryId, EndpointId, EventId, OrganizationId, ServerId},
+    webhooks::fan_out,
+};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, atomic::AtomicU64},
+};
+
+const LEAVING: OrganizationId = OrganizationId::from_u128(7);
+const STAYING: OrganizationId = OrganizationId::from_u128(9);
+const INVOICES: Collection = of::<Invoice>().create().done();
+const TOLLS: Collection = of::<Toll>().create().done();
+
+fn organization(id: OrganizationId) -> Organization {
+    Organization { id, ..Organization::system() }
+}
+
+fn collection(object: &str) -> &'static Collection {
+    let own = [&INVOICES, &TOLLS].into_iter().chain(resources::api());
+    own.into_iter().find(|one| one.spec.object == object && one.create.is_some()).unwrap()
+}
+
+/// Creates an object with an idempotency key.
+async fn create(store: &Memory, edge: &Fixed, whose: &Organization, object: &str, body: Value) -> String {
+    let body = body.to_string();
+    let name = edge.new_id().to_string();
+    let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/", body.as_bytes()).unwrap();
+    let intent =
+        Create { collection: collection(object), organization: whose, body: body.as_bytes().into(), given: &[] };
+    let render = |error: &Error| panic!("{error:?}");
+    let written = operations::write(store, edge, whose.id, Some(&idempotency_key), &intent, (200, &render)).await;
+    let made: Value = serde_json::from_slice(&written.unwrap().body).unwrap();
+    made["id"].as_str().unwrap().to_owned()
+}
+
+/// Adds a webhook endpoint with its secrets and its owner.
+async fn add_endpoint(store: &Memory, whose: OrganizationId, id: EndpointId) -> WebhookEndpoint {
+    let endpoint = WebhookEndpoint { organization_id: whose, ..endpoint_object(id) };
+    let mut batch = Batch::default();
+    batch.insert(WebhookEndpoint::key(SYSTEM, id), to_json(&endpoint).unwrap());
+    effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
+    batch.insert(key::secrets(id), "[]".into());
+    batch.insert(key::subscribed(whose), "".into());
+    batch.insert(key::owner(id), ServerId::from_u128(1).as_bytes().to_vec().into());
+    assert_eq!(commit(store, batch).await, Commit::Applied);
+    endpoint
+}
+
+/// Makes deliveries of everything in the outbox.
+async fn fan_out(store: &Memory, edge: &Fixed, endpoint: &WebhookEndpoint) {
+    let waiting = rows(store, &key::outbox_rows()).await;
+    let waiting: Vec<OutboxEvent> = waiting.iter().map(|row| outbox::read(row).unwrap()).collect();
+    let waiting: Vec<OutboxEvent> =
+        waiting.into_iter().filter(|event| event.organization == endpoint.organization_id).collect();
+    let endpoints = [(endpoint.organization_id, vec![endpoint.clone()])].into();
+    let (batch, _) = fan_out::plan(&waiting, &endpoints, edge).unwrap();
+    assert_eq!(commit(store, batch).await, Commit::Applied);
+}
+
+/// Adds an organization with rows of every kind.
+async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
+    let (whose, system) = (organization(id), Organization::system());
+    let mut batch = Batch::default();
+    batch.insert(Organization::key(SYSTEM, id), to_json(&whose).unwrap());
+    assert_eq!(commit(store, batch).await, Commit::Applied);
+    let endpoint = add_endpoint(store, id, EndpointId::from_uuid(id.uuid())).await;
+    for number in 0..3u8 {
+        let random: [u8; 32] = std::array::from_fn(|at| if at == 0 { number } else { id.as_bytes()[15] });
+        let (new, body) = (NewApiKey::new(&random), json!({"organization_id": id, "scope": "read"}).to_string());
+        let name = format!("{id}-{number}");
+        let idempotency_key = IdempotencyKey::new(name.as_bytes(), "POST", "/", b"").unwrap();
+        let (intent, render) = (IssueApiKey::new(&new, &system, body.as_bytes()), |error: &Error| panic!("{error:?}"));
+        operations::write(store, edge, SYSTEM, Some(&idempotency_key), &intent, (200, &render)).await.unwrap();
+    }
+    let vehicle = json!({"name": "Kia", "plate": "ABC123", "plate_state": "NY", "daily_rate": 40});
+    let vehicle = create(store, edge, &whose, "vehicle", vehicle).await;
+    let ada = json!({"full_name": "Ada Lovelace", "email": "ada@example.com"});
+    let customer = create(store, edge, &whose, "customer", ada).await;
+    let rental = json!({"vehicle_id": vehicle, "customer_id": customer, "status": "APPROVED", "start_date": "2026-01-10", "end_date": "2026-01-12"});
+    create(store, edge, &whose, "rental", rental).await;
+    let toll =
+        json!({"amount": 4.5, "agency": "MTA", "vehicle_id": vehicle, "customer_id": customer, "transaction_id": "T1"});
+    let toll = create(store, edge, &whose, "toll", toll).await;
+    let invoice = json!({"customer_id": customer, "lines": [{"toll_id": toll}]});
+    create(store, edge, &whose, "invoice", invoice).await;
+    fan_out(store, edge, &endpoint).await;
+    for _ in 0..2 * deletion::BATCH {
+        create(store, edge, &whose, "lead", json!({"customer_id": customer, "raw_data": {"message": "hello"}})).await;
+    }
+    let mut batch = Batch::default();
+    batch.mark(key::erased(id, &resources::customer::SPEC, edge.new_id()), Prior::New);
+    assert_eq!(commit(store, batch).await, Commit::Applied);
+}
+
+/// Every row by its key, without audit entries and what finds them.
+async fn without_audit(store: &Memory) -> BTreeMap<Key, Record> {
+    let own = [key::records(SYSTEM, &audit_entry::SPEC), {
+        let entry = key::records(SYSTEM, &audit_entry::SPEC);
+        Key::from_bytes(&[&[Tag::IndexEntry as u8], &entry.as_bytes()[1..]].concat())
+    }];
+    let is_audit = |key: &Key| own.iter().any(|prefix| key.as_bytes().starts_with(prefix.as_bytes()));
+    let all = rows(store, &Span::everything()).await;
+    all.into_iter().filter(|row| !is_audit(&row.key)).map(|row| (row.key.clone(), row)).collect()
+}
+
+/// The store has these rows and no others, except for audit entries.
+async fn assert_has(store: &Memory, expected: &BTreeMap<Key, Record>) {
+    let found = without_audit(store).await;
+    let left: Vec<String> = found.keys().filter(|key| !expected.contains_key(key)).map(in_words).collect();
+    assert_eq!(left, Vec::<String>::new(), "rows are left");
+    let lost: Vec<String> =
+        expected.iter().filter(|(key, row)| found.get(key) != Some(row)).map(|(key, _)| in_words(key)).collect();
+    assert_eq!(lost, Vec::<String>::new(), "rows of others are gone or changed");
+}
+
+/// What a check of the store finds.
+async fn problems(store: &Memory) -> Vec<String> {
+    let all: BTreeMap<Key, Record> =
+        rows(store, &Span::everything()).await.into_iter().map(|row| (row.key.clone(), row)).collect();
+    let get = |key: &Key| Ok(all.get(key).cloned());
+    let mut audit = Audit::new(&get);
+    all.values().for_each(|row| audit.row(row));
+    audit.finish().listed.iter().map(|problem| format!("{problem:?}")).collect()
+}
+
+/// The store of [`STAYING`], and what is in it.
+async fn other() -> (Memory, Fixed, BTreeMap<Key, Record>) {
+    let (store, edge) = (Memory::default(), Fixed(AtomicU64::new(1 << 40)));
+    add_organization(&store, &edge, STAYING).await;
+    assert_eq!(problems(&store).await, Vec::<String>::new());
+    let before = without_audit(&store).await;
+    (store, edge, before)
+}
+
+async fn begin(store: &Memory, edge: &Fixed) -> Commit {
+    let record = store.get(&[Organization::key(SYSTEM, LEAVING)]).await.unwrap().pop().flatten().unwrap();
+    let ids = (AuditEntryId::from_uuid(edge.new_id()), "req_1", later());
+    let deletion::Begun { mut batch, state } = deletion::begin(store, &record, LEAVING, ids).await.unwrap();
+    Task::organization_deletion(state, later()).begin(&mut batch).unwrap();
+    commit(store, batch).await
+}
+
+#[tokio::test]
+async fn a_deletion_leaves_the_store_as_if_the_organization_had_never_existed() {
+    let (store, edge, before) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    let added: BTreeSet<u8> = without_audit(&store)
+        .await
+        .keys()
+        .filter(|key| !before.contains_key(key))
+        .map(|key| key.as_bytes()[0])
+        .collect();
+    let elsewhere = [Tag::Marker, Tag::Bell, Tag::Heartbeat, Tag::Task];
+    let kinds: BTreeSet<u8> = Tag::ALL.iter().filter(|tag| !elsewhere.contains(tag)).map(|tag| *tag as u8).collect();
+    assert_eq!(added, kinds, "the organization has rows of every kind");
+    assert_eq!(begin(&store, &edge).await, Commit::Applied);
+    // Nothing but the row of the task is kept from one step to the next, as after a kill.
+    let mut steps = 0;
+    while let Some(record) = task(&store).await {
+        assert_eq!(problems(&store).await, Vec::<String>::new(), "after {steps} steps");
+        let left = rows(&store, &Span::everything()).await.len();
+        next_step(&store, &record).await;
+        let gone = left - rows(&store, &Span::everything()).await.len().min(left);
+        assert!(gone <= 3 * deletion::BATCH, "a step is bounded: {gone}");
+        steps += 1;
+    }
+    assert!(steps > 10, "{steps}");
+    assert_has(&store, &before).await;
+    assert_eq!(problems(&store).await, Vec::<String>::new());
+    let entry = rows(&store, &Span::under(key::records(SYSTEM, &audit_entry::SPEC))).await.pop().unwrap();
+    let entry: Value = serde_json::from_slice(&entry.value).unwrap();
+    assert_eq!((&entry["action"], &entry["organization_id"]), (&json!(deletion::FINISHED), &json!(LEAVING)));
+    assert!(entry["details"]["rows"].as_u64().unwrap() > 1000, "{entry}");
+}
+
+#[tokio::test]
+async fn damaged_rows_do_not_stop_a_deletion() {
+    let (store, edge, before) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    let mut damage = Batch::default();
+    for tag in [Tag::Record, Tag::IdempotencyRecord, Tag::Outbox, Tag::Due, Tag::Identity, Tag::Secrets] {
+        let all = without_audit(&store).await;
+        let victim =
+            all.values().rev().find(|row| row.key.as_bytes()[0] == tag as u8 && !before.contains_key(&row.key));
+        damage.put(victim.unwrap().key.clone(), "nonsense".into(), Prior::Any);
+    }
+    assert_eq!(commit(&store, damage).await, Commit::Applied);
+    assert_eq!(begin(&store, &edge).await, Commit::Applied);
+    while let Some(record) = task(&store).await {
+        let mut damaged = Vec::new();
+        step(&store, &record, (&keys(), later()), &mut damaged).await.unwrap();
+        assert_eq!(damaged, []);
+    }
+    assert_has(&store, &before).await;
+}
+
+#[tokio::test]
+async fn nothing_is_written_for_an_organization_that_was_deleted_after_the_write_was_prepared() {
+    let (store, edge, before) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    // The deletion and all its steps happen between the reads and the commit of the write.
+    let leaving = organization(LEAVING);
+    let record = store.get(&[Organization::key(SYSTEM, LEAVING)]).await.unwrap().pop().flatten().unwrap();
+    let ids = (AuditEntryId::from_uuid(edge.new_id()), "req_1", later());
+    let deletion::Begun { mut batch, state } = deletion::begin(&store, &record, LEAVING, ids).await.unwrap();
+    Task::organization_deletion(state, later()).begin(&mut batch).unwrap();
+    let contended = Meanwhile(&store, Mutex::new(Some(batch)));
+    let intent =
+        Create { collection: collection("lead"), organization: &leaving, body: b"{}".as_slice().into(), given: &[] };
+    let idempotency_key = IdempotencyKey::new(b"late", "POST", "/", b"").unwrap();
+    let render = |error: &Error| panic!("{error:?}");
+    let late = operations::write(&contended, &edge, LEAVING, Some(&idempotency_key), &intent, (200, &render)).await;
+    assert_eq!(late.unwrap_err(), Error::NotFound { object: "organization" });
+    while let Some(record) = task(&store).await {
+        next_step(&store, &record).await;
+    }
+    assert_has(&store, &before).await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_created_while_a_deletion_begins_makes_it_begin_again() {
+    let (store, edge, _) = other().await;
+    let mut batch = Batch::default();
+    batch.insert(Organization::key(SYSTEM, LEAVING), to_json(&organization(LEAVING)).unwrap());
+    assert_eq!(commit(&store, batch).await, Commit::Applied);
+    let record = store.get(&[Organization::key(SYSTEM, LEAVING)]).await.unwrap().pop().flatten().unwrap();
+    let ids = (AuditEntryId::from_uuid(edge.new_id()), "req_1", later());
+    let begun = deletion::begin(&store, &record, LEAVING, ids).await.unwrap();
+    add_endpoint(&store, LEAVING, EndpointId::from_u128(5)).await;
+    assert_eq!(commit(&store, begun.batch).await, Commit::Stale(key::subscribed(LEAVING)));
+    assert_eq!(begin(&store, &edge).await, Commit::Applied);
+    let left = [WebhookEndpoint::key(SYSTEM, EndpointId::from_u128(5)), key::secrets(EndpointId::from_u128(5))];
+    assert_eq!(store.get(&left).await.unwrap(), [None, None]);
+}
+
+#[tokio::test]
+async fn due_rows_of_an_endpoint_that_was_deleted_before_go_too() {
+    let (store, edge, before) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    let earlier = EndpointId::from_u128(77);
+    let mut batch = Batch::default();
+    batch.insert(WebhookEndpoint::key(SYSTEM, earlier), "{}".into());
+    fan_out::add(&mut batch, LEAVING, earlier, (EventId::from_uuid(edge.new_id()), "lead.received"), &edge).unwrap();
+    // Its check sees the store before the batch.
+    batch.checks.clear();
+    batch.delete(WebhookEndpoint::key(SYSTEM, earlier));
+    assert_eq!(commit(&store, batch).await, Commit::Applied);
+    assert_eq!(begin(&store, &edge).await, Commit::Applied);
+    while let Some(record) = task(&store).await {
+        assert_ne!(next_step(&store, &record).await, Step::Overtaken);
+    }
+    assert_has(&store, &before).await;
+}
