@@ -2,9 +2,11 @@
 //!
 //! `tests/corpus.rs` runs the committed inputs through the same functions without a fuzzer.
 
+pub mod archive;
 pub mod body;
 pub mod cursor;
 pub mod deliveries;
+mod fixtures;
 pub mod holds;
 pub mod idempotency_header;
 pub mod import_tolls;
@@ -12,8 +14,26 @@ pub mod import_violations;
 pub mod key_order;
 pub mod money;
 pub mod query;
+pub mod raw_http;
 pub mod signature;
+pub mod store_crashes;
+pub mod upgrade;
 pub mod webhook_url;
+
+// The server is a program without a library, so its files are compiled into this crate.
+#[expect(dead_code, unused_imports, reason = "the target uses a part of it")]
+#[path = "../../rental-server/src/http/mod.rs"]
+mod http;
+#[expect(dead_code, reason = "the target uses a part of it")]
+#[path = "../../rental-server/src/edge.rs"]
+mod edge;
+#[path = "../../rental-server/src/panics.rs"]
+mod panics;
+mod config;
+/// The simulated disk of the tests of the engine.
+#[expect(dead_code, reason = "the target uses a part of it")]
+#[path = "../../rental-core/tests/power_loss/disk.rs"]
+mod disk;
 
 use rental_core::{resources::{api_key, organization, api}, schema::ResourceSpec};
 

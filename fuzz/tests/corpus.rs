@@ -24,6 +24,7 @@ macro_rules! targets {
 }
 
 targets!(
+    archive,
     body,
     cursor,
     deliveries,
@@ -34,6 +35,9 @@ targets!(
     key_order,
     money,
     query,
+    raw_http,
     signature,
+    store_crashes,
+    upgrade,
     webhook_url
 );

@@ -4,6 +4,7 @@
 mod audit;
 mod expected;
 mod file;
+pub mod repair;
 mod report;
 
 pub use audit::{Audit, Get};

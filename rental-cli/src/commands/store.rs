@@ -6,6 +6,7 @@ mod copy;
 mod erased;
 mod failures;
 mod place;
+mod repair;
 mod transfer;
 mod upgrade;
 
@@ -61,7 +62,7 @@ fn command() -> Command {
     };
     let command =
         Command::new(GROUP.name)
-            .about("Back up, restore, copy, upgrade, check or compact a store (operator)")
+            .about("Back up, restore, copy, upgrade, check, repair or compact a store (operator)")
             .subcommand(with_examples(backup::command(), &backup))
             .subcommand(with_examples(
                 Command::new("restore")
@@ -86,6 +87,7 @@ fn command() -> Command {
                 url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
                 &check,
             ))
+            .subcommand(with_examples(repair::command(), &repair::EXAMPLES))
             .subcommand(with_examples(
                 url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
                 &compact,
@@ -119,6 +121,7 @@ fn run_verb(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "check" => check(named(matches, "url")?, &session.out),
         "compact" => compact(named(matches, "url")?, &session.out),
         "copy" => copy::run(matches, session),
+        "repair" => repair::run(matches, session),
         "upgrade" => upgrade::run(matches, session),
         "restore" => {
             let lists: Vec<&String> = matches.get_many("erased").into_iter().flatten().collect();
@@ -160,7 +163,7 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
             1 => format!("{} has 1 problem", shown(place)),
             problems => format!("{} has {problems} problems", shown(place)),
         },
-        hint: "keep a copy of the file, then restore the last good backup with `rental-cli store restore`",
+        hint: "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or remove damaged rows with `rental-cli store repair`",
     })
 }
 

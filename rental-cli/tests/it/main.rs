@@ -27,6 +27,8 @@ mod secrets;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
+mod store_repair;
+#[cfg(test)]
 mod store_upgrade;
 #[cfg(test)]
 mod terminal;

@@ -96,7 +96,7 @@ fn a_sound_store_is_0_and_a_damaged_one_is_1_with_what_to_do_next() {
 fn what_is_no_store_is_damaged_and_what_is_not_there_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
-    for verb in ["check", "compact", "upgrade"] {
+    for verb in ["check", "compact", "upgrade", "repair"] {
         let ran = run(&["store", verb, &url(&path)]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("No such file"), "{}", ran.stderr);
@@ -119,7 +119,7 @@ fn what_is_no_store_is_damaged_and_what_is_not_there_is_said() {
 fn a_store_that_a_server_has_open_is_one_clear_line() {
     let (_directory, path) = place(1);
     let open = Redb::open(&path, CACHE).unwrap();
-    for verb in ["check", "compact"] {
+    for verb in ["check", "compact", "repair"] {
         let ran = run(&["store", verb, &url(&path)]);
         assert_eq!(ran.code, Some(1));
         let expected = format!(

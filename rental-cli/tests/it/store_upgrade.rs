@@ -74,7 +74,13 @@ fn a_command_that_refuses_an_older_store_changes_no_byte_of_it() {
     let path = older(directory.path());
     let bytes = fs::read(&path).unwrap();
     let (url, other) = (format!("redb:{}", path.display()), format!("redb:{}/copy.redb", directory.path().display()));
-    for words in [&["copy", "--from", &url, "--to", &other][..], &["compact", &url], &["check", &url]] {
+    for words in [
+        &["copy", "--from", &url, "--to", &other][..],
+        &["compact", &url],
+        &["check", &url],
+        &["repair", &url, "--yes"],
+        &["repair", &url, "--dry-run"],
+    ] {
         let ran = Ran::of(&mut cli(&[&["store"], words].concat()));
         assert!(ran.code == Some(1) && ran.stderr.contains("schema version 2"), "{ran:?}");
         assert!(fs::read(&path).unwrap() == bytes, "{words:?} changed the file");

@@ -7,13 +7,18 @@ use rustix::{
 };
 use std::{
     fs::{File, OpenOptions},
-    io::Read as _,
+    io::{Read as _, Write as _},
     process::Command,
 };
 
 /// Runs a command line with all three streams on a terminal of this many columns. Gives its exit code and everything
 /// that it showed, with line feeds alone.
 pub(crate) fn run(command: &mut Command, columns: u16) -> (Option<i32>, String) {
+    answering(command, columns, "")
+}
+
+/// The same with a person who types this.
+pub(crate) fn answering(command: &mut Command, columns: u16, typed: &str) -> (Option<i32>, String) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
@@ -30,6 +35,7 @@ pub(crate) fn run(command: &mut Command, columns: u16) -> (Option<i32>, String) 
     let mut shown = Vec::new();
     let mut buffer = [0; 4096];
     let mut controller = File::from(controller);
+    controller.write_all(typed.as_bytes()).unwrap();
     // On Linux the end of a terminal is an error (EIO).
     while let Ok(count @ 1..) = controller.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..count]);

@@ -22,7 +22,7 @@ pub struct KeyReport {
     /// The fingerprint of the key in use, and that of the former key while secrets are sealed anew. `None` if the store
     /// was never served by a program of schema version 4 or later.
     pub in_use: Option<InUse>,
-    /// Webhook endpoints whose newest secret was sealed with another key. They need a new secret.
+    /// Webhook endpoints whose newest secret was sealed with another key, or whose secrets were lost. They need a new secret.
     pub unreadable: u64,
 }
 

@@ -5,6 +5,7 @@ use super::{
     Answer, DamagedRow, Key, Record, Span, StoreError, Tally, Versioned, WriterStats,
     archive::{ArchiveError, Reader, Summary},
 };
+use bytes::Bytes;
 use std::{ffi::OsString, fmt, future::Future, io::Read, path::Path, pin::Pin, sync::Arc, time::Duration};
 use uuid::Uuid;
 
@@ -118,6 +119,14 @@ pub trait Engine: Versioned {
     /// an engine that recovers by itself.
     fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(std::future::pending())
+    }
+
+    /// The bytes of a row as the engine stores them, also those of a damaged row; `None` if there is no such row.
+    fn stored<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Bytes>> {
+        Box::pin(async move {
+            let found = self.get(std::slice::from_ref(key)).await?.pop().flatten();
+            Ok(found.map(|record| record.value))
+        })
     }
 
     /// Takes a snapshot of the present state, for long reads.

@@ -172,8 +172,12 @@ impl MasterKeys {
     /// Decrypts all secrets of an endpoint that these keys open, newest first, each with the time at which it expires.
     ///
     /// # Errors
-    /// The newest secret cannot be decrypted. Without it no delivery is sent: a receiver may know no older one.
+    /// There is no secret, or the newest one cannot be decrypted. Without it no delivery is sent: a receiver may know no older
+    /// one.
     pub fn open_all(&self, endpoint: EndpointId, secrets: &Sealed) -> Result<Vec<(String, Option<Timestamp>)>, String> {
+        if secrets.0.is_empty() {
+            return Err(format!("webhook_endpoint {endpoint} has no secret; rotate its secret"));
+        }
         let mut open = Vec::with_capacity(secrets.0.len());
         for (at, secret) in secrets.0.iter().enumerate() {
             match self.open(endpoint, secret) {

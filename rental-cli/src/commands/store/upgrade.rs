@@ -177,7 +177,7 @@ fn damaged(state: &State, count: u64, listed: &[String]) -> Failure {
     }
 }
 
-fn refused(place: &Place, error: UpgradeError) -> Failure {
+pub(super) fn refused(place: &Place, error: UpgradeError) -> Failure {
     match error {
         UpgradeError::Store(error) => store_failure(place.as_ref(), error),
         UpgradeError::Refused(problem) => {

@@ -13,6 +13,7 @@ use super::{
 use crate::store::{
     Absent, Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Tally, WriterStats,
 };
+use bytes::Bytes;
 use std::{
     path::Path,
     sync::{
@@ -143,6 +144,14 @@ impl Redb {
     fn read_all(&self, keys: &[Key]) -> Result<Vec<Option<Record>>, StoreError> {
         let rows = self.shared.rows.load();
         keys.iter().map(|key| read(&rows, key)).collect()
+    }
+
+    /// The stored bytes of a row: header and value, without a check.
+    pub(super) fn stored_bytes<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Bytes>> {
+        self.read(move |store| {
+            let stored = store.shared.rows.load().get(key.as_bytes()).map_err(unavailable)?;
+            Ok(stored.map(|stored| Bytes::copy_from_slice(stored.value())))
+        })
     }
 
     /// Reads, and reads again when the writer opens the storage again because it found no room. Any other I/O error fails

@@ -7,9 +7,10 @@ use super::{
     maintenance::{compact, restore_and_upgrade},
 };
 use crate::store::{
-    Absent, Access, Answer, Compacted, Engine, Inspection, Maintenance, Opening, ParsedPlace, Place, Restore,
+    Absent, Access, Answer, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace, Place, Restore,
     Restoring, Scheme, Snapshot, StoreError, Tally, WriterStats,
 };
+use bytes::Bytes;
 use std::{
     fmt,
     future::{Future, ready},
@@ -99,6 +100,10 @@ impl Engine for Redb {
 
     fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
         Box::pin(Self::failed(self))
+    }
+
+    fn stored<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Bytes>> {
+        self.stored_bytes(key)
     }
 
     fn snapshot(&self) -> Answer<'_, Box<dyn Snapshot>> {

@@ -1,0 +1,119 @@
+//! Upgrades of stores with damaged records: each is lifted or kept as it is, and harms no other row.
+
+use crate::{
+    Pieces,
+    fixtures::{FIXTURES, Fixture},
+};
+use rental_core::{
+    resources::organization,
+    rows::Row,
+    store::{Batch, Commit, Key, Prior, Record, Revision, Span, Store, Versioned, Write, memory::Memory},
+    upgrade::{Marker, Step, Upgrade},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    sync::LazyLock,
+    task::{Context, Poll, Waker},
+};
+
+type Rows = BTreeMap<Key, (Revision, Vec<u8>)>;
+
+/// The fixtures after an upgrade without damage.
+static WHOLE: LazyLock<Vec<Rows>> = LazyLock::new(|| FIXTURES.iter().map(|one| upgraded(one, one.rows.clone()).1).collect());
+
+/// The first byte chooses the store. Each six bytes after it change one record: which, how, where, and by what.
+pub fn check(data: &[u8]) {
+    let mut pieces = Pieces(data);
+    let which = usize::from(pieces.byte()) % FIXTURES.len();
+    let fixture = &FIXTURES[which];
+    let mut rows = fixture.rows.clone();
+    let records: Vec<usize> = (0..rows.len()).filter(|at| is_changed(&rows[*at])).collect();
+    let mut changed = BTreeSet::new();
+    while !pieces.is_empty() && changed.len() < 16 {
+        let record = records[usize::from(u16::from_be_bytes(pieces.array())) % records.len()];
+        let (how, at, with) = (pieces.byte(), u16::from_be_bytes(pieces.array()), pieces.byte());
+        let mut value = rows[record].value.to_vec();
+        let at = usize::from(at) % (value.len() + 1);
+        match how % 4 {
+            0 => value.truncate(at),
+            1 => value.insert(at, with),
+            2 if at < value.len() => value[at] = with,
+            _ if at < value.len() => drop(value.remove(at)),
+            _ => {}
+        }
+        rows[record].value = value.into();
+        changed.insert(record);
+    }
+    let changed: Vec<(Key, Vec<u8>)> =
+        changed.into_iter().map(|at| (rows[at].key.clone(), rows[at].value.to_vec())).collect();
+    let (marker, after) = upgraded(fixture, rows);
+    let whole = &WHOLE[which];
+    let about = |key: &Key, value: &[u8]| {
+        changed.iter().filter_map(|(key, _)| key.id()).any(|id| {
+            let contains = |bytes: &[u8]| bytes.windows(16).any(|part| part == id.as_bytes());
+            let named = id.to_string();
+            contains(key.as_bytes())
+                || contains(value)
+                || value.windows(named.len()).any(|part| part == named.as_bytes())
+        })
+    };
+    for (key, row) in whole.iter().filter(|(key, row)| !about(key, &row.1)) {
+        // Claims and calendars are shared by records.
+        if matches!(key.as_bytes()[0], b'u' | b'b' | b'c' | b'q') {
+            assert!(after.contains_key(key), "{key:?} is gone");
+        } else {
+            assert_eq!(after.get(key), Some(row), "a sound row: {key:?}");
+        }
+    }
+    let mut kept = 0;
+    for (key, value) in &changed {
+        let (_, found) = after.get(key).unwrap_or_else(|| panic!("a damaged record is gone: {key:?}"));
+        kept += u64::from(found == value);
+        if serde_json::from_slice::<serde_json::Value>(value).is_err() {
+            assert_eq!(found, value, "what cannot be read stays as it is");
+        }
+    }
+    assert!(marker.damaged <= changed.len() as u64, "{marker:?}");
+    let broken = changed.iter().filter(|(_, value)| serde_json::from_slice::<serde_json::Value>(value).is_err()).count();
+    assert!(marker.damaged >= broken as u64, "each damaged record is counted: {marker:?}");
+    let _ = kept;
+}
+
+/// An organization decides how all of its objects are lifted, so its record is not changed.
+fn is_changed(row: &Record) -> bool {
+    matches!(Row::decode(&row.key), Some(Row::Record { resource, .. }) if resource != organization::SPEC.tag)
+}
+
+fn upgraded(fixture: &Fixture, rows: Vec<Record>) -> (Marker, Rows) {
+    let store = Memory::of_version(fixture.version);
+    let mut batch = Batch::default();
+    for Record { key, revision, value } in rows {
+        batch.writes.push(Write::Put(key, revision, value, Prior::Any));
+    }
+    assert_eq!(now(store.commit(batch)), Ok(Commit::Applied));
+    let marker = now(run(&store));
+    let found = now(store.scan(&Span::everything(), usize::MAX)).expect("rows");
+    let rows = found.into_iter().map(|row| row.expect("a sound row"));
+    (marker, rows.map(|row| (row.key, (row.revision, row.value.to_vec()))).collect())
+}
+
+async fn run(store: &dyn Versioned) -> Marker {
+    let mut upgrade = Upgrade::begin(store).await.expect("it begins").expect("an older store");
+    let mut steps = 0;
+    while upgrade.step().await.expect("a step") != Step::Done {
+        steps += 1;
+        assert!(steps < 10_000, "the upgrade does not end");
+    }
+    upgrade.progress().clone()
+}
+
+/// The memory store answers at once; an upgrade yields to other tasks.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return value;
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Decides what to do with a row that the audit does not accept.
+
+use super::{view::View, waiter::Waiter};
+use crate::{
+    check::{
+        audit::is_itself,
+        expected::{effects_of, expected_keys},
+    },
+    erasing::Erasure,
+    operations::idempotency::IdempotencyRecord,
+    resources::{
+        Resource, api_key, customer,
+        delivery::Delivery,
+        event,
+        invoice::{self, Invoice},
+        organization::{self, SYSTEM},
+        parse,
+        rental::Rental,
+        row_words::in_words,
+        spec_of_tag, to_json,
+        vehicle::Vehicle,
+        webhook_endpoint::WebhookEndpoint,
+    },
+    rows::{
+        Marker, Row, Tag,
+        claim::{claim_value, identity_key, read_claim},
+        key, outbox,
+    },
+    schema::{Hold, ResourceSpec},
+    store::{Key, Record},
+    tasks::Task,
+    value::{CustomerId, DeliveryId, EndpointId, Id, OrganizationId, RentalId, Timestamp, VehicleId},
+    webhooks::deletion,
+};
+use bytes::Bytes;
+use serde::Deserialize;
+use std::collections::HashSet;
+use uuid::Uuid;
+
+/// Plans the changes for rows that the audit does not accept, one after the other in the order of their keys.
+pub(super) struct Decider<'v, 's, W> {
+    view: &'v View<'s, W>,
+    now: Timestamp,
+    /// API keys to which a row leads, of the present round.
+    reached: HashSet<Uuid>,
+    /// Damaged outbox rows. The records of their events come later in the walk.
+    lost_outbox: HashSet<Uuid>,
+    /// Damaged claims of identities. The next round finds the objects with these identities.
+    lost_identities: HashSet<Key>,
+}
+
+impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
+    pub(super) fn new(view: &'v View<'s, W>, now: Timestamp) -> Self {
+        let (lost_outbox, lost_identities) = (HashSet::new(), HashSet::new());
+        Self { view, now, reached: HashSet::new(), lost_outbox, lost_identities }
+    }
+
+    /// Begins a round.
+    pub(super) fn begin(&mut self) {
+        self.reached.clear();
+    }
+
+    /// Notes a row that the audit accepts, and plans rows that its record lost and that only damage tells of.
+    pub(super) fn passed(&mut self, record: &Record) {
+        match Row::decode(&record.key) {
+            Some(Row::Access { .. }) => {
+                let id = record.value.get(32..48).and_then(|id| Uuid::from_slice(id).ok());
+                self.reached.extend(id);
+            }
+            Some(Row::Record { organization, resource, id }) => {
+                if resource == api_key::SPEC.tag && !self.reached.contains(&id) {
+                    self.view.remove(&record.key, "no row leads to it, so no request can use it");
+                }
+                self.restore_lost(organization, resource, id, record);
+            }
+            _ => {}
+        }
+    }
+
+    /// Plans what repairs the problem `why` of a row; `sound` is `None` for a row whose bytes are damaged. Returns false when
+    /// nothing can be done without the loss of an organization.
+    pub(super) fn repairs(&mut self, key: &Key, sound: Option<&Record>, why: &str) -> bool {
+        let Some(row) = Row::decode(key) else {
+            self.view.remove(key, why);
+            return true;
+        };
+        let keeps = match row {
+            Row::Record { organization, resource, id } => {
+                return self.record(organization, resource, id, key, sound, why);
+            }
+            Row::Calendar { organization, vehicle } => return self.calendar(organization, vehicle, key, sound, why),
+            Row::Due { endpoint, delivery, .. } => return self.due(endpoint, delivery, key, sound, why),
+            Row::Secrets { endpoint } => return self.secrets(endpoint, key, why),
+            Row::Erased { organization, resource, id } => {
+                return self.erased((organization, resource, id), key, sound, why);
+            }
+            Row::IdempotencyRecord { organization, name } => {
+                return self.idempotency_record(organization, name, key, sound, why);
+            }
+            Row::Marker(Marker::Loading | Marker::Upgrade) => true,
+            Row::IndexEntry { resource, id, .. } => {
+                resource == organization::SPEC.tag && self.is_damaged_organization(id)
+            }
+            Row::Hold { organization, vehicle, rental, .. } => {
+                self.keeps_hold(organization, vehicle, rental, key, sound)
+            }
+            // Beside the row itself, only its organization can be missing.
+            Row::Subscribed { .. } => sound.is_some(),
+            Row::Counter { .. } => sound.is_some_and(|row| row.revision > 0),
+            Row::IdempotencyExpiry { organization, name, .. } => {
+                let empty = |row: &Record| row.revision == 0 && row.value.is_empty();
+                sound.is_some_and(empty) && self.view.has(&key::idempotency_record(organization, name))
+            }
+            Row::Outbox { event, .. } => {
+                if sound.is_none_or(|row| outbox::read(row).is_err()) {
+                    self.lost_outbox.insert(event.uuid());
+                }
+                false
+            }
+            Row::Identity { .. } => {
+                if sound.is_none_or(|row| read_claim(&row.value).is_err()) {
+                    self.lost_identities.insert(key.clone());
+                }
+                false
+            }
+            Row::Marker(Marker::MasterKey)
+            | Row::Access { .. }
+            | Row::Billed { .. }
+            | Row::Bell { .. }
+            | Row::Heartbeat { .. }
+            | Row::Task { .. }
+            | Row::Usage { .. }
+            | Row::Owner { .. } => false,
+        };
+        if !keeps {
+            self.view.remove(key, why);
+        }
+        !keeps
+    }
+
+    /// A record that is no object is removed. A sound one gets the derived rows that it lacks.
+    fn record(
+        &self,
+        organization: OrganizationId,
+        resource: u8,
+        id: Uuid,
+        key: &Key,
+        sound: Option<&Record>,
+        why: &str,
+    ) -> bool {
+        let spec = spec_of_tag(resource);
+        let object = sound.zip(spec).filter(|(record, spec)| {
+            is_itself(spec, id, &record.value).is_ok() && effects_of(spec, key, &record.value).is_ok()
+        });
+        let Some((record, spec)) = object else {
+            if resource == organization::SPEC.tag {
+                return false;
+            }
+            self.view.remove(key, why);
+            return true;
+        };
+        if record.revision == 0 {
+            self.view.put(key, 1, record.value.clone(), why);
+            return true;
+        }
+        let missing = expected_keys(organization, spec, id, &record.value).unwrap_or_default();
+        let missing: Vec<Key> = missing.into_iter().filter(|key| !self.view.has(key)).collect();
+        for derived in &missing {
+            self.derive(organization, spec, id, record, derived);
+        }
+        !missing.is_empty() || spec.tag == invoice::SPEC.tag && self.invoice_counter(organization, record)
+    }
+
+    /// Plans a row that must exist because of a record.
+    fn derive(
+        &self,
+        organization: OrganizationId,
+        spec: &'static ResourceSpec,
+        id: Uuid,
+        record: &Record,
+        derived: &Key,
+    ) {
+        let why = format!("it is missing or damaged, and {} needs it", in_words(&record.key));
+        let put = |revision, value| self.view.put(derived, revision, value, &why);
+        match Row::decode(derived) {
+            Some(Row::Hold { .. } | Row::Calendar { .. }) => {
+                let hold = effects_of(spec, &record.key, &record.value).ok().and_then(|effects| effects.hold);
+                if let Some(hold) = hold {
+                    self.hold_of(organization, hold, &why);
+                }
+            }
+            Some(Row::Billed { .. }) => put(1, claim_value(id, None)),
+            Some(Row::Subscribed { .. }) => put(1, Bytes::new()),
+            // Its content is lost. An empty list lets the operator rotate the secret; nothing is sent until then.
+            Some(Row::Secrets { .. }) => put(1, Bytes::from_static(b"[]")),
+            _ => put(0, Bytes::new()),
+        }
+    }
+
+    /// Plans a hold, and its length class in the calendar of the vehicle.
+    fn hold_of(&self, organization: OrganizationId, hold: Hold, why: &str) {
+        let place = hold.key(organization);
+        if !self.view.has(&place) {
+            self.view.put(&place, 0, hold.value(), why);
+        }
+        let calendar = key::calendar(organization, hold.vehicle);
+        let stored = self.view.get(&calendar).ok().flatten();
+        let revision = stored.as_ref().map_or(0, |row| row.revision);
+        let present = stored.as_ref().and_then(classes);
+        let with = present.unwrap_or_else(|| self.classes_of_holds(organization, hold.vehicle)) | 1 << hold.class();
+        if present != Some(with) {
+            self.view.put(&calendar, revision + 1, Bytes::copy_from_slice(&with.to_be_bytes()), why);
+        }
+    }
+
+    /// The length classes of the holds of a vehicle, as bits. Those of damaged holds count, because a bit too many is harmless.
+    fn classes_of_holds(&self, organization: OrganizationId, vehicle: VehicleId) -> u32 {
+        let prefix = [&[Tag::Hold as u8][..], organization.as_bytes(), vehicle.as_bytes()].concat();
+        let holds = self.view.keys_under(Key::from(prefix));
+        let bits = holds.iter().filter_map(|hold| match Row::decode(hold) {
+            Some(Row::Hold { class, .. }) => 1u32.checked_shl(class.into()),
+            _ => None,
+        });
+        bits.fold(0, |all, bit| all | bit)
+    }
+
+    /// Raises the counter of invoices to the number of this one, if it is lower.
+    fn invoice_counter(&self, organization: OrganizationId, record: &Record) -> bool {
+        let invoice: Option<Invoice> = parse(&record.key, &record.value).ok();
+        let number = invoice.and_then(|invoice| invoice.invoice_number);
+        let number =
+            number.as_deref().and_then(|text| text.strip_prefix("INV-")).and_then(|digits| digits.parse().ok());
+        let Some((number, name)) = number.zip(Invoice::COUNTER) else { return false };
+        let counter = key::counter(organization, name);
+        let stands = self.view.get(&counter).ok().flatten().map_or(0, |row| row.revision);
+        if stands < number {
+            let why = format!("it stands at {stands}, and {} has the number {number}", in_words(&record.key));
+            self.view.put(&counter, number, Bytes::new(), &why);
+        }
+        stands < number
+    }
+
+    /// Plans the outbox row of an event and the claim of an object, when damaged ones were removed.
+    fn restore_lost(&mut self, organization: OrganizationId, resource: u8, id: Uuid, record: &Record) {
+        #[derive(Deserialize)]
+        struct Kind {
+            r#type: String,
+        }
+        if resource == event::SPEC.tag
+            && self.lost_outbox.remove(&id)
+            && let Ok(kind) = serde_json::from_slice::<Kind>(&record.value)
+        {
+            let value = outbox::value(organization, &kind.r#type);
+            self.view.put(
+                &key::outbox(organization, Id::from_uuid(id)),
+                0,
+                value,
+                "it was damaged, and its event is there",
+            );
+        }
+        let Some(spec) = spec_of_tag(resource).filter(|_| !self.lost_identities.is_empty()) else { return };
+        let Ok(effects) = effects_of(spec, &record.key, &record.value) else { return };
+        let Some(identity) = effects.identity else { return };
+        let claim = identity_key(organization, spec, &identity);
+        if self.lost_identities.remove(&claim) {
+            let value = claim_value(id, effects.charge.and_then(|charge| charge.amount));
+            self.view.put(&claim, 1, value, "it was damaged, and its object is there");
+        }
+    }
+
+    fn is_damaged_organization(&self, id: Uuid) -> bool {
+        let place = key::record(SYSTEM, &organization::SPEC, id);
+        match self.view.get(&place) {
+            Ok(None) => false,
+            Ok(Some(record)) => parse::<organization::Organization>(&place, &record.value).is_err(),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether a rental has this hold, so that only the vehicle is missing.
+    fn keeps_hold(
+        &self,
+        organization: OrganizationId,
+        vehicle: VehicleId,
+        rental: RentalId,
+        key: &Key,
+        sound: Option<&Record>,
+    ) -> bool {
+        let Some(row) = sound.filter(|_| !self.view.has(&Vehicle::key(organization, vehicle))) else { return false };
+        let held =
+            self.view.object::<Rental>(&Rental::key(organization, rental)).and_then(|rental| rental.effects().hold);
+        held.is_some_and(|hold| hold.key(organization) == *key && hold.value() == row.value)
+    }
+
+    /// The calendar of a vehicle follows from its holds. Without holds and without a vehicle it is removed.
+    fn calendar(
+        &self,
+        organization: OrganizationId,
+        vehicle: VehicleId,
+        key: &Key,
+        sound: Option<&Record>,
+        why: &str,
+    ) -> bool {
+        let bits = self.classes_of_holds(organization, vehicle);
+        let has_vehicle = self.view.has(&Vehicle::key(organization, vehicle));
+        if bits == 0 && !has_vehicle {
+            self.view.remove(key, why);
+            return true;
+        }
+        if sound.is_some_and(|row| classes(row).is_some()) {
+            return false;
+        }
+        let revision = sound.map_or(0, |row| row.revision);
+        self.view.put(key, revision + 1, Bytes::copy_from_slice(&bits.to_be_bytes()), why);
+        true
+    }
+
+    /// A due row follows from its endpoint, which names the organization, and its delivery.
+    fn due(&self, endpoint: EndpointId, delivery: DeliveryId, key: &Key, sound: Option<&Record>, why: &str) -> bool {
+        let owner: Option<WebhookEndpoint> = self.view.object(&WebhookEndpoint::key(SYSTEM, endpoint));
+        let stored = sound.and_then(|row| OrganizationId::from_slice(&row.value));
+        let organization = owner.as_ref().map(|owner| owner.organization_id).or(stored);
+        let delivers = organization.is_some_and(|organization| {
+            let delivery: Option<Delivery> = self.view.object(&Delivery::key(organization, delivery));
+            delivery.is_some_and(|delivery| delivery.endpoint_id == endpoint)
+        });
+        let Some(organization) = organization.filter(|_| delivers) else {
+            self.view.remove(key, why);
+            return true;
+        };
+        if owner.is_some() {
+            let value = Bytes::copy_from_slice(organization.as_bytes());
+            let correct = sound.is_some_and(|row| row.value == value);
+            if !correct {
+                self.view.put(key, 0, value, why);
+            }
+            return !correct;
+        }
+        let task = key::task(deletion::task_id(endpoint));
+        let Ok(state) = serde_json::to_vec(&Task::endpoint_deletion(endpoint, self.now)) else { return false };
+        if self.view.has(&task) {
+            return false;
+        }
+        self.view.put(&task, 1, state.into(), why);
+        true
+    }
+
+    /// Secrets of an endpoint that exists cannot be computed, so they are replaced by an empty list.
+    fn secrets(&self, endpoint: EndpointId, key: &Key, why: &str) -> bool {
+        let place = WebhookEndpoint::key(SYSTEM, endpoint);
+        let exists = self.view.object::<WebhookEndpoint>(&place).is_some();
+        if exists {
+            self.view.put(key, 1, Bytes::from_static(b"[]"), why);
+        } else {
+            self.view.remove(key, why);
+        }
+        true
+    }
+
+    /// The key of the row says all, so it is never lost.
+    /// A mark of an erased object is never removed: without it a restored backup would bring the person back. A customer's mark
+    /// that cannot be read begins anew, and the next server erases what is left.
+    fn erased(
+        &self,
+        (organization, resource, id): (OrganizationId, u8, Uuid),
+        key: &Key,
+        sound: Option<&Record>,
+        why: &str,
+    ) -> bool {
+        if spec_of_tag(resource).is_none() {
+            self.view.remove(key, why);
+            return true;
+        }
+        let is_customer = resource == customer::SPEC.tag;
+        if sound.is_some_and(|row| !is_customer || Erasure::read(row).is_ok()) {
+            return false;
+        }
+        let erasure = Erasure::new(organization, CustomerId::from_uuid(id), self.now);
+        let value = if is_customer { to_json(&erasure).unwrap_or_default() } else { Bytes::new() };
+        self.view.put(key, sound.map_or(1, |row| row.revision + 1), value, why);
+        true
+    }
+
+    fn idempotency_record(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+        key: &Key,
+        sound: Option<&Record>,
+        why: &str,
+    ) -> bool {
+        let stored = sound.and_then(|row| serde_json::from_slice::<IdempotencyRecord>(&row.value).ok());
+        let Some(stored) = stored else {
+            self.view.remove(key, why);
+            return true;
+        };
+        let expiry = key::idempotency_expiry(stored.expires_at().millis(), organization, name);
+        let missing = !self.view.has(&expiry);
+        if missing {
+            self.view.put(&expiry, 0, Bytes::new(), why);
+        }
+        missing
+    }
+}
+
+fn classes(row: &Record) -> Option<u32> {
+    row.value.as_ref().try_into().ok().map(u32::from_be_bytes)
+}

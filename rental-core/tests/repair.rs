@@ -1,0 +1,15 @@
+//! The repair of a closed store: it removes what is damaged, writes what is missing, and leaves every other row as it is.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
+#[path = "postgres/cluster.rs"]
+mod cluster;
+#[path = "repair/damage.rs"]
+mod damage;
+#[path = "repair/interrupted.rs"]
+mod interrupted;
+#[path = "repair/sound.rs"]
+mod sound;
+#[expect(dead_code, reason = "tests of upgrades use the rest")]
+#[path = "upgrade/stores.rs"]
+mod stores;
