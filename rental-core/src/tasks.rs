@@ -8,6 +8,7 @@
 //! A new kind of task is a variant of [`Work`] with a state and a function for its steps. It belongs to a new schema version:
 //! programs that do not know it leave the task alone.
 
+pub mod erasing;
 pub mod organization_deletion;
 pub mod progress;
 
@@ -16,10 +17,12 @@ pub use progress::{Progress, Step};
 use organization_deletion::OrganizationDeletion;
 
 use crate::{
+    erasing as erasure,
+    erasing::CustomerErasure,
     error::Error,
     resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
-    store::{Batch, Check, Commit, DamagedRow, Record, Store},
+    store::{Batch, Check, Commit, DamagedRow, Prior, Record, Store, Write},
     value::{EndpointId, TaskId, Timestamp},
     webhooks::{
         deletion::{self, EndpointDeletion},
@@ -51,10 +54,12 @@ pub enum Work {
     SealingAnew(SealingAnew),
     /// Removes what is left of a deleted organization.
     OrganizationDeletion(OrganizationDeletion),
+    /// Removes what is stored about an erased customer.
+    CustomerErasure(CustomerErasure),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion"];
+pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion", "customer_erasure"];
 
 /// The id of the task that seals all secrets anew: there is at most one.
 pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
@@ -86,6 +91,16 @@ impl Task {
     /// Never for tasks that this program made.
     pub fn begin(&self, batch: &mut Batch) -> Result<(), Error> {
         Progress::begin(batch, key::task(self.id), self).map_err(unwritable)
+    }
+
+    /// The same for a task that cannot exist yet, because its object does: replaces a row that somebody damaged.
+    ///
+    /// # Errors
+    /// Never for tasks that this program made.
+    pub fn begin_over(&self, batch: &mut Batch) -> Result<(), Error> {
+        let value = serde_json::to_vec(self).map_err(unwritable)?;
+        batch.writes.push(Write::Put(key::task(self.id), 1, value.into(), Prior::Any));
+        Ok(())
     }
 
     /// The same for a task that may be at work: it begins again from the start.
@@ -131,6 +146,13 @@ pub async fn step(
         Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
         Work::OrganizationDeletion(state) => {
             organization_deletion::step(store, state, (&mut batch, now), damaged).await?
+        }
+        Work::CustomerErasure(state) => {
+            let done = erasure::step(store, state, (&mut batch, now), damaged).await?;
+            if done {
+                erasure::finish(store, state, &mut batch, now).await?;
+            }
+            done
         }
     };
     if done {

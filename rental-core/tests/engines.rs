@@ -27,6 +27,11 @@ fn racing_commits_on_the_model_have_one_winner() {
 }
 
 #[test]
+fn redb_counts_what_commits_change() {
+    conformance::counts_what_commits_change(&runtime(), 200, redb);
+}
+
+#[test]
 fn a_snapshot_of_redb_shows_one_moment() {
     runtime().block_on(conformance::a_snapshot_shows_one_moment(&redb()));
 }

@@ -10,5 +10,6 @@ mod damage;
 mod interrupted;
 #[path = "repair/sound.rs"]
 mod sound;
+#[expect(dead_code, reason = "tests of upgrades use the rest")]
 #[path = "upgrade/stores.rs"]
 mod stores;

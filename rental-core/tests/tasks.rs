@@ -8,6 +8,7 @@ mod organization_deletion;
 mod sealing_anew;
 
 use rental_core::{
+    erasing::CustomerErasure,
     error::Error,
     operations::edge::Edge,
     resources::{
@@ -23,7 +24,7 @@ use rental_core::{
     },
     store::{Answer, Batch, Commit, Key, Prior, Record, Revision, Scanned, Span, Store, Write, memory::Memory},
     tasks::{KINDS, Step, Task, Work, begin_left_over_deletions, step},
-    value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
+    value::{CustomerId, DeliveryId, EndpointId, EventId, OrganizationId, TaskId, Timestamp},
     webhooks::{
         deletion, fan_out,
         secret::{MasterKey, MasterKeys},
@@ -228,7 +229,7 @@ async fn nothing_new_appears_for_an_endpoint_that_was_deleted_after_it_was_read(
         kind: "vehicle.created".into(),
     };
     let mut batch = Batch::default();
-    batch.put(key::outbox(waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
+    batch.put(key::outbox(ORGANIZATION, waiting.event), outbox::value(ORGANIZATION, &waiting.kind), Prior::New);
     assert_eq!(commit(&store, batch).await, Commit::Applied);
     let (fanned_out, _) =
         fan_out::plan(&[waiting], &[(ORGANIZATION, vec![endpoint_object(ENDPOINT)])].into(), &edge).unwrap();
@@ -286,7 +287,10 @@ fn a_task_is_stored_as_json_with_its_kind_and_state() {
     let state = json!({"organization_id": ORGANIZATION, "endpoint_ids": [], "began_at": later(), "request_id": "", "report_id": OTHER, "rows": 0, "tag": 0, "after": null});
     let third = Task::organization_deletion(serde_json::from_value(state).unwrap(), later());
     let third = serde_json::to_value(third).unwrap();
-    let kinds = [&stored, &other, &third].map(|task| task["kind"].as_str().unwrap());
+    let state = CustomerErasure::new(ORGANIZATION, CustomerId::from_u128(9), Vec::new());
+    let work = Work::CustomerErasure(state);
+    let fourth = serde_json::to_value(Task { id: TaskId::from_u128(9), work, created_at: later() }).unwrap();
+    let kinds = [&stored, &other, &third, &fourth].map(|task| task["kind"].as_str().unwrap());
     assert_eq!(KINDS, kinds, "every kind is listed");
     let revision: Revision = 1;
     let record = Record { key: key.clone(), revision, value: value.clone() };

@@ -269,6 +269,7 @@ impl Server {
         let store = format!("redb:{}", directory.path().join("bench.redb").display());
         let mut process = Command::new(release("rental-server"))
             .args(["--listen", "127.0.0.1:0", "--cache-size", cache, "--store", &store, "--webhook-allow-private"])
+            .args(["--organization-requests", "0"])
             .env("RENTAL_ADMIN_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .spawn()?;

@@ -1,7 +1,8 @@
 //! Background tasks that do something now and then: save when API keys were last used, remove expired idempotency records,
-//! remove what is older than its retention, log failed authentications, read the free space of the disk.
+//! remove what is older than its retention, log failed authentications, read the free space of the disk, count what
+//! organizations use.
 
-use crate::{disk, edge, state::App, supervisor::Supervisor, webhooks::retention};
+use crate::{disk, edge, state::App, supervisor::Supervisor, usage, webhooks::retention};
 use rental_core::{
     operations::idempotency,
     store::{DamagedRow, StoreError},
@@ -25,12 +26,14 @@ const MOST_RECORDS: usize = 256;
 /// batch.
 pub(crate) fn start(supervisor: &Arc<Supervisor>, app: &Arc<App>) -> Vec<JoinHandle<()>> {
     let own = || Arc::clone(app);
-    let (keys, records, old, failed, space) = (own(), own(), own(), own(), own());
+    let (keys, records, old, failed, space, used, counted) = (own(), own(), own(), own(), own(), own(), own());
     vec![
         supervisor.start("api_key_use", move || every(SHORT, Arc::clone(&keys), save_key_use)),
         supervisor.start("idempotency", move || every(SHORT, Arc::clone(&records), remove_idempotency_records)),
         supervisor.start("failed_authentications", move || every(REPORT, Arc::clone(&failed), report_failures)),
         supervisor.start("retention", move || every(LONG, Arc::clone(&old), remove_old_events)),
+        supervisor.start("usage", move || every(usage::PERIOD, Arc::clone(&used), save_usage)),
+        supervisor.start("usage_recount", move || every(usage::LOOK, Arc::clone(&counted), recount_usage)),
         supervisor.start("free_space", move || every(disk::SAMPLE, Arc::clone(&space), sample_free_space)),
     ]
 }
@@ -57,6 +60,16 @@ async fn sample_free_space(app: Arc<App>) {
 async fn save_key_use(app: Arc<App>) {
     if let Err(error) = app.save_uses().await {
         tracing::warn!(?error, "cannot save when API keys and tokens were last used");
+    }
+}
+
+async fn save_usage(app: Arc<App>) {
+    app.usage.turn(&app.hooks.damaged).await;
+}
+
+async fn recount_usage(app: Arc<App>) {
+    if let Err(error) = app.usage.recount_if_due(&app.hooks.damaged).await {
+        tracing::warn!(?error, "cannot recount what organizations use; trying again");
     }
 }
 

@@ -89,6 +89,19 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_RATE_LIMIT", value_name = "N", value_parser = rate)]
     pub(crate) rate_limit: Option<u32>,
 
+    /// Most objects of an organization that has no `max_objects` of its own; 0 for no limit
+    #[arg(long, env = "RENTAL_ORGANIZATION_OBJECTS", default_value = "10000000", value_name = "N", value_parser = most)]
+    pub(crate) organization_objects: Most,
+
+    /// Most bytes in the store of an organization that has no `max_bytes` of its own; 0 for no limit
+    #[arg(long, env = "RENTAL_ORGANIZATION_BYTES", default_value = "64GB", value_name = "SIZE", value_parser = most_bytes)]
+    pub(crate) organization_bytes: Most,
+
+    /// Requests per second of all API keys of an organization that has no `max_requests_per_second` of its own, with a burst
+    /// of twice that; 0 for no limit
+    #[arg(long, env = "RENTAL_ORGANIZATION_REQUESTS", default_value = "10000", value_name = "N", value_parser = most_requests)]
+    pub(crate) organization_requests: Most,
+
     /// Failed authentications of one address in a minute that are answered with 401; further ones get 429
     #[arg(long, env = "RENTAL_MAX_FAILED_AUTHENTICATIONS", default_value = "1000", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_failed_authentications: u32,
@@ -189,6 +202,10 @@ pub(crate) enum LogLevel {
 #[derive(Clone, Debug)]
 pub(crate) struct StoreUrl(pub(crate) Result<Arc<dyn Place>, String>);
 
+/// A limit; `None` for no limit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Most(pub(crate) Option<u64>);
+
 /// An IP address and a port. The error shows how the given port or host is written.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
@@ -279,6 +296,22 @@ fn size(text: &str) -> Result<usize, String> {
 /// Free space: a size, or 0.
 fn free_space(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { size(text).map(|bytes| bytes as u64) }
+}
+
+/// A limit of objects: 0 for no limit.
+fn most(text: &str) -> Result<Most, String> {
+    let number = text.parse().map_err(|_| "must be a whole number, such as 1000000, or 0 for no limit")?;
+    Ok(Most(Some(number).filter(|number| *number > 0)))
+}
+
+/// A limit of bytes: 0 for no limit.
+fn most_bytes(text: &str) -> Result<Most, String> {
+    if text == "0" { Ok(Most(None)) } else { size(text).map(|bytes| Most(Some(bytes as u64))) }
+}
+
+/// A limit of requests per second: 0 for no limit.
+fn most_requests(text: &str) -> Result<Most, String> {
+    if text == "0" { Ok(Most(None)) } else { rate(text).map(|number| Most(Some(number.into()))) }
 }
 
 /// Requests per second: 1 to 1,000,000, without a unit.

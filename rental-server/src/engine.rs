@@ -7,7 +7,7 @@ use crate::{
 use rental_core::{
     operations::Edge,
     resources::sql_views,
-    store::{Access, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
+    store::{Absent, Access, Engine, Environment, Opening, Place, Record, Snapshot, Span, StoreError},
 };
 use std::{
     ffi::OsString,
@@ -29,10 +29,19 @@ const WAITS: u32 = 8;
 /// The longest single wait.
 const MOST_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Runs `act`, which opens a file, without a log line for a panic. It means that the file is damaged, and `act` reports that.
+pub(crate) fn opening_quietly<T>(act: impl FnOnce() -> T) -> T {
+    OPENING.store(true, Ordering::Relaxed);
+    let outcome = act();
+    OPENING.store(false, Ordering::Relaxed);
+    outcome
+}
+
 /// Opens the store at `place`. Makes it if there is none.
 pub(crate) async fn open(place: &dyn Place, config: &Config) -> Result<Arc<dyn Engine>, String> {
     let opening = Opening {
         cache_bytes: config.cache_size,
+        absent: Absent::Create,
         writer: edge::Clock.new_id(),
         patience: (config.request_timeout / WAITS).min(MOST_PATIENCE).max(Duration::from_millis(100)),
         environment: &Surroundings,

@@ -22,14 +22,20 @@ mod operator;
 mod panics;
 mod reference;
 mod secrets;
+mod shares;
 mod state;
 mod supervisor;
 mod tasks;
 mod upgrade;
+mod usage;
 mod webhooks;
 
 use crate::{
-    access::{failures::Failures, limiter::Limit},
+    access::{
+        failures::Failures,
+        limiter::Limit,
+        quotas::{Defaults, Tenants},
+    },
     config::{Config, LogFormat, LogLevel, store_url},
     disk::Space,
     endpoints::Offered,
@@ -138,12 +144,8 @@ async fn run(config: &Config) -> Result<(), String> {
     let base_urls = base_urls(&listeners, tls.is_some())?;
     let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
-    if upgrade::before_serving((&listeners, tls.as_ref()), store.as_ref(), config, place.file(), stop.as_mut()).await?
-        == Ended::Stopped
-    {
-        close(store).await;
-        return Ok(());
-    }
+    let before = upgrade::before_serving((&listeners, tls.as_ref()), store, (&place, config), stop.as_mut()).await?;
+    let Ended::Ready(store) = before else { return Ok(()) };
     engine::make_views(store.as_ref()).await;
     continue_ids(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
@@ -172,7 +174,13 @@ async fn run(config: &Config) -> Result<(), String> {
     let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor), space)?;
     let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
     let failures = Failures::new(config.max_failed_authentications);
-    let metrics = Metrics::new(names, &hooks.metrics, (&hooks.damaged, &hooks.space), &supervisor, &failures);
+    let tenants = Arc::new(Tenants::new(Defaults {
+        objects: config.organization_objects.0,
+        bytes: config.organization_bytes.0,
+        requests: config.organization_requests.0.and_then(|most| u32::try_from(most).ok()),
+    }));
+    let seen = (&hooks.damaged, &hooks.space);
+    let metrics = Metrics::new(names, &hooks.metrics, seen, &supervisor, (&failures, &tenants));
     let described = (metrics, reference::documents(&endpoints::ENDPOINTS), failures);
     let path = place.file().map(Path::to_owned);
     let app = Arc::new(App::new(
@@ -180,7 +188,7 @@ async fn run(config: &Config) -> Result<(), String> {
         path,
         (Arc::clone(&supervisor), Arc::clone(&hooks)),
         &token.text,
-        limits,
+        (limits, tenants),
         described,
     ));
     match (&demo, base_urls.last()) {
@@ -208,6 +216,7 @@ async fn run(config: &Config) -> Result<(), String> {
         task.abort();
         let _ = task.await;
     }
+    app.usage.stop(&app.hooks.damaged).await;
     // Losing these would only make `last_used_at` a minute older.
     let _ = app.save_uses().await;
     drop((app, hooks));

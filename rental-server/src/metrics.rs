@@ -1,7 +1,10 @@
 //! The metrics of `/metrics`, in the Prometheus text format.
 
 use crate::{
-    access::failures::Failures, damaged_rows::DamagedRows, disk::Space, supervisor::Supervisor,
+    access::{failures::Failures, quotas::Tenants},
+    damaged_rows::DamagedRows,
+    disk::Space,
+    supervisor::Supervisor,
     webhooks::metrics::HookMetrics,
 };
 use prometheus_client::{
@@ -85,6 +88,8 @@ pub(crate) struct Metrics {
     pub(crate) connections: Gauge,
     pub(crate) connections_total: Counter,
     pub(crate) connections_refused: Counter,
+    /// Requests that were refused because their organization has its share already.
+    pub(crate) crowded: Counter,
     pub(crate) replays: Counter,
     commits: Counter<u64, AtomicU64>,
     batches: Counter<u64, AtomicU64>,
@@ -99,7 +104,7 @@ impl Metrics {
         hooks: &HookMetrics,
         (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
-        failures: &Failures,
+        (failures, tenants): (&Failures, &Tenants),
     ) -> Self {
         let mut registry = Registry::with_prefix("rental");
         let requests = Family::<Request, Counter>::default();
@@ -120,11 +125,12 @@ impl Metrics {
         let rows = endpoints.map(|(method, path)| row(method, path)).collect();
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
-        let connections_refused = Counter::default();
+        let (connections_refused, crowded) = (Counter::default(), Counter::default());
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
         space.register(&mut registry);
         failures.register(&mut registry);
+        tenants.register(&mut registry);
         registry.register(
             "damaged_rows",
             "Damaged rows that work in the background has skipped, each counted once",
@@ -137,6 +143,11 @@ impl Metrics {
             "http_connections_refused",
             "Connections closed because their address had too many",
             connections_refused.clone(),
+        );
+        registry.register(
+            "http_requests_crowded",
+            "Requests answered with 503 because their organization had its share of those in progress",
+            crowded.clone(),
         );
         registry.register("idempotent_replays", "Requests answered from an idempotency record", replays.clone());
         registry.register("store_commits", "Durable commits of the store", commits.clone());
@@ -152,6 +163,7 @@ impl Metrics {
             connections,
             connections_total,
             connections_refused,
+            crowded,
             replays,
             commits,
             batches,

@@ -1,10 +1,18 @@
 //! State that all requests share: the store, the authenticator, the documents, and the limits.
 
 use crate::{
-    access::{authentication::Authenticator, failures::Failures, limiter::Limit, operators::Operators},
+    access::{
+        authentication::Authenticator,
+        failures::Failures,
+        limiter::{Bucket, Limit},
+        operators::Operators,
+        quotas::Tenants,
+    },
     http::reply::Document,
     metrics::Metrics,
+    shares::Shares,
     supervisor::Supervisor,
+    usage::Usage,
     webhooks::Hooks,
 };
 use rental_core::{
@@ -24,6 +32,16 @@ use tokio::sync::{Notify, Semaphore};
 
 /// Most imports that run at the same time. More of them wait before their files are read.
 const MOST_IMPORTS: usize = 2;
+
+/// Writes of API keys that a data file has in progress, for all organizations. Measured: more would gain a few percent, and let
+/// the writes of other organizations wait for longer commits (docs/reliability.md, Overload).
+const MOST_WRITES: usize = 64;
+/// The same of a database, and reads as well: its round trips are longer than the commits of a file.
+const MOST_DATABASE_REQUESTS: usize = 256;
+/// Bytes of request bodies in memory, for all organizations.
+const MOST_BODY_BYTES: usize = 256 << 20;
+/// The same, when bodies may be large: at least so many of the largest ones.
+const LARGEST_BODIES: usize = 4;
 
 /// Limits of every request. All of them are flags.
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +68,17 @@ pub(crate) struct App {
     pub(crate) authenticator: Authenticator,
     pub(crate) operators: Operators,
     pub(crate) failures: Failures,
+    pub(crate) tenants: Arc<Tenants>,
+    /// Counts what organizations use.
+    pub(crate) usage: Usage,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    /// Requests that use the store, divided among organizations: all writes, and reads of a store that others share.
+    pub(crate) requests: Arc<Shares>,
+    /// Bytes of bodies, divided among organizations.
+    pub(crate) bodies: Arc<Shares>,
+    /// Limits the log lines about requests that got no share.
+    pub(crate) crowded_lines: Bucket,
     pub(crate) started: Instant,
     /// Set when the shutdown begins.
     pub(crate) draining: Arc<AtomicBool>,
@@ -73,19 +100,24 @@ impl App {
         store_path: Option<PathBuf>,
         (supervisor, hooks): (Arc<Supervisor>, Arc<Hooks>),
         admin_token: &str,
-        limits: Limits,
+        (limits, tenants): (Limits, Arc<Tenants>),
         (metrics, documents, failures): (Metrics, Documents, Failures),
     ) -> Self {
         Self {
-            authenticator: Authenticator::new(store.is_shared()),
+            authenticator: Authenticator::new(store.is_shared(), Arc::clone(&tenants)),
+            usage: Usage::new(Arc::clone(&store), Arc::clone(&tenants)),
+            tenants,
             operators: Operators::default(),
             failures,
+            requests: Shares::new(if store.is_shared() { MOST_DATABASE_REQUESTS } else { MOST_WRITES }),
             store,
             store_path,
             metrics,
             supervisor,
             hooks,
             documents,
+            crowded_lines: Bucket::default(),
+            bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
             limits,
             started: Instant::now(),
             draining: Arc::default(),

@@ -8,7 +8,7 @@ use rental_core::{
     error::Error,
     rows::key,
     store::{Pages, Record},
-    tasks::{self, Step},
+    tasks::{self, Step, erasing::begin_left_over_erasures},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
@@ -32,6 +32,10 @@ async fn run(app: Arc<App>) {
         tracing::warn!(?error, "cannot look for the due rows of deleted webhook endpoints; trying again");
         tokio::time::sleep(PAUSE).await;
     }
+    while let Err(error) = begin_erasures(&app).await {
+        tracing::warn!(?error, "cannot read the list of erased people; trying again");
+        tokio::time::sleep(PAUSE).await;
+    }
     loop {
         let pause = match round(&app).await {
             Ok(Round::More) => continue,
@@ -44,6 +48,20 @@ async fn run(app: Arc<App>) {
         };
         let _ = tokio::time::timeout(pause, app.tasks_begun.notified()).await;
     }
+}
+
+/// Begins the erasure of each customer on the list of erased people who is not erased. A restore of an older backup and an
+/// import can bring such customers back.
+pub(crate) async fn begin_erasures(app: &App) -> Result<(), Error> {
+    let mut damaged = Vec::new();
+    let begun = begin_left_over_erasures(app.store(), &edge::Clock, &mut damaged).await?;
+    damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+    if begun > 0 {
+        tracing::info!(begun, "customers on the list of erased people are erased again");
+        app.hooks.committed();
+        app.tasks_begun.notify_one();
+    }
+    Ok(())
 }
 
 /// What is to be done after a round.

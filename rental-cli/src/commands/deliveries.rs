@@ -23,6 +23,7 @@ const EXCERPT_CHARS: usize = 200;
 fn command() -> Command {
     let list = [
         "rental-cli deliveries list --organization ID",
+        "rental-cli deliveries list --organization ID --status failed",
         "rental-cli deliveries list --organization ID --endpoint ID --event ID --json",
     ];
     let get = ["rental-cli deliveries get ID"];

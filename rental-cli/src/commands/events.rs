@@ -86,6 +86,13 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let body = endpoint.map(|id| format!("{{\"endpoint_id\":{}}}", id.as_str()));
     let request = Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), "resend"], body);
     let json = session.send(&request.with_idempotency_key(chosen_key(matches)))?;
+    // Servers of before have no such member.
+    let waiting: Waiting = serde_json::from_str(&json).unwrap_or_default();
+    for id in waiting.disabled_endpoint_ids {
+        session.out.note(&format!(
+            "webhook endpoint {id} is disabled: its delivery waits until you enable it with `rental-cli webhook-endpoints enable {id}`"
+        ));
+    }
     if session.out.json {
         return session.out.object(&json);
     }
@@ -97,6 +104,13 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let mut list = session.out.list(&delivery::SPEC);
     list.add_page(&made)?;
     list.finish(None)
+}
+
+/// What the response to a resend says about endpoints that get nothing now.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Waiting {
+    disabled_endpoint_ids: Vec<String>,
 }
 
 /// Result of one recovery request, which covers one page of events.

@@ -68,7 +68,10 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
         let kind = spec.field(filter.field).map_or(Kind::Text(0), |field| field.kind);
         let arg = Arg::new(filter.param).long(flag(filter.param)).value_name(json_text::placeholder(kind));
         let arg = arg.help(format!("Filter by {}", filter.param.replace('_', " ")));
-        if let Kind::Word(words) = kind { arg.value_parser(json_text::Words(words)) } else { arg }
+        match spec.filter_words(filter.field) {
+            Some(words) => arg.value_parser(json_text::Words(words)),
+            None => arg,
+        }
     });
     let common = [
         Arg::new("created[gte]")

@@ -4,7 +4,7 @@
 use super::{
     api_keys, audit,
     collection::{self, Collection},
-    deliveries, events,
+    customers, deliveries, events,
     group::{Group, with_examples},
     invoices, listen, master_key, operators, organizations, store, tolls, transfer, trigger, violations,
     webhook_endpoints,
@@ -12,7 +12,7 @@ use super::{
 use crate::client::access::Access;
 use clap::Command;
 use rental_core::{
-    resources::{Resource, customer::Customer, lead::Lead, rental::Rental, vehicle::Vehicle},
+    resources::{Resource, lead::Lead, rental::Rental, vehicle::Vehicle},
     schema::ResourceSpec,
 };
 
@@ -24,7 +24,7 @@ pub(crate) const GROUPS: &[Group] = &[
     events::GROUP,
     deliveries::GROUP,
     plain::<Vehicle>(),
-    plain::<Customer>(),
+    customers::GROUP,
     plain::<Rental>(),
     invoices::GROUP,
     tolls::GROUP,
@@ -62,18 +62,6 @@ impl Plain for Vehicle {
     const UPDATE: &'static [&'static str] = &[
         "rental-cli vehicles update ID --status maintenance",
         "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
-    ];
-}
-
-impl Plain for Customer {
-    const ABOUT: &'static str = "Manage customers";
-    const LIST: &'static [&'static str] = &["rental-cli customers list --email ada@example.com"];
-    const GET: &'static [&'static str] = &["rental-cli customers get ID"];
-    const CREATE: &'static [&'static str] =
-        &["rental-cli customers create --full-name 'Ada Lovelace' --email ada@example.com --phone +14155550123"];
-    const UPDATE: &'static [&'static str] = &[
-        "rental-cli customers update ID --notes 'Prefers morning pickups'",
-        "rental-cli customers update ID --clear phone",
     ];
 }
 

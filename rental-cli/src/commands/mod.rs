@@ -6,6 +6,7 @@ mod audit;
 mod collection;
 pub(crate) mod config;
 mod confirm;
+mod customers;
 mod deliveries;
 pub(crate) mod doctor;
 mod events;

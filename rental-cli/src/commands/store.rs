@@ -3,6 +3,7 @@
 mod arguments;
 mod backup;
 mod copy;
+mod erased;
 mod failures;
 mod place;
 mod repair;
@@ -21,7 +22,7 @@ use crate::{
     text::printable,
 };
 use arguments::{path, path_of};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use failures::store_failure;
 use place::{CACHE_BYTES, Place, file_forms, forms};
 use rental_core::{
@@ -31,8 +32,10 @@ use rental_core::{
 };
 use serde_json::json;
 use std::{
+    any::Any,
     fs::File,
     io::{BufReader, ErrorKind},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
 
@@ -49,42 +52,70 @@ fn command() -> Command {
         "rental-cli store copy --from redb:/var/lib/rental/rental.redb --to postgres://rental@db/rental",
         "rental-cli store copy --from postgres://rental@db/rental --to redb:rental.redb",
     ];
-    let restore = ["rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb"];
+    let restore = [
+        "rental-cli store restore /backup/rental-2026-05-05.backup --to redb:/var/lib/rental/rental.redb",
+        "rental-cli store restore old.backup --to redb:rental.redb --erased redb:/var/lib/rental/damaged.redb",
+    ];
     let url = |about| {
         let file = Arg::new("url").value_name("URL").required(true).value_parser(place::parse_file);
         Command::new("").about(about).arg(file.help(format!("Store file, {}", file_forms())))
     };
-    let command = Command::new(GROUP.name)
-        .about("Back up, restore, copy, upgrade, check, repair or compact a store (operator)")
-        .subcommand(with_examples(backup::command(), &backup))
-        .subcommand(with_examples(
-            Command::new("restore").about("Create a store from a backup").arg(path("file", "FILE", "Backup file")).arg(
-                Arg::new("to")
-                    .long("to")
-                    .value_name("URL")
-                    .required(true)
-                    .value_parser(place::parse)
-                    .help(format!("Store to create, {}; it must not exist yet", forms())),
-            ),
-            &restore,
-        ))
-        .subcommand(with_examples(copy::command(), &copy))
-        .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
-        .subcommand(with_examples(
-            url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
-            &check,
-        ))
-        .subcommand(with_examples(repair::command(), &repair::EXAMPLES))
-        .subcommand(with_examples(
-            url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
-            &compact,
-        ));
+    let command =
+        Command::new(GROUP.name)
+            .about("Back up, restore, copy, upgrade, check, repair or compact a store (operator)")
+            .subcommand(with_examples(backup::command(), &backup))
+            .subcommand(with_examples(
+                Command::new("restore")
+                    .about("Create a store from a backup")
+                    .arg(path("file", "FILE", "Backup file"))
+                    .arg(
+                        Arg::new("to")
+                            .long("to")
+                            .value_name("URL")
+                            .required(true)
+                            .value_parser(place::parse)
+                            .help(format!("Store to create, {}; it must not exist yet", forms())),
+                    )
+                    .arg(Arg::new("erased").long("erased").value_name("FROM").action(ArgAction::Append).help(
+                        "Newer store (URL) or backup (path): people on its list of erased people are erased again",
+                    )),
+                &restore,
+            ))
+            .subcommand(with_examples(copy::command(), &copy))
+            .subcommand(with_examples(upgrade::command(), &upgrade::EXAMPLES))
+            .subcommand(with_examples(
+                url("Verify every page and row of a store file; the server must be stopped; read-only").name("check"),
+                &check,
+            ))
+            .subcommand(with_examples(repair::command(), &repair::EXAMPLES))
+            .subcommand(with_examples(
+                url("Return unused space of a store file to the disk; the server must be stopped").name("compact"),
+                &compact,
+            ));
     with_examples(command, &[backup[0], restore[0], check[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
-    // Reading damaged pages can panic. The panic is caught and reported, so its message is suppressed.
+    // redb can panic on damaged pages. The engine catches the panics of its reads and writes, and `caught` those of all other
+    // calls. Both report an error, so the message of the panic is suppressed.
     std::panic::set_hook(Box::new(|_| {}));
+    catch_unwind(AssertUnwindSafe(|| run_verb(matches, session))).unwrap_or_else(|panic| Err(caught(panic.as_ref())))
+}
+
+/// Failure of a command that panicked.
+fn caught(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
+    Failure::Unsuccessful {
+        kind: "damaged",
+        problem: format!(
+            "reading the store failed ({}), so its pages are probably damaged",
+            text.unwrap_or("no reason given").replace('\n', " ")
+        ),
+        hint: "run `rental-cli store check` for details; restore a backup with `rental-cli store restore`",
+    }
+}
+
+fn run_verb(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "check" => check(named(matches, "url")?, &session.out),
@@ -92,7 +123,10 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "copy" => copy::run(matches, session),
         "repair" => repair::run(matches, session),
         "upgrade" => upgrade::run(matches, session),
-        "restore" => restore(path_of(matches, "file"), named(matches, "to")?, &session.out),
+        "restore" => {
+            let lists: Vec<&String> = matches.get_many("erased").into_iter().flatten().collect();
+            restore(path_of(matches, "file"), named(matches, "to")?, &lists, &session.out)
+        }
         _ => backup::run(matches, session),
     }
 }
@@ -198,13 +232,23 @@ fn compact(place: &Place, out: &Output) -> Result<(), Failure> {
     }))
 }
 
-fn restore(file: &Path, to: &Place, out: &Output) -> Result<(), Failure> {
+fn restore(file: &Path, to: &Place, lists: &[&String], out: &Output) -> Result<(), Failure> {
+    let mut erased = Vec::new();
+    for list in lists {
+        erased.extend(erased::read(list)?);
+    }
+    erased.sort_by(|one, other| one.key.cmp(&other.key));
+    erased.dedup_by(|one, other| one.key == other.key);
     let opened = File::open(file).map_err(|error| Failure::Io { doing: format!("read {}", file.display()), error })?;
     let (made, created_at) = transfer::read(to, BufReader::new(opened), file)?;
+    let erased = erased::add(to, &erased)?;
     out.value(&json!({
         "object": "store_restore", "store": to.to_string(), "created_at": created_at, "rows": made.rows,
-        "sha256": made.sha256,
+        "sha256": made.sha256, "erased_people_added": erased,
     }))?;
+    if lists.is_empty() {
+        out.note("people who were erased after this backup are back; `--erased FROM` erases them again (docs/gdpr.md)");
+    }
     out.note("a backup does not contain the admin token and the master key: copy their files from the old store");
     Ok(())
 }

@@ -148,6 +148,9 @@ impl ErrorResponse {
         let hint = match (self.status, self.code()) {
             (401, _) => self.credential,
             (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
+            (403, "quota_exceeded") => {
+                "`rental-cli organizations get ID` shows the quotas; ask the operator to run `rental-cli organizations update ID`"
+            }
             (403, "insufficient_scope") => {
                 "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"
             }

@@ -1,9 +1,13 @@
 //! `store upgrade`, on a store that the last program of version 2 wrote.
 
 use crate::fake_server::{Ran, cli};
-use rental_core::store::{
-    Batch, Record, Versioned,
-    redb::{Redb, SCHEMA_VERSION},
+use rental_core::{
+    rows::Row,
+    store::{
+        Batch, Prior, Record, Store, Versioned, Write,
+        redb::{Redb, SCHEMA_VERSION},
+    },
+    upgrade::{Step, Upgrade},
 };
 use serde_json::Value;
 use std::{
@@ -153,4 +157,109 @@ fn a_disk_too_small_for_the_upgrade_is_noticed_before_it_begins() {
     assert!(ran.stderr.starts_with("error[disk_full]: ") && ran.stderr.contains("nothing was changed"), "{ran:?}");
     assert_eq!(everything(&path), before);
     json(&upgrade(&path, &["--dry-run", "--json"]));
+}
+
+/// The store of version 2, closed by a program and then damaged: the bytes from `at` on are changed with these.
+fn damaged(directory: &Path, at: usize, changes: &[u8]) -> PathBuf {
+    let path = older(directory);
+    Redb::open_any_version(&path, CACHE).unwrap().close().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at..].iter_mut().zip(changes).for_each(|(byte, change)| *byte ^= change);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// A byte in a key of a branch page: no row of its leaves is damaged, but a search for some of them fails.
+#[test]
+fn damaged_pages_are_noticed_before_an_upgrade_begins() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = damaged(directory.path(), 341_522, &[147 ^ 204]);
+    for flags in [&["--dry-run"][..], &[]] {
+        let ran = upgrade(&path, flags);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.stderr.starts_with("error[damaged]: ") && ran.stderr.contains("nothing was changed"), "{ran:?}");
+        assert!(ran.stderr.contains("--keep-damaged"), "{ran:?}");
+    }
+    let open = Redb::open_any_version(&path, CACHE).unwrap();
+    assert_eq!(wait(open.version()), Ok(2));
+}
+
+#[test]
+fn the_check_of_the_pages_is_skipped_when_damage_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = older(directory.path());
+    let rental = everything(&path).1.into_iter().filter(is_rental).last().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    let length = rental.value.len();
+    let found: Vec<usize> = (0..bytes.len() - length).filter(|at| bytes[*at..].starts_with(&rental.value)).collect();
+    found.iter().for_each(|at| bytes[at + length / 2] ^= 1);
+    fs::write(&path, bytes).unwrap();
+    let refused = upgrade(&path, &[]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("nothing was changed"), "{refused:?}");
+    let done = json(&upgrade(&path, &["--keep-damaged", "--json"]));
+    // Events contain the rental, too.
+    assert!(done["from"] == 2 && done["rows_damaged"].as_u64() > Some(0), "{done}");
+}
+
+fn is_rental(row: &Record) -> bool {
+    matches!(Row::decode(&row.key), Some(Row::Record { resource: 3, .. }))
+}
+
+#[test]
+fn a_page_on_which_the_engine_panics_is_one_clear_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = damaged(directory.path(), 675_865, &[0x49, 0xa2, 0x08, 0x72, 0x06, 0x89, 0x3a, 0x19]);
+    let ran = upgrade(&path, &["--keep-damaged"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("error[damaged]: ") && ran.stderr.contains("backup"), "{ran:?}");
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+}
+
+/// An upgrade by an older program did not check the free space for the new rows of this one.
+#[test]
+fn the_free_space_is_checked_when_an_older_program_began_the_upgrade() {
+    let Some(disk) = SmallDisk::mount("12m") else { return };
+    let path = older(disk.0.path());
+    begin_upgrade(&path, SCHEMA_VERSION - 1);
+    let ran = upgrade(&path, &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("error[disk_full]: "), "{ran:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = older(directory.path());
+    begin_upgrade(&path, SCHEMA_VERSION - 1);
+    assert_eq!(json(&upgrade(&path, &["--json"]))["from"], 2);
+}
+
+/// Leaves an upgrade as a program of version `to` does that is killed after some batches.
+fn begin_upgrade(path: &Path, to: u64) {
+    let store = Redb::open_any_version(path, CACHE).unwrap();
+    let mut begun = wait(Upgrade::begin(&store)).unwrap().unwrap().in_batches_of(30);
+    assert_eq!(wait(begun.step()), Ok(Step::Continue));
+    drop(begun);
+    let key = rental_core::store::marks::upgrade();
+    let row = wait(store.get(std::slice::from_ref(&key))).unwrap().remove(0).unwrap();
+    let mut marker: Value = serde_json::from_slice(&row.value).unwrap();
+    marker["to"] = to.into();
+    let mut batch = Batch::default();
+    batch.writes.push(Write::Put(key, row.revision, marker.to_string().into(), Prior::Any));
+    assert_eq!(wait(store.change_version(SCHEMA_VERSION, to, batch)), Ok(true));
+    store.close().unwrap();
+}
+
+#[test]
+fn a_second_run_that_finds_damage_does_not_say_that_nothing_was_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = older(directory.path());
+    begin_upgrade(&path, SCHEMA_VERSION);
+    let store = Redb::open_any_version(&path, CACHE).unwrap();
+    let record = store.snapshot().rows().unwrap().map(|row| row.unwrap()).filter(is_rental).last().unwrap();
+    let mut batch = Batch::default();
+    batch.writes.push(Write::Put(record.key, record.revision, "{".into(), Prior::Any));
+    wait(store.commit(batch)).unwrap();
+    store.close().unwrap();
+    let ran = upgrade(&path, &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("error[damaged]: 1 rows are damaged"), "{ran:?}");
+    assert!(ran.stderr.contains("an earlier run of the upgrade changed rows"), "{ran:?}");
+    assert!(!ran.stderr.contains("nothing was changed"), "{ran:?}");
 }

@@ -89,6 +89,11 @@ fn deliveries_are_listed_below_their_organization() {
         "GET /admin/v1/organizations/o/deliveries?endpoint=w&event=e",
         "",
     );
+    check(
+        "deliveries|list|--organization|o|--endpoint|w|--status|failed",
+        "GET /admin/v1/organizations/o/deliveries?endpoint=w&status=failed",
+        "",
+    );
     check("deliveries|get|1", "GET /admin/v1/deliveries/1", "");
 }
 
@@ -217,6 +222,10 @@ fn deliveries_in_a_pipe_have_a_column_for_every_field_but_the_log() {
 fn resend_prints_the_new_deliveries_or_that_nobody_wants_them() {
     let ran = run(&FakeServer::new(vec![ok(&list_of(&[DELIVERY]))]), "events|resend|e");
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 2), "{}", ran.stdout);
+    let waiting = list_of(&[DELIVERY]).replace("\"data\"", "\"disabled_endpoint_ids\":[\"w\"],\"data\"");
+    let ran = run(&FakeServer::new(vec![ok(&waiting)]), "events|resend|e");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 2), "{}", ran.stdout);
+    assert!(ran.stderr.contains("webhook endpoint w is disabled") && ran.stderr.contains("enable w"), "{}", ran.stderr);
     let ran = run(&FakeServer::new(vec![ok(&list_of(&[]))]), "events|resend|e");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(ran.stderr.starts_with("nothing was sent: "), "{}", ran.stderr);
@@ -295,6 +304,16 @@ fn enabling_all_goes_through_all_pages_and_prints_the_ids() {
         ]
     );
     assert!(asked.iter().all(|asked| asked.line == "POST /admin/v1/webhook_endpoints/enable"));
+}
+
+#[test]
+fn enabling_all_that_finds_none_says_so_and_proposes_nothing() {
+    for flags in ["", "|--dry-run"] {
+        let server = FakeServer::new(vec![enabling(7, &[], None)]);
+        let ran = run(&server, &format!("webhook-endpoints|enable|--all-disabled-since|2h{flags}"));
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stderr.starts_with("Nothing was changed: ") && !ran.stderr.contains("Repeat"), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use super::{expected::expected_keys, report::Report};
 use crate::{
+    erasing::{Erasure, ErasureStatus, task_id},
     error::Error,
     operations::{api_keys, idempotency::IdempotencyRecord},
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
+        customer::{self, Customer},
         delivery::Delivery,
         event,
         invoice::{self, Invoice},
@@ -117,16 +119,14 @@ impl<'g> Audit<'g> {
             Row::Billed { organization, source } => self.billed(organization, source, row),
             // Rows of running servers.
             Row::Heartbeat { .. } | Row::Owner { .. } | Row::Bell { .. } => Ok(()),
+            Row::Usage { .. } => json(row),
             Row::Marker(Marker::Loading) => {
                 Err("a copy into this store was broken off: what is there is not whole".into())
             }
             Row::Marker(Marker::MasterKey) => self.master_key(row),
             Row::Marker(Marker::Upgrade) => json(row),
             Row::Task { .. } => Task::read(row).map(drop).map_err(detail),
-            Row::Erased { organization, resource, .. } => {
-                resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
-                self.organization_exists(organization)
-            }
+            Row::Erased { organization, resource, .. } => self.erased(organization, resource, row),
         }
     }
 
@@ -370,6 +370,27 @@ impl<'g> Audit<'g> {
         let record = self.find(&place)?.ok_or("its invoice is not there")?;
         let invoice: Invoice = parse(&place, &record.value).map_err(detail)?;
         if invoice.effects().bills.contains(&source) { Ok(()) } else { Err("its invoice does not bill it".into()) }
+    }
+
+    /// Checks that a customer on the list of erased people is erased. A customer who is not in this store stays on the list.
+    fn erased(&mut self, organization: OrganizationId, resource: u8, row: &Record) -> RowCheck {
+        let spec = resources::spec_of_tag(resource).ok_or("it is of no known resource")?;
+        self.organization_exists(organization)?;
+        if spec.tag != customer::SPEC.tag {
+            return Ok(());
+        }
+        let erasure = Erasure::read(row).map_err(detail)?;
+        let place = Customer::key(organization, erasure.customer_id);
+        let Some(record) = self.find(&place)? else { return Ok(()) };
+        let erased_at = parse::<Customer>(&place, &record.value).map_err(detail)?.erased_at;
+        let running = erasure.status == ErasureStatus::Running;
+        match erased_at {
+            None => Err("its customer is not erased; a server erases the customer at its start".into()),
+            Some(_) if running && self.find(&key::task(task_id(erasure.customer_id)))?.is_none() => {
+                Err("it is not complete, and no task continues it; a server begins one at its start".into())
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     fn counter(&mut self, organization: OrganizationId, row: &Record) -> RowCheck {

@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     resources::{
-        of_tag, parse,
+        entry_of_tag, parse,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
@@ -41,7 +41,7 @@ pub fn expected_keys(
 /// The rows derived from a record. Parsing it also checks that it is an object of its resource. Its present identity may
 /// differ from the claimed one, because amounts can be corrected later.
 pub(crate) fn effects_of(spec: &ResourceSpec, place: &Key, json: &[u8]) -> Result<Effects, Error> {
-    let resource = of_tag(spec.tag);
+    let resource = entry_of_tag(spec.tag);
     let resource = resource.ok_or_else(|| Error::Internal(format!("no resource is a {}", spec.object)))?;
     (resource.effects)(place, json)
 }

@@ -1,15 +1,18 @@
 //! Completes the batch of a write: the derived rows, holds and events of the object's new state.
 
-use super::{edge::Edge, effects, events, intent::Prepared};
+use super::{edge::Edge, effects, erased::Subjects, events, intent::Prepared};
 use crate::{
     error::Error,
     resources::{Outcome, organization::Organization},
+    rows::key,
     schema::ResourceSpec,
-    store::{Batch, Key, Revision, Store},
+    store::{Batch, Check, Key, Revision, Store},
 };
 
 /// Adds the index entries, holds and events of an object's new state to the batch of its write. `revision` is that of the
 /// object after the commit.
+///
+/// A write without events, such as an import, has redacted the data of erased customers before.
 pub(crate) async fn finish(
     store: &dyn Store,
     edge: &dyn Edge,
@@ -20,11 +23,25 @@ pub(crate) async fn finish(
     mut batch: Batch,
 ) -> Result<Prepared, Error> {
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
+    let subjects = Subjects::of(organization.id, outcome.effects_before.as_ref(), &outcome.effects);
     effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
+    let mut keys = subjects.keys.clone();
+    let subscription = key::subscribed(organization.id);
     if !outcome.events.is_empty() {
-        let subscribed = events::is_subscribed(store, organization.id, &mut batch).await?;
-        for kind in outcome.events {
-            events::emit(&mut batch, organization.id, edge, kind, &outcome.json, subscribed);
+        keys.push(subscription.clone());
+    }
+    if !keys.is_empty() {
+        let mut found = store.get(&keys).await?;
+        if outcome.events.is_empty() {
+            batch.checks.extend(
+                keys.into_iter().zip(found).filter(|(_, found)| found.is_none()).map(|(key, _)| Check::Absent(key)),
+            );
+        } else {
+            let subscribed = events::subscribed(found.pop().flatten().is_some(), subscription, &mut batch);
+            let data = subjects.admit(&found, &outcome.json, &mut batch)?;
+            for kind in outcome.events {
+                events::emit(&mut batch, organization.id, edge, kind, &data, subscribed);
+            }
         }
     }
     Ok(Prepared { batch, body: outcome.json, revision, object: outcome.object })

@@ -12,6 +12,7 @@ mod create;
 pub mod edge;
 mod edit;
 pub mod effects;
+pub mod erased;
 mod events;
 pub mod holds;
 pub mod idempotency;

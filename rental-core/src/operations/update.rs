@@ -3,6 +3,7 @@
 use super::{
     edge::Edge,
     edit::replace,
+    erased::refuse_update,
     intent::{Intent, Preparing},
     read::get,
     reference::find_references,
@@ -41,6 +42,7 @@ impl Intent for Update<'_> {
                 return Err(Error::PreconditionFailed);
             }
             let mut batch = Batch::default();
+            refuse_update(store, organization.id, (spec, &sent), &before, &mut batch).await?;
             let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
             let missing = sent.forget_missing(missing)?;
             let context = RuleContext { now: edge.now(), organization, references: &references, number: 0 };

@@ -3,6 +3,7 @@
 use super::{
     commit_for::commit_for,
     edge::Edge,
+    erased,
     idempotency::{self, IdempotencyKey, IdempotencyRecord, Lookup},
     intent::{Intent, Prepared},
 };
@@ -57,7 +58,7 @@ pub async fn write(
         let mut outdated = None;
         if let Some(idempotency_key) = idempotency_key {
             match idempotency::look_up(store, organization, idempotency_key, edge.now()).await? {
-                Lookup::Stored(stored) => return Ok(replay(stored)),
+                Lookup::Stored(stored) => return replay(store, organization, stored).await,
                 Lookup::NotStored(record) => outdated = record,
             }
         }
@@ -88,7 +89,9 @@ fn response(status: u16, body: Bytes, revision: Option<Revision>, object: Option
     Written { status, body, revision, object, replayed: false, committed: false }
 }
 
-fn replay(stored: IdempotencyRecord) -> Written {
+/// The stored response, without personal data when its customer was erased since.
+async fn replay(store: &dyn Store, organization: OrganizationId, stored: IdempotencyRecord) -> Result<Written, Error> {
     let body = Bytes::copy_from_slice(stored.body.get().as_bytes());
-    Written { replayed: true, ..response(stored.status, body, stored.revision, None) }
+    let (body, _) = erased::present_copy(store, organization, body).await?;
+    Ok(Written { replayed: true, ..response(stored.status, body, stored.revision, None) })
 }

@@ -12,7 +12,7 @@ use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     request::body::{did_you_mean, shorten},
     rows::key,
-    schema::{FilterSpec, IndexValue, Kind, ResourceSpec},
+    schema::{FilterSpec, IndexValue, ResourceSpec},
     store::{Record, Span},
     value::{OrganizationId, Timestamp},
 };
@@ -93,15 +93,15 @@ impl ListQuery {
                     *(if bracket == "[gte]" { &mut range.gte } else { &mut range.lt }) = Some(time);
                     return Ok(());
                 };
-                let kind = spec.field(spec.filters[place].field).map(|field| field.kind);
                 if value.is_empty() || value.chars().nth(255).is_some() {
                     return Err(bad("must be 1 to 255 characters"));
                 }
-                if let Some(Kind::Word(words)) = kind
+                if let Some(words) = spec.filter_words(spec.filters[place].field)
                     && !words.contains(&value)
                 {
                     let near = did_you_mean(value, words.iter().copied());
-                    return Err(bad(&format!("must be one of {}{near}", words.join(", "))));
+                    let one = if words.len() == 1 { "be" } else { "be one of" };
+                    return Err(bad(&format!("must {one} {}{near}", words.join(", "))));
                 }
                 self.filters[place] = Some(value.to_owned());
             }

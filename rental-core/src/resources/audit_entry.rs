@@ -16,6 +16,8 @@ pub(crate) const MOST_DETAILS: usize = 4096;
 
 /// The index of entries by organization and action.
 const OF_ACTION: IndexSpec = index(3, &["organization_id", "action"]);
+/// The index of entries by organization.
+const OF_ORGANIZATION: IndexSpec = index(1, &["organization_id"]);
 
 /// The description of an audit entry.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -70,7 +72,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     filters: &[filter("organization", "organization_id"), filter("action", "action"), filter("actor", "actor")],
     ranges: &[],
     indexes: &[
-        index(1, &["organization_id"]),
+        OF_ORGANIZATION,
         index(2, &["action"]),
         OF_ACTION,
         index(4, &["actor"]),
@@ -84,6 +86,12 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 #[must_use]
 pub fn of_action(organization: OrganizationId, action: &str) -> IndexPrefix {
     IndexPrefix::new(OF_ACTION.number).with(organization.as_bytes()).with(action.as_bytes())
+}
+
+/// The prefix of the index entries of the audit entries about an organization.
+#[must_use]
+pub fn of_organization(organization: OrganizationId) -> IndexPrefix {
+    IndexPrefix::new(OF_ORGANIZATION.number).with(organization.as_bytes())
 }
 
 /// Who calls as an operator.

@@ -19,12 +19,18 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     fields: &[
         id("\"0190d0f2-7c3a-7cc0-8000-000000000002\""),
         object("\"customer\""),
-        field("full_name", Kind::Name(255), "Customer name.", "\"Ada Lovelace\"").required(),
-        field("email", Kind::Email, "Email address.", "\"ada@example.com\"").optional(),
-        field("phone", Kind::Phone, "Phone number in E.164 format.", "\"+14155550123\"").optional(),
-        field("preferred_language", Kind::Language, "BCP 47 language tag.", "\"en\"").starts_as("\"en\""),
-        field("source_channel", Kind::Text(255), "Acquisition channel.", "\"website\"").optional(),
-        field("notes", Kind::Text(10_000), "Internal notes.", "\"Prefers morning pickups\"").optional(),
+        field("full_name", Kind::Name(255), "Customer name.", "\"Ada Lovelace\"").required().personal("\"erased\""),
+        field("email", Kind::Email, "Email address.", "\"ada@example.com\"").optional().personal("null"),
+        field("phone", Kind::Phone, "Phone number in E.164 format.", "\"+14155550123\"").optional().personal("null"),
+        field("preferred_language", Kind::Language, "BCP 47 language tag.", "\"en\"")
+            .starts_as("\"en\"")
+            .personal("\"en\""),
+        field("source_channel", Kind::Text(255), "Acquisition channel.", "\"website\"").optional().personal("null"),
+        field("notes", Kind::Text(10_000), "Internal notes.", "\"Prefers morning pickups\"")
+            .optional()
+            .personal("null"),
+        field("erased_at", Kind::Time, "When the customer was erased; an erased customer cannot be changed.", "null")
+            .or_null(),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -48,6 +54,7 @@ fields! {
         pub preferred_language: Language,
         pub source_channel: Option<Text>,
         pub notes: Option<Text>,
+        pub erased_at: Option<Timestamp>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -66,6 +73,13 @@ impl Create for Customer {
 }
 
 impl Update for Customer {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
+        if before.erased_at.is_some() {
+            return Err(Error::Conflict("This customer was erased and cannot be changed.".into()));
+        }
+        Ok(())
+    }
+
     fn events(&self, _: &Self, changed: bool, _: &Fields) -> Vec<EventType> {
         if changed { vec![EventType::CustomerUpdated] } else { Vec::new() }
     }

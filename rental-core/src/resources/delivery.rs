@@ -4,7 +4,7 @@ use crate::{
     resources::{Object, Resource},
     schema::{
         CREATED_AT, IndexPrefix, IndexSpec, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
-        object,
+        object, sparse_index,
     },
     value::{DeliveryId, EndpointId, EventId, Timestamp, kinds, words},
 };
@@ -25,6 +25,8 @@ words! {
 /// The index of deliveries by event.
 const OF_EVENT: IndexSpec = index(2, &["event_id"]);
 const OF_ENDPOINT_AND_EVENT: IndexSpec = index(3, &["endpoint_id", "event_id"]);
+/// The words of the indexes by status. Most deliveries never fail, so they cost no entry.
+const FAILED: (&str, &[&str]) = ("status", &["failed"]);
 
 /// The description of a delivery.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -58,9 +60,15 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id")],
+    filters: &[filter("endpoint", "endpoint_id"), filter("event", "event_id"), filter("status", "status")],
     ranges: &[],
-    indexes: &[index(1, &["endpoint_id"]), OF_EVENT, OF_ENDPOINT_AND_EVENT],
+    indexes: &[
+        index(1, &["endpoint_id"]),
+        OF_EVENT,
+        OF_ENDPOINT_AND_EVENT,
+        sparse_index(4, &["status"], FAILED),
+        sparse_index(5, &["endpoint_id", "status"], FAILED),
+    ],
     look_ups: &[],
     usual_changes: &[],
 };
@@ -163,6 +171,7 @@ impl Object for Delivery {
         match field {
             "endpoint_id" => Some(IndexValue::Id(self.endpoint_id.uuid())),
             "event_id" => Some(IndexValue::Id(self.event_id.uuid())),
+            "status" => Some(IndexValue::Text(self.status.as_str())),
             _ => None,
         }
     }

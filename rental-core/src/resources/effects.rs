@@ -1,12 +1,19 @@
 //! The rows derived from an object of any resource.
 
 use super::resource::Resource;
-use crate::{schema::Effects, store::Key, value::OrganizationId};
+use crate::{
+    schema::{Effects, IndexValue},
+    store::Key,
+    value::{CustomerId, OrganizationId},
+};
 
 /// The rows derived from an object: those of its resource's rules, and its entries in the indexes of the filters.
 pub fn of<T: Resource>(object: &T) -> Effects {
     let mut effects = object.effects();
     effects.entries.extend(T::SPEC.index_prefixes(|field| object.index_value(field)));
+    if let Some(IndexValue::Id(id)) = T::SPEC.person().and_then(|field| object.index_value(field)) {
+        effects.person = Some(CustomerId::from_uuid(id));
+    }
     effects
 }
 

@@ -75,7 +75,10 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .optional()
         .fixed(),
-        field("lines", Kind::Lines, "What is billed.", INVOICE_LINES).required().fixed(),
+        field("lines", Kind::Lines, "What is billed.", INVOICE_LINES)
+            .required()
+            .fixed()
+            .personal_but_kept("\"erased\""),
         field("total", Kind::Money, "Invoice total: the sum of the lines.", "25"),
         CURRENCY,
         field("status", Kind::Word(InvoiceStatus::WORDS), "Whether it is open, paid or void.", "\"open\""),

@@ -26,7 +26,10 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     fields: &[
         id("\"0190d0f2-7c3a-7cc0-8000-000000000007\""),
         object("\"lead\""),
-        field("source_channel", Kind::Text(255), "Where the lead came from.", "\"api\"").starts_as("\"api\"").fixed(),
+        field("source_channel", Kind::Text(255), "Where the lead came from.", "\"api\"")
+            .starts_as("\"api\"")
+            .fixed()
+            .personal("\"erased\""),
         field(
             "customer_id",
             Kind::Reference("customer"),
@@ -42,7 +45,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "{\"message\":\"Need an SUV in June\"}",
         )
         .optional()
-        .fixed(),
+        .fixed()
+        .personal("null"),
         field("status", Kind::Word(LeadStatus::WORDS), "Where the lead stands.", "\"NEW\""),
         CREATED_AT,
         UPDATED_AT,

@@ -16,10 +16,12 @@ pub mod invoice;
 pub mod lead;
 pub mod operator;
 pub mod organization;
+pub mod personal;
 pub mod rental;
 mod resource;
 pub mod row_words;
 mod rules;
+mod share;
 pub mod sql_views;
 pub mod toll;
 pub mod vehicle;
@@ -33,6 +35,7 @@ pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
 pub use resource::{AnyObject, Object, Resource, parse, to_json};
 pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
+pub use share::share_of;
 
 use crate::schema::ResourceSpec;
 use api_key::ApiKey;
@@ -91,14 +94,14 @@ pub(crate) fn porters() -> impl Iterator<Item = &'static Porter> {
 
 /// The entry of the resource with this tag in keys.
 #[must_use]
-pub(crate) fn of_tag(tag: u8) -> Option<&'static Entry> {
+pub(crate) fn entry_of_tag(tag: u8) -> Option<&'static Entry> {
     RESOURCES.iter().find(|entry| entry.spec.tag == tag)
 }
 
 /// The description of the resource with this tag in keys.
 #[must_use]
 pub(crate) fn spec_of_tag(tag: u8) -> Option<&'static ResourceSpec> {
-    of_tag(tag).map(|entry| entry.spec)
+    entry_of_tag(tag).map(|entry| entry.spec)
 }
 
 /// The description of the resource with this `object`, such as `vehicle`.

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// The owner of the operator's own objects, such as organizations and API keys: the nil id.
 pub const SYSTEM: OrganizationId = OrganizationId::nil();
 
+/// The greatest limit: every program that reads JSON has this number exactly.
+const MOST: i64 = (1 << 53) - 1;
+
 /// The description of an organization.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "organization",
@@ -40,6 +43,27 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "\"America/New_York\"",
         )
         .starts_as("\"America/New_York\""),
+        field(
+            "max_objects",
+            Kind::Integer(0, MOST),
+            "Most vehicles, customers, rentals, invoices, tolls, violations and leads together; `null` is the default of the server.",
+            "250000",
+        )
+        .optional(),
+        field(
+            "max_bytes",
+            Kind::Integer(0, MOST),
+            "Most bytes that its data takes in the store; `null` is the default of the server.",
+            "5000000000",
+        )
+        .optional(),
+        field(
+            "max_requests_per_second",
+            Kind::Integer(1, 1_000_000),
+            "Requests per second of all its API keys together at each server, with a burst of twice that; `null` is the default of the server.",
+            "500",
+        )
+        .optional(),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -82,6 +106,9 @@ fields! {
         pub default_currency: Currency,
         pub booking_policy: BookingPolicy,
         pub time_zone: Zone,
+        pub max_objects: Option<i64>,
+        pub max_bytes: Option<i64>,
+        pub max_requests_per_second: Option<u32>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -103,6 +130,9 @@ impl Organization {
             default_currency,
             booking_policy: BookingPolicy::Exclusive,
             time_zone: Zone::NEW_YORK,
+            max_objects: None,
+            max_bytes: None,
+            max_requests_per_second: None,
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
         }

@@ -52,7 +52,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     fields: &[
         id("\"0190d0f2-7c3a-7cc0-8000-000000000003\""),
         object("\"rental\""),
-        field("booking_id", Kind::Text(255), "External booking reference.", "\"BK-1042\"").optional(),
+        field("booking_id", Kind::Text(255), "External booking reference.", "\"BK-1042\"").optional().personal("null"),
         field(
             "customer_id",
             Kind::Reference("customer"),
@@ -79,7 +79,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "Delivery address, if applicable.",
             "\"1 Market St, San Francisco\"",
         )
-        .optional(),
+        .optional()
+        .personal("null"),
         field(
             "final_price",
             Kind::Money,

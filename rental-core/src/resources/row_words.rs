@@ -59,7 +59,9 @@ fn meaning(row: &Row<'_>) -> String {
         Row::IdempotencyExpiry { organization, .. } => {
             format!("when an idempotency record of organization {organization} expires")
         }
-        Row::Outbox { event } => format!("the outbox row of event {event}"),
+        Row::Outbox { organization, event } => {
+            format!("the outbox row of event {event} of organization {organization}")
+        }
         Row::Subscribed { organization } => format!("the mark that organization {organization} has webhook endpoints"),
         Row::Due { endpoint, delivery, .. } => {
             format!("when delivery {delivery} to webhook_endpoint {endpoint} is due")
@@ -69,6 +71,9 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Marker(Marker::MasterKey) => "the fingerprint of the master key".into(),
         Row::Marker(Marker::Upgrade) => "the mark of an upgrade that is not complete".into(),
         Row::Heartbeat { server } => format!("the heartbeat of server {server}"),
+        Row::Usage { server, organization } => {
+            format!("what server {server} has counted of organization {organization}")
+        }
         Row::Owner { endpoint } => format!("which server sends for webhook_endpoint {endpoint}"),
         Row::Bell { server, endpoint } => format!("a bell for webhook_endpoint {endpoint} at server {server}"),
         Row::Identity { organization, resource, .. } => {

@@ -97,6 +97,8 @@ fn index_numbers_are_those_that_are_written_down() {
         "delivery 1 endpoint_id",
         "delivery 2 event_id",
         "delivery 3 endpoint_id+event_id",
+        "delivery 4 status",
+        "delivery 5 endpoint_id+status",
         "audit_entry 1 organization_id",
         "audit_entry 2 action",
         "audit_entry 3 organization_id+action",

@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
             Tag::Heartbeat => Self::Heartbeat { server: parts.id()? },
             Tag::IdempotencyRecord => Self::IdempotencyRecord { organization: parts.id()?, name: parts.text()? },
             Tag::Counter => Self::Counter { organization: parts.id()?, name: parts.text()? },
-            Tag::Outbox => Self::Outbox { event: parts.id()? },
+            Tag::Outbox => Self::Outbox { organization: parts.id()?, event: parts.id()? },
             Tag::Subscribed => Self::Subscribed { organization: parts.id()? },
             Tag::Record => Self::Record { organization: parts.id()?, resource: parts.byte()?, id: parts.uuid()? },
             Tag::Secrets => Self::Secrets { endpoint: parts.id()? },
@@ -53,6 +53,7 @@ impl<'a> Row<'a> {
             Tag::Identity => {
                 Self::Identity { organization: parts.id()?, resource: parts.byte()?, hash: *parts.take()? }
             }
+            Tag::Usage => Self::Usage { server: parts.id()?, organization: parts.id()? },
             Tag::Owner => Self::Owner { endpoint: parts.id()? },
             Tag::IdempotencyExpiry => {
                 Self::IdempotencyExpiry { millis: parts.millis()?, organization: parts.id()?, name: parts.text()? }

@@ -29,12 +29,13 @@ impl Row<'_> {
             Self::Heartbeat { server } => key::heartbeat(server),
             Self::IdempotencyRecord { organization, name } => key::idempotency_record(organization, name),
             Self::Counter { organization, name } => key::counter(organization, name),
-            Self::Outbox { event } => key::outbox(event),
+            Self::Outbox { organization, event } => key::outbox(organization, event),
             Self::Subscribed { organization } => key::subscribed(organization),
             Self::Record { organization, resource, id } => key::record_of(organization, resource, id),
             Self::Secrets { endpoint } => key::secrets(endpoint),
             Self::Task { id } => key::task(id),
             Self::Identity { organization, resource, hash } => key::identity_of(organization, resource, hash),
+            Self::Usage { server, organization } => key::usage(server, organization),
             Self::Owner { endpoint } => key::owner(endpoint),
             Self::IdempotencyExpiry { millis, organization, name } => {
                 key::idempotency_expiry(millis, organization, name)

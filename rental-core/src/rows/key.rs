@@ -134,11 +134,26 @@ pub fn idempotency_record_of(expiry: &Key) -> Option<Key> {
 
 /// The key of the outbox row of an event.
 #[must_use]
-pub fn outbox(event: EventId) -> Key {
-    key(Tag::Outbox, &[event.as_bytes()])
+pub fn outbox(organization: OrganizationId, event: EventId) -> Key {
+    key(Tag::Outbox, &[organization.as_bytes(), event.as_bytes()])
 }
 
-/// All outbox rows, oldest first.
+/// The outbox rows of an organization, oldest event first.
+#[must_use]
+pub fn outbox_of(organization: OrganizationId) -> Span {
+    Span::under(key(Tag::Outbox, &[organization.as_bytes()]))
+}
+
+/// The organization in the key of an outbox row.
+#[must_use]
+pub fn outbox_organization(key: &Key) -> Option<OrganizationId> {
+    match Row::decode(key)? {
+        Row::Outbox { organization, .. } => Some(organization),
+        _ => None,
+    }
+}
+
+/// All outbox rows, one organization after the other.
 #[must_use]
 pub fn outbox_rows() -> Span {
     Span::under(key(Tag::Outbox, &[]))
@@ -271,6 +286,44 @@ pub fn bell_server(key: &Key) -> Option<ServerId> {
     }
 }
 
+/// The key of what a server has counted of an organization.
+#[must_use]
+pub fn usage(server: ServerId, organization: OrganizationId) -> Key {
+    key(Tag::Usage, &[server.as_bytes(), organization.as_bytes()])
+}
+
+/// What a server has counted, by organization.
+#[must_use]
+pub fn usage_of(server: ServerId) -> Span {
+    Span::under(key(Tag::Usage, &[server.as_bytes()]))
+}
+
+/// What all servers have counted, ordered by server.
+#[must_use]
+pub fn usage_of_all() -> Span {
+    Span::under(key(Tag::Usage, &[]))
+}
+
+/// The kinds of rows whose keys begin with their organization. What an organization uses is the size of these rows.
+pub const OWNED: [Tag; 10] = [
+    Tag::Billed,
+    Tag::Calendar,
+    Tag::Erased,
+    Tag::Hold,
+    Tag::IndexEntry,
+    Tag::IdempotencyRecord,
+    Tag::Counter,
+    Tag::Subscribed,
+    Tag::Record,
+    Tag::Identity,
+];
+
+/// The rows of one of the kinds [`OWNED`] that belong to an organization.
+#[must_use]
+pub fn owned(kind: Tag, organization: OrganizationId) -> Span {
+    Span::under(key(kind, &[organization.as_bytes()]))
+}
+
 /// The key of a task, which continues after a restart.
 #[must_use]
 pub fn task(id: TaskId) -> Key {
@@ -299,6 +352,7 @@ pub(crate) fn of_endpoint(tag: Tag, endpoint: EndpointId) -> Span {
 }
 
 /// The key of the mark of a deleted or erased object. Reserved.
+/// The key of the mark of an erased customer. Reserved for other resources.
 #[must_use]
 pub fn erased(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {
     erased_of(organization, spec.tag, id)

@@ -11,6 +11,7 @@ pub mod key;
 pub mod outbox;
 mod row;
 mod tag;
+pub mod usage;
 
 pub use row::{Class, Marker, Row};
 pub use tag::Tag;

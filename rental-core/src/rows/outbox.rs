@@ -2,6 +2,7 @@
 
 use crate::{
     error::Error,
+    rows::Row,
     store::Record,
     value::{EventId, OrganizationId},
 };
@@ -18,7 +19,7 @@ pub struct OutboxEvent {
     pub kind: String,
 }
 
-/// The value of an outbox row: the organization, then the type. The key contains the event's id.
+/// The value of an outbox row: the organization, then the type. The key contains the organization and the event's id.
 #[must_use]
 pub fn value(organization: OrganizationId, kind: &str) -> Bytes {
     [organization.as_bytes().as_slice(), kind.as_bytes()].concat().into()
@@ -30,9 +31,11 @@ pub fn value(organization: OrganizationId, kind: &str) -> Bytes {
 /// [`Error::Damaged`]: the value is not one of [`value`].
 pub fn read(row: &Record) -> Result<OutboxEvent, Error> {
     let damaged = || Error::damaged_row(&row.key, "it names no organization and type");
-    let event = row.key.id().map(EventId::from_uuid).ok_or_else(damaged)?;
-    let (organization, kind) = row.value.split_at_checked(16).ok_or_else(damaged)?;
-    let organization = OrganizationId::from_slice(organization).ok_or_else(damaged)?;
+    let Some(Row::Outbox { organization, event }) = Row::decode(&row.key) else { return Err(damaged()) };
+    let (owner, kind) = row.value.split_at_checked(16).ok_or_else(damaged)?;
+    if owner != organization.as_bytes() {
+        return Err(damaged());
+    }
     let kind = String::from_utf8(kind.to_vec()).map_err(|_| damaged())?;
     Ok(OutboxEvent { event, organization, kind })
 }

@@ -25,7 +25,7 @@ pub enum Class {
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
 /// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
-/// | `e` | organization, resource, id | reserved: an object that was deleted or erased | State |
+/// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
 /// | `h` | organization, vehicle, length class, first day, rental | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
@@ -38,6 +38,7 @@ pub enum Class {
 /// | `s` | endpoint | JSON: its sealed secrets | State |
 /// | `t` | task | JSON: kind and state of a task, which continues after a restart | State |
 /// | `u` | organization, resource, half a SHA-256 | id of the one object with this identity, its amount | State |
+/// | `v` | server, organization | JSON: what the server has counted of the organization; for the nil organization, whether all of it is saved; for the nil server and organization, the last recount | Server |
 /// | `w` | endpoint | id of the server that sends for it | Server |
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
 ///
@@ -80,9 +81,9 @@ pub enum Row<'a> {
         /// The id of the delivery.
         delivery: DeliveryId,
     },
-    /// Reserved: the mark of an object that was deleted or erased.
+    /// The mark of an erased customer. Reserved for other resources.
     Erased {
-        /// The organization that owned the object.
+        /// The organization that owns the object.
         organization: OrganizationId,
         /// The tag of the object's resource.
         resource: u8,
@@ -143,6 +144,8 @@ pub enum Row<'a> {
     },
     /// An event without deliveries so far.
     Outbox {
+        /// The organization that owns the event.
+        organization: OrganizationId,
         /// The id of the event.
         event: EventId,
     },
@@ -178,6 +181,13 @@ pub enum Row<'a> {
         resource: u8,
         /// The first half of the identity's SHA-256.
         hash: [u8; 16],
+    },
+    /// What a server has counted of the rows of an organization.
+    Usage {
+        /// The id of the server; the nil id for the recount.
+        server: ServerId,
+        /// The organization; the nil id for the head of the server's rows.
+        organization: OrganizationId,
     },
     /// The owner of an endpoint: the server that sends its deliveries.
     Owner {
@@ -231,6 +241,8 @@ impl Row<'_> {
             | Self::Outbox { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
+            // A server counts in it. It removes the row when nothing of the organization is left.
+            | Self::Usage { .. }
             | Self::Owner { .. } => None,
         }
     }
@@ -257,7 +269,11 @@ impl Row<'_> {
             | Self::Marker(Marker::MasterKey)
             // A copy made during an upgrade needs it, so that the upgrade continues there.
             | Self::Marker(Marker::Upgrade) => Class::State,
-            Self::Bell { .. } | Self::Heartbeat { .. } | Self::Owner { .. } | Self::Marker(Marker::Loading) => Class::Server,
+            Self::Bell { .. }
+            | Self::Heartbeat { .. }
+            | Self::Usage { .. }
+            | Self::Owner { .. }
+            | Self::Marker(Marker::Loading) => Class::Server,
         }
     }
 }

@@ -63,6 +63,8 @@ tags! {
     Task = b't',
     /// See [`Row::Identity`](super::Row::Identity).
     Identity = b'u',
+    /// See [`Row::Usage`](super::Row::Usage).
+    Usage = b'v',
     /// See [`Row::Owner`](super::Row::Owner).
     Owner = b'w',
     /// See [`Row::IdempotencyExpiry`](super::Row::IdempotencyExpiry).

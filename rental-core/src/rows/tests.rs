@@ -62,7 +62,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
             (id(), name()).prop_map(|(organization, name)| Row::IdempotencyRecord { organization, name }).boxed()
         }
         Tag::Counter => (id(), name()).prop_map(|(organization, name)| Row::Counter { organization, name }).boxed(),
-        Tag::Outbox => id().prop_map(|event| Row::Outbox { event }).boxed(),
+        Tag::Outbox => (id(), id()).prop_map(|(organization, event)| Row::Outbox { organization, event }).boxed(),
         Tag::Subscribed => id().prop_map(|organization| Row::Subscribed { organization }).boxed(),
         Tag::Record => (id(), any::<u8>(), uuid())
             .prop_map(|(organization, resource, id)| Row::Record { organization, resource, id })
@@ -72,6 +72,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         Tag::Identity => (id(), any::<u8>(), any::<[u8; 16]>())
             .prop_map(|(organization, resource, hash)| Row::Identity { organization, resource, hash })
             .boxed(),
+        Tag::Usage => (id(), id()).prop_map(|(server, organization)| Row::Usage { server, organization }).boxed(),
         Tag::Owner => id().prop_map(|endpoint| Row::Owner { endpoint }).boxed(),
         Tag::IdempotencyExpiry => (any::<u64>(), id(), name())
             .prop_map(|(millis, organization, name)| Row::IdempotencyExpiry { millis, organization, name })
@@ -115,7 +116,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
             (Tag::IdempotencyRecord, vec![number(organization)], name.as_bytes())
         }
         Row::Counter { organization, name } => (Tag::Counter, vec![number(organization)], name.as_bytes()),
-        Row::Outbox { event } => (Tag::Outbox, vec![number(event)], b""),
+        Row::Outbox { organization, event } => (Tag::Outbox, vec![number(organization), number(event)], b""),
         Row::Subscribed { organization } => (Tag::Subscribed, vec![number(organization)], b""),
         Row::Record { organization, resource, id } => {
             (Tag::Record, vec![number(organization), resource.into(), id.as_u128()], b"")
@@ -125,6 +126,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::Identity { organization, resource, hash } => {
             (Tag::Identity, vec![number(organization), resource.into(), half(hash)], b"")
         }
+        Row::Usage { server, organization } => (Tag::Usage, vec![number(server), number(organization)], b""),
         Row::Owner { endpoint } => (Tag::Owner, vec![number(endpoint)], b""),
         Row::IdempotencyExpiry { millis, organization, name } => {
             (Tag::IdempotencyExpiry, vec![millis.into(), number(organization)], name.as_bytes())

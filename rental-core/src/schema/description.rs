@@ -18,10 +18,13 @@ pub fn describe(spec: &ResourceSpec) -> Value {
             "on_update": presence(field.update),
         })
     });
-    let indexes = spec
-        .indexes
-        .iter()
-        .map(|index| json!({"number": index.number, "fields": index.fields, "ordered_by": index.ordered_by}));
+    let indexes = spec.indexes.iter().map(|index| {
+        let mut described = json!({"number": index.number, "fields": index.fields, "ordered_by": index.ordered_by});
+        if let Some((field, words)) = index.only {
+            described["only"] = json!({ field: words });
+        }
+        described
+    });
     let look_ups = spec.look_ups.iter().map(|look_up| json!({"number": look_up.number, "name": look_up.name}));
     json!({
         "object": spec.object,

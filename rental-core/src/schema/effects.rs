@@ -24,6 +24,8 @@ pub struct Effects {
     pub identity: Option<String>,
     /// The ids of the tolls and violations that an invoice bills.
     pub bills: Vec<Uuid>,
+    /// The customer whom the personal fields of the object are about.
+    pub person: Option<CustomerId>,
     /// The part of the object that an invoice can bill.
     pub charge: Option<Charge>,
 }

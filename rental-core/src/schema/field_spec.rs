@@ -13,6 +13,19 @@ pub enum Presence {
     Required,
 }
 
+/// Whether the values of a field tell something about a customer, and what replaces them when the customer is erased
+/// ([`crate::resources::personal`]). The replacement is JSON text and valid for the field. A `null` stays `null`. In a list of
+/// lines it replaces the description of each line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Personal {
+    /// The values tell nothing about a customer.
+    No,
+    /// The values are replaced everywhere.
+    Erased(&'static str),
+    /// The values stay in the record, because the law requires it, and are replaced in all copies of it.
+    Kept(&'static str),
+}
+
 /// One field of a resource.
 #[derive(Debug)]
 pub struct FieldSpec {
@@ -28,6 +41,8 @@ pub struct FieldSpec {
     pub nullable: bool,
     /// The value as JSON text when a POST does not send the field; without a default it is `null`.
     pub default: Option<&'static str>,
+    /// Whether its values tell something about a customer.
+    pub personal: Personal,
     /// One sentence for the documentation of the API.
     pub doc: &'static str,
     /// An example value as JSON text.
@@ -44,6 +59,7 @@ pub(crate) const fn field(name: &'static str, kind: Kind, doc: &'static str, exa
         update: Presence::Never,
         nullable: false,
         default: None,
+        personal: Personal::No,
         doc,
         example,
     }
@@ -75,6 +91,20 @@ impl FieldSpec {
     #[must_use]
     pub(crate) const fn or_null(mut self) -> Self {
         self.nullable = true;
+        self
+    }
+
+    /// Its values tell something about a customer. `replacement` is their JSON text once the customer is erased.
+    #[must_use]
+    pub(crate) const fn personal(mut self, replacement: &'static str) -> Self {
+        self.personal = Personal::Erased(replacement);
+        self
+    }
+
+    /// The same, but the law requires that the record keeps them.
+    #[must_use]
+    pub(crate) const fn personal_but_kept(mut self, replacement: &'static str) -> Self {
+        self.personal = Personal::Kept(replacement);
         self
     }
 

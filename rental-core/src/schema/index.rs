@@ -16,18 +16,30 @@ pub struct IndexSpec {
     pub fields: &'static [&'static str],
     /// The time field that orders the entries; `None` for the order of creation.
     pub ordered_by: Option<&'static str>,
+    /// A field of the index and its words for which objects have an entry; `None` when all objects have one.
+    pub only: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// An index with this number over these fields, in order of creation.
 #[must_use]
 pub(crate) const fn index(number: u8, fields: &'static [&'static str]) -> IndexSpec {
-    IndexSpec { number, fields, ordered_by: None }
+    IndexSpec { number, fields, ordered_by: None, only: None }
+}
+
+/// An index like [`index`] that contains only the objects in which a field has one of some words.
+#[must_use]
+pub(crate) const fn sparse_index(
+    number: u8,
+    fields: &'static [&'static str],
+    only: (&'static str, &'static [&'static str]),
+) -> IndexSpec {
+    IndexSpec { number, fields, ordered_by: None, only: Some(only) }
 }
 
 /// An index with this number over all objects, ordered by a time field.
 #[must_use]
 pub(crate) const fn ordered_index(number: u8, ordered_by: &'static str) -> IndexSpec {
-    IndexSpec { number, fields: &[], ordered_by: Some(ordered_by) }
+    IndexSpec { number, fields: &[], ordered_by: Some(ordered_by), only: None }
 }
 
 /// An index that is no filter of a list. The code of the resource computes its entries.
@@ -103,8 +115,13 @@ impl IndexPrefix {
 
 impl IndexSpec {
     /// The prefix of this index's entries with these values. `value` returns the value of a field by name; the result is
-    /// `None` when a field has no value.
+    /// `None` when a field has no value, or one that the index does not contain.
     pub(crate) fn with<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>>) -> Option<IndexPrefix> {
+        if let Some((field, words)) = self.only
+            && !matches!(value(field), Some(IndexValue::Text(text)) if words.contains(&text))
+        {
+            return None;
+        }
         let mut fields = self.fields.iter().chain(&self.ordered_by);
         fields.try_fold(IndexPrefix::new(self.number), |prefix, field| Some(value(field)?.put_into(prefix)))
     }

@@ -3,6 +3,7 @@
 use super::{
     filter_spec::FilterSpec,
     index::{IndexPrefix, IndexSpec},
+    kind::Kind,
     resource_spec::ResourceSpec,
 };
 use crate::value::IndexValue;
@@ -17,6 +18,14 @@ impl ResourceSpec {
     /// The index entries of an object: one for each index whose fields are all set. `value` returns the value of a field.
     pub(crate) fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
         self.indexes.iter().filter_map(|index| index.with(value)).collect()
+    }
+
+    /// The words by which a list can be filtered by this field: those in its indexes. `None` if the field is no word.
+    #[must_use]
+    pub fn filter_words(&self, field: &str) -> Option<&'static [&'static str]> {
+        let Some(Kind::Word(words)) = self.field(field).map(|field| field.kind) else { return None };
+        let only = self.indexes.iter().filter_map(|index| index.only).find(|(of, _)| *of == field);
+        Some(only.map_or(words, |(_, words)| words))
     }
 
     /// The name of the query parameter that compares `field`.

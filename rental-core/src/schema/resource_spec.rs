@@ -1,10 +1,14 @@
 //! The description of one resource.
 
 use super::{
-    field_spec::FieldSpec,
+    field_spec::{FieldSpec, Personal},
     filter_spec::FilterSpec,
     index::{IndexSpec, LookUpSpec},
+    kind::Kind,
 };
+
+/// The resource whose objects are the people that can be erased.
+const PERSON: &str = "customer";
 
 /// The description of one resource: its names, fields, filters and indexes.
 #[derive(Debug)]
@@ -37,5 +41,19 @@ impl ResourceSpec {
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&'static FieldSpec> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field with the id of the customer whom the personal fields of an object are about: `id` of a customer,
+    /// `customer_id` of a rental. `None` for a resource without personal fields.
+    #[must_use]
+    pub fn person(&self) -> Option<&'static str> {
+        if self.fields.iter().all(|field| field.personal == Personal::No) {
+            return None;
+        }
+        let is_person = |field: &&FieldSpec| match field.kind {
+            Kind::Id => self.object == PERSON && field.name == "id",
+            kind => kind == Kind::Reference(PERSON),
+        };
+        self.fields.iter().find(is_person).map(|field| field.name)
     }
 }

@@ -24,6 +24,12 @@ impl Fields {
         self.get(name)?.plain()
     }
 
+    /// The names of the fields that the request contains.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        let sent = self.spec.fields.iter().zip(&self.values).filter(|(_, value)| value.is_some());
+        sent.map(|(field, _)| field.name)
+    }
+
     /// Whether the request contains the field `name`.
     #[must_use]
     pub(crate) fn has(&self, name: &str) -> bool {

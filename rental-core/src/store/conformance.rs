@@ -1,10 +1,11 @@
 //! The conformance suite of engines: random operations compared with the model, and races that must have one winner.
 //!
 //! An engine's test calls [`behaves_like_the_model`] and [`racing_commits_have_one_winner`] with a function that creates
-//! an empty store, and [`a_snapshot_shows_one_moment`] with an empty store.
+//! an empty store, [`counts_what_commits_change`] in the same way, and [`a_snapshot_shows_one_moment`] with an empty store.
 
 use crate::store::{
-    Batch, Check, Commit, Engine, Key, Order, Prior, Record, Snapshot, Span, Store, StoreError, Write, memory::Memory,
+    Batch, Check, Commit, Engine, Key, Order, Prior, Record, Share, Snapshot, Span, Store, StoreError, Tally, Write,
+    all_sound, memory::Memory,
 };
 use bytes::Bytes;
 use proptest::{
@@ -12,8 +13,9 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 use tokio::runtime::Runtime;
+use uuid::Uuid;
 
 /// One call on a store.
 #[derive(Clone, Debug)]
@@ -55,6 +57,51 @@ pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: im
     if let Err(failure) = outcome {
         panic!("{failure}");
     }
+}
+
+/// Commits `cases` random histories to a store from `empty`, and compares what it has counted with the sizes of its rows.
+///
+/// # Panics
+/// When the store has counted something else, or fails.
+pub fn counts_what_commits_change<S: Engine>(runtime: &Runtime, cases: u32, empty: impl Fn() -> S) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&vec(operation(), 1..60), |history| {
+        let (store, tally) = (empty(), Arc::new(Tally::new(share_of)));
+        store.count(Arc::clone(&tally));
+        for step in history {
+            if let Operation::Commit(batch) = step {
+                let committed = runtime.block_on(store.commit(batch));
+                prop_assert!(committed.is_ok(), "{:?}", committed);
+            }
+        }
+        let rows = runtime.block_on(store.scan(&Span::everything(), usize::MAX)).and_then(all_sound);
+        let mut expected: HashMap<Uuid, (i64, i64)> = HashMap::new();
+        for row in rows.map_err(|error| TestCaseError::fail(error.to_string()))? {
+            let Some(share) = share_of(row.key.as_bytes()) else { continue };
+            let sum = expected.entry(share.owner).or_default();
+            sum.0 += i64::from(share.is_object);
+            sum.1 += i64::try_from(row.key.as_bytes().len() + row.value.len()).unwrap_or(i64::MAX);
+        }
+        let counted: HashMap<Uuid, (i64, i64)> =
+            tally.take().into_iter().map(|(owner, change)| (owner, (change.objects, change.bytes))).collect();
+        prop_assert!(
+            expected.iter().all(|(owner, size)| counted.get(owner) == Some(size)),
+            "{:?}",
+            (&expected, &counted)
+        );
+        let gone = counted.iter().filter(|(owner, _)| !expected.contains_key(owner));
+        prop_assert!(gone.clone().all(|(_, size)| *size == (0, 0)), "{:?}", (&expected, &counted));
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// Keys belong to one of two owners, or to nobody; those of odd length are objects.
+fn share_of(key: &[u8]) -> Option<Share> {
+    let last = key.last().map(|byte| byte % 3).filter(|owner| *owner > 0)?;
+    Some(Share { owner: Uuid::from_u128(last.into()), is_object: key.len() % 2 == 1 })
 }
 
 /// Compares long reads of a snapshot with the rows of the moment at which it was taken, while later commits change them.

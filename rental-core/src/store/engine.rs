@@ -2,7 +2,7 @@
 //! store tells about itself, takes snapshots and closes.
 
 use super::{
-    Answer, DamagedRow, Key, Record, Span, StoreError, Versioned, WriterStats,
+    Answer, DamagedRow, Key, Record, Span, StoreError, Tally, Versioned, WriterStats,
     archive::{ArchiveError, Reader, Summary},
 };
 use bytes::Bytes;
@@ -31,7 +31,7 @@ pub trait Place: fmt::Debug + fmt::Display + Send + Sync {
     /// What the operator should check when the store cannot be used.
     fn advice(&self) -> &'static str;
 
-    /// Opens the store. Creates an empty one where there is none, except with [`Access::Unchanged`].
+    /// Opens the store. Without a store, creates an empty one or fails, as `opening.absent` says.
     fn open<'a>(&'a self, access: Access, opening: &'a Opening<'a>) -> Answer<'a, Arc<dyn Engine>>;
 
     /// Creates the store from an archive, and verifies it by reading it back.
@@ -51,14 +51,26 @@ pub enum Access {
     Present,
     /// Also every version that can be upgraded; see [`crate::upgrade::state`].
     Upgradable,
-    /// As `Upgradable`. A file is not changed: what is committed is lost when the store is closed.
+    /// As `Upgradable`, for reading alone. Commits to a file stay in memory and are lost when the store is closed. The
+    /// caller must not commit to a database.
     Unchanged,
+}
+
+/// What [`Place::open`] does when there is no store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Absent {
+    /// Creates an empty store.
+    Create,
+    /// Fails.
+    Fail,
 }
 
 /// What a program gives to an engine that opens a store.
 pub struct Opening<'a> {
     /// Size of the page cache of an engine that has one, in bytes.
     pub cache_bytes: usize,
+    /// What to do when there is no store.
+    pub absent: Absent,
     /// Identifies this process among those that share the store. It must be new at every start.
     pub writer: Uuid,
     /// Longest single wait for a database. One call can make up to eight such waits.
@@ -99,6 +111,9 @@ pub trait Engine: Versioned {
 
     /// The number of commits and batches of this process since the store was opened.
     fn stats(&self) -> WriterStats;
+
+    /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
+    fn count(&self, tally: Arc<Tally>);
 
     /// Completes when the store has failed permanently, with the reason. The process should stop then. Never completes for
     /// an engine that recovers by itself.
@@ -189,6 +204,12 @@ pub trait Maintenance {
     /// # Errors
     /// There is no store, it is open in another process, has another version, or is damaged so that it cannot be opened.
     fn inspect(&self, cache_bytes: usize) -> Result<Box<dyn Inspection>, StoreError>;
+
+    /// Checks the checksum of every page in use, of a store of any version that can be upgraded. Does not change the store.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedStore`] when a page is damaged; otherwise as for [`Maintenance::inspect`].
+    fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError>;
 
     /// Returns the space of deleted and replaced rows to the file system.
     ///

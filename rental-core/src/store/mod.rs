@@ -11,15 +11,18 @@ mod engines;
 pub mod marks;
 mod pages;
 mod span;
+mod tally;
 pub(crate) mod versioned;
 
 pub use engine::{
-    Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace, Place,
-    Restore, RestoreError, Restoring, Scheme, Snapshot, Upgrading,
+    Absent, Access, Compacted, Engine, Environment, Finding, Finished, Inspection, Maintenance, Opening, ParsedPlace,
+    Place, Restore, RestoreError, Restoring, Scheme, Snapshot, Upgrading,
 };
 pub use engines::*;
 pub use pages::Pages;
+pub(crate) use pages::move_behind;
 pub use span::{Follow, Key, Order, Span, after};
+pub use tally::{Change, Share, ShareOf, Tally};
 pub use versioned::{OLDEST_VERSION, SCHEMA_VERSION, Versioned, needs_upgrade};
 
 use bytes::Bytes;

@@ -1,6 +1,7 @@
 //! Reads a span of any length in pages of bounded size.
 
 use super::{Order, Scanned, Span, Store, StoreError, key_of};
+use std::cmp::Ordering;
 
 /// The pages of a span, in its order. For spans that do not follow index entries, because a page ends at the key of its last
 /// row.
@@ -21,17 +22,37 @@ impl<'s> Pages<'s> {
     /// The next page, which has at least one row; `None` after the last one.
     ///
     /// # Errors
-    /// The store is not available.
+    /// The store is not available, or returned keys in the wrong order.
     pub async fn next(&mut self) -> Result<Option<Vec<Scanned>>, StoreError> {
         let Some(span) = &mut self.rest else { return Ok(None) };
         let page = self.store.scan(span, self.size).await?;
-        match page.last().map(key_of) {
-            Some(last) if page.len() == self.size => match span.order {
-                Order::Ascending => span.from = last.next(),
-                Order::Descending => span.to = last.clone(),
-            },
-            _ => self.rest = None,
+        let is_full = page.len() == self.size;
+        move_behind(span, &page)?;
+        if !is_full {
+            self.rest = None;
         }
         Ok((!page.is_empty()).then_some(page))
     }
+}
+
+/// Moves a span behind a page that was read from its start. The span does not follow index entries.
+///
+/// # Errors
+/// [`StoreError::DamagedStore`] when a key is not in the span or in the wrong order. Damaged pages of a file can return such
+/// keys for ever.
+pub(crate) fn move_behind(span: &mut Span, page: &[Scanned]) -> Result<(), StoreError> {
+    let expected = match span.order {
+        Order::Ascending => Ordering::Less,
+        Order::Descending => Ordering::Greater,
+    };
+    let inside = page.iter().map(key_of).all(|key| *key >= span.from && *key < span.to);
+    if !inside || !page.is_sorted_by(|one, next| key_of(one).cmp(key_of(next)) == expected) {
+        return Err(StoreError::DamagedStore("the keys of its rows are out of order; restore it from a backup".into()));
+    }
+    match (page.last().map(key_of), span.order) {
+        (Some(last), Order::Ascending) => span.from = last.next(),
+        (Some(last), Order::Descending) => span.to = last.clone(),
+        (None, _) => {}
+    }
+    Ok(())
 }

@@ -12,14 +12,14 @@ use crate::{
         Resource,
         api_key::{self, ApiKey},
         audit_entry::AuditEntry,
-        effects, event,
+        effects,
         organization::{self, SYSTEM},
         to_json,
         webhook_endpoint::{self, WebhookEndpoint},
     },
-    rows::{Row, Tag, key, outbox},
+    rows::{Row, Tag, key},
     store::{Batch, Check, DamagedRow, Key, Prior, Record, Scanned, Span, Store, after, get_each, get_one, key_of},
-    value::{ApiKeyId, AuditEntryId, EndpointId, EventId, OrganizationId, TaskId, Timestamp},
+    value::{ApiKeyId, AuditEntryId, EndpointId, OrganizationId, TaskId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -139,13 +139,14 @@ const fn found(tag: Tag) -> Found {
         | Tag::IndexEntry
         | Tag::IdempotencyRecord
         | Tag::Counter
+        | Tag::Outbox
         | Tag::Subscribed
         | Tag::Record
         | Tag::Identity => Found::ByOrganization,
         Tag::Secrets | Tag::Owner => Found::ByEndpoint,
         Tag::Due => Found::ByFirstOfEndpoint,
-        Tag::Access | Tag::Outbox | Tag::IdempotencyExpiry => Found::OneByOne,
-        Tag::Marker | Tag::Bell | Tag::Heartbeat | Tag::Task => Found::Nowhere,
+        Tag::Access | Tag::IdempotencyExpiry => Found::OneByOne,
+        Tag::Marker | Tag::Bell | Tag::Heartbeat | Tag::Task | Tag::Usage => Found::Nowhere,
     }
 }
 
@@ -217,7 +218,6 @@ async fn look(
             let organization = state.organization_id;
             match tag {
                 Tag::Access => api_keys_of(store, organization, rows, batch, damaged).await?,
-                Tag::Outbox => events_of(store, organization, rows, batch, damaged).await?,
                 _ => responses_of(store, organization, rows, batch, damaged).await?,
             }
             state.after = Some(last);
@@ -302,33 +302,6 @@ async fn remaining_api_keys(store: &dyn Store, organization: OrganizationId, bat
 fn delete_api_key(batch: &mut Batch, organization: OrganizationId, id: ApiKeyId) {
     batch.delete(api_key::of_organization(organization).entry(SYSTEM, &api_key::SPEC, id.uuid()));
     batch.delete(ApiKey::key(SYSTEM, id));
-}
-
-/// Deletes outbox rows of the organization's events. A damaged row belongs to it if the event does.
-async fn events_of(
-    store: &dyn Store,
-    organization: OrganizationId,
-    rows: Vec<Scanned>,
-    batch: &mut Batch,
-    damaged: &mut Vec<DamagedRow>,
-) -> Result<(), Error> {
-    for row in rows {
-        let place = key_of(&row).clone();
-        let whose = row.map_err(Error::Damaged).and_then(|row| outbox::read(&row)).map(|event| event.organization);
-        match (whose, place.id()) {
-            (Ok(owner), _) if owner == organization => batch.delete(place),
-            (Err(Error::Damaged(row)), Some(id)) => {
-                let record = event::key(organization, EventId::from_uuid(id));
-                match get_each(store, &[record]).await?.pop() {
-                    Some(Ok(None)) | None => damaged.push(*row),
-                    Some(_) => batch.delete(place),
-                }
-            }
-            (Err(Error::Damaged(row)), None) => damaged.push(*row),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Deletes the expiries of the organization's idempotency records, and stored responses to operators that are about it.

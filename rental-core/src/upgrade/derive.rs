@@ -33,6 +33,11 @@ pub(super) struct Rows {
 /// The kinds of derived rows. A sweep removes those that belong to no record.
 pub(super) const DERIVED_TAGS: [Tag; 2] = [Tag::Hold, Tag::IndexEntry];
 
+/// Whether a key is that of a derived row.
+pub(super) fn is_derived(key: &Key) -> bool {
+    DERIVED_TAGS.into_iter().any(|tag| key.as_bytes().first() == Some(&(tag as u8)))
+}
+
 /// Computes the rows of a record. Fails when the record does not parse as an object of its resource.
 pub(super) fn rows(
     organization: OrganizationId,

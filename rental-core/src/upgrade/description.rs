@@ -33,12 +33,13 @@ fn example(tag: Tag) -> Row<'static> {
         Tag::Heartbeat => Row::Heartbeat { server: Id::nil() },
         Tag::IdempotencyRecord => Row::IdempotencyRecord { organization: Id::nil(), name },
         Tag::Counter => Row::Counter { organization: Id::nil(), name },
-        Tag::Outbox => Row::Outbox { event: Id::nil() },
+        Tag::Outbox => Row::Outbox { organization: Id::nil(), event: Id::nil() },
         Tag::Subscribed => Row::Subscribed { organization: Id::nil() },
         Tag::Record => Row::Record { organization: Id::nil(), resource: 0, id },
         Tag::Secrets => Row::Secrets { endpoint: Id::nil() },
         Tag::Task => Row::Task { id: Id::nil() },
         Tag::Identity => Row::Identity { organization: Id::nil(), resource: 0, hash: [0; 16] },
+        Tag::Usage => Row::Usage { server: Id::nil(), organization: Id::nil() },
         Tag::Owner => Row::Owner { endpoint: Id::nil() },
         Tag::IdempotencyExpiry => Row::IdempotencyExpiry { millis: 0, organization: Id::nil(), name },
     }
@@ -67,6 +68,7 @@ fn meaning(row: &Row<'_>) -> &'static str {
         Row::Secrets { .. } => "sealed secrets of a webhook endpoint",
         Row::Task { .. } => "long task",
         Row::Identity { .. } => "claim of an identity",
+        Row::Usage { .. } => "what a server has counted of an organization",
         Row::Owner { .. } => "owner of a webhook endpoint",
         Row::IdempotencyExpiry { .. } => "expiry of a stored response",
     }

@@ -15,6 +15,25 @@ pub enum State {
     Unfinished(Box<Marker>),
 }
 
+impl State {
+    /// Whether the upgrade to the present version has begun. Then only its end makes the store usable. An upgrade that an
+    /// older program began is not one of them: this program begins it anew.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        matches!(self, Self::Unfinished(marker) if marker.to == SCHEMA_VERSION)
+    }
+
+    /// The schema version before the upgrade.
+    #[must_use]
+    pub fn from(&self) -> u64 {
+        match self {
+            Self::Current => SCHEMA_VERSION,
+            Self::Older(version) => *version,
+            Self::Unfinished(marker) => marker.from,
+        }
+    }
+}
+
 /// Reads the version and the marker of a store.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     resources::{Resource, rental::Rental, spec_of_tag},
     rows::{Tag, key},
-    store::{Key, Order, Pages, Record, Span, after, get_each, key_of},
+    store::{Key, Order, Pages, Record, Span, after, get_each, key_of, move_behind},
     value::OrganizationId,
 };
 use std::collections::BTreeMap;
@@ -32,6 +32,9 @@ impl Upgrade<'_> {
             self.marker.resume_at = None;
         }
         let ended = self.marker.organization.is_none();
+        if ended && self.marker.from < 5 && !self.move_outbox_rows(window).await? {
+            return Ok(false);
+        }
         self.marker.swept = self.marker.organization.take().or(self.marker.swept);
         self.marker.expected.clear();
         self.marker.damage_here = false;
@@ -55,7 +58,7 @@ impl Upgrade<'_> {
     }
 
     /// The prefixes whose number of rows differs from the expected one.
-    async fn stale(&self) -> Result<Vec<String>, UpgradeError> {
+    async fn stale(&mut self) -> Result<Vec<String>, UpgradeError> {
         let mut counted: BTreeMap<String, u64> = BTreeMap::new();
         for span in self.ranges() {
             let mut pages = Pages::of(self.store, span, PAGE);
@@ -84,9 +87,12 @@ impl Upgrade<'_> {
         // If no record has rows with this prefix and no record is damaged, all of these rows are stale.
         let unknown = !self.marker.expected.contains_key(group) && !self.marker.damage_here;
         while !window.is_full() {
+            yield_to_other_tasks().await;
             let page = self.store.scan(&span, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(true) };
-            span.from = key_of(last).next();
+            if page.is_empty() {
+                return Ok(true);
+            }
+            move_behind(&mut span, &page)?;
             self.marker.resume_at = Some(hex::encode(span.from.as_bytes()));
             let keys: Vec<Key> = page.iter().map(|row| key_of(row).clone()).collect();
             let stale = if unknown { keys } else { self.without_record(keys).await? };

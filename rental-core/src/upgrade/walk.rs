@@ -20,7 +20,7 @@ use crate::{
     schema::ResourceSpec,
     store::{
         Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write, after, get_each,
-        get_one, key_of, marks, versioned,
+        get_one, key_of, marks, move_behind, versioned,
     },
     tasks::{Progress, Step},
     value::OrganizationId,
@@ -117,6 +117,11 @@ impl<'s> Upgrade<'s> {
         Ok(Some(Self::new(store, Some(Progress::of(&record)), marker)))
     }
 
+    /// Whether nothing is committed.
+    pub(super) fn is_trial(&self) -> bool {
+        self.row.is_none()
+    }
+
     /// Limits batches to `rows` rows and windows to three batches, for tests of interruptions.
     #[must_use]
     pub fn in_batches_of(self, rows: usize) -> Self {
@@ -175,7 +180,8 @@ impl<'s> Upgrade<'s> {
         let parts = window.into_parts();
         let batches = parts.len();
         for (at, writes) in parts.into_iter().enumerate() {
-            let removed = writes.iter().filter(|write| matches!(write, Write::Delete(_))).count() as u64;
+            let is_removal = |write: &&Write| matches!(write, Write::Delete(key) if derive::is_derived(key));
+            let removed = writes.iter().filter(is_removal).count() as u64;
             before.removed += removed;
             before.written += writes.len() as u64 - removed;
             let Some(row) = &mut self.row else { continue };
@@ -228,7 +234,10 @@ impl<'s> Upgrade<'s> {
     /// Adds the next records of the organization to the window; after the last one, begins its sweep.
     async fn upgrade_records(&mut self, window: &mut Window) -> Result<(), UpgradeError> {
         if self.page.is_empty() {
-            self.page = self.store.scan(&self.span(), PAGE).await?.into();
+            let mut span = self.span();
+            let page = self.store.scan(&span, PAGE).await?;
+            move_behind(&mut span, &page)?;
+            self.page = page.into();
         }
         let Some(first) = self.page.front() else {
             self.marker.phase = Phase::Sweep;

@@ -8,6 +8,7 @@ mod field;
 mod fields;
 mod id;
 pub mod kinds;
+pub(crate) mod members;
 mod money;
 mod plate;
 mod text;
@@ -26,6 +27,7 @@ pub use kinds::{
     ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId, OrganizationId,
     RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
+pub use members::Members;
 pub use money::{Currency, Money};
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_digits, tag_serial};

@@ -14,7 +14,8 @@ use crate::{
     },
     rows::key,
     store::{Batch, DamagedRow, Key, Record, Store, get_each, key_of},
-    value::{EndpointId, Id, TaskId, Timestamp},
+    value::{EndpointId, Id, OrganizationId, TaskId, Timestamp},
+    webhooks::fan_out,
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,15 +50,18 @@ pub(crate) async fn step(
 ) -> Result<bool, Error> {
     let rows = store.scan(&key::all_due_rows(state.endpoint_id), BATCH).await?;
     let done = rows.len() < BATCH;
-    let mut places = Vec::with_capacity(rows.len());
+    let (mut organizations, mut places) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for row in rows {
         batch.delete(key_of(&row).clone());
         match row.and_then(|row| delivery_of(&row)) {
-            Ok(place) => places.push(place),
+            Ok((organization, place)) => {
+                organizations.push(organization);
+                places.push(place);
+            }
             Err(row) => damaged.push(*row),
         }
     }
-    for found in get_each(store, &places).await? {
+    for (organization, found) in organizations.into_iter().zip(get_each(store, &places).await?) {
         let record = match found {
             Ok(Some(record)) => record,
             Ok(None) => continue,
@@ -67,10 +71,10 @@ pub(crate) async fn step(
             }
         };
         match parse::<Delivery>(&record.key, &record.value) {
-            Ok(mut delivery) if delivery.status == DeliveryStatus::Pending => {
+            Ok(before) if before.status == DeliveryStatus::Pending => {
+                let mut delivery = before.clone();
                 delivery.give_up(REASON, now);
-                let value = serde_json::to_vec(&delivery).map_err(|error| Error::Internal(error.to_string()))?;
-                batch.replace(record.key, record.revision, value.into());
+                fan_out::replace(batch, organization, record, &before, &delivery)?;
                 state.deliveries = state.deliveries.saturating_add(1);
             }
             Ok(_) => {}
@@ -81,9 +85,12 @@ pub(crate) async fn step(
     Ok(done)
 }
 
-/// The key of the delivery that a due row names.
-fn delivery_of(row: &Record) -> Result<Key, Box<DamagedRow>> {
-    let read = || Some(Delivery::key(Id::from_slice(&row.value)?, Id::from_uuid(row.key.id()?)));
+/// The organization and the key of the delivery that a due row names.
+fn delivery_of(row: &Record) -> Result<(OrganizationId, Key), Box<DamagedRow>> {
+    let read = || {
+        let organization = Id::from_slice(&row.value)?;
+        Some((organization, Delivery::key(organization, Id::from_uuid(row.key.id()?))))
+    };
     read().ok_or_else(|| DamagedRow::new(row.key.clone(), "it names no delivery of an organization"))
 }
 

@@ -30,6 +30,13 @@ fn racing_commits_on_postgres_have_one_winner() {
 }
 
 #[test]
+fn postgres_counts_what_commits_change() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let runtime = runtime();
+    conformance::counts_what_commits_change(&runtime, 60, emptied(cluster, &runtime));
+}
+
+#[test]
 fn concurrent_batches_share_commits() {
     on_postgres(|cluster| async {
         let store = Arc::new(open(&cluster.database()).await);

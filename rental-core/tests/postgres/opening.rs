@@ -2,8 +2,8 @@
 
 use super::super::{Cluster, on_postgres, open, runtime, settings};
 use rental_core::store::{
-    Batch, Commit, SCHEMA_VERSION, Store,
-    postgres::{Address, Postgres},
+    Absent, Access, Batch, Commit, Environment, Opening, SCHEMA_VERSION, Store,
+    postgres::{Address, Postgres, Settings},
 };
 use std::time::Duration;
 
@@ -233,4 +233,33 @@ fn a_database_without_tls_is_refused_with_what_to_write() {
     let said = opened.map(drop).expect_err("it offers no TLS").to_string();
     assert_says(&said, &["offers no TLS", "sslmode=disable", "ssl = on"]);
     assert!(!said.contains("s3cret"), "{said}");
+}
+
+struct Nothing;
+
+impl Environment for Nothing {
+    fn variable(&self, _: &str) -> Option<std::ffi::OsString> {
+        None
+    }
+
+    fn file(&self, _: &std::path::Path) -> Result<Vec<u8>, String> {
+        Err("there are no files".into())
+    }
+}
+
+#[test]
+fn a_program_that_creates_no_store_leaves_an_empty_database_empty() {
+    on_postgres(|cluster| async {
+        let url = cluster.database();
+        let place = rental_core::store::place(&url).expect("a URL");
+        let Settings { writer, patience } = settings(Duration::from_secs(5));
+        let with = |absent| Opening { cache_bytes: 1 << 20, absent, writer, patience, environment: &Nothing };
+        for access in [Access::Present, Access::Upgradable, Access::Unchanged] {
+            let refused = place.open(access, &with(Absent::Fail)).await.err().expect("there is no store");
+            assert_says(&refused.to_string(), &[name(&url), "holds no store"]);
+        }
+        assert_eq!(cluster.sql(name(&url), "SELECT count(*) FROM pg_namespace WHERE nspname = 'rental'"), "0");
+        place.open(Access::Present, &with(Absent::Create)).await.expect("it is created").close().await.unwrap();
+        place.open(Access::Unchanged, &with(Absent::Fail)).await.expect("it exists").close().await.unwrap();
+    });
 }

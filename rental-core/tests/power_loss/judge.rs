@@ -184,7 +184,7 @@ fn outbox(rows: &[Record]) -> Result<(), String> {
     let mut pending = BTreeSet::new();
     for record in rows {
         match Row::decode(&record.key) {
-            Some(Row::Outbox { event }) => drop(waiting.insert(event)),
+            Some(Row::Outbox { event, .. }) => drop(waiting.insert(event)),
             Some(Row::Subscribed { organization }) => drop(subscribed.insert(organization)),
             Some(Row::Due { delivery, .. }) if !due.insert(delivery) => {
                 return Err(format!("delivery {delivery} is due twice"));

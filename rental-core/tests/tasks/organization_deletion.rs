@@ -112,7 +112,7 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
         create(store, edge, &whose, "lead", json!({"customer_id": customer, "raw_data": {"message": "hello"}})).await;
     }
     let mut batch = Batch::default();
-    batch.mark(key::erased(id, &resources::customer::SPEC, edge.new_id()), Prior::New);
+    batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
     assert_eq!(commit(store, batch).await, Commit::Applied);
 }
 
@@ -174,7 +174,7 @@ async fn a_deletion_leaves_the_store_as_if_the_organization_had_never_existed() 
         .filter(|key| !before.contains_key(key))
         .map(|key| key.as_bytes()[0])
         .collect();
-    let elsewhere = [Tag::Marker, Tag::Bell, Tag::Heartbeat, Tag::Task];
+    let elsewhere = [Tag::Marker, Tag::Bell, Tag::Heartbeat, Tag::Task, Tag::Usage];
     let kinds: BTreeSet<u8> = Tag::ALL.iter().filter(|tag| !elsewhere.contains(tag)).map(|tag| *tag as u8).collect();
     assert_eq!(added, kinds, "the organization has rows of every kind");
     assert_eq!(begin(&store, &edge).await, Commit::Applied);

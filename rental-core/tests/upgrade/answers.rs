@@ -1,13 +1,13 @@
 //! What the old program answered about its store, the present one answers about the upgraded one.
 
-use crate::stores::{STORES, fixture, memory, rows_of, upgrade, wait};
+use crate::stores::{STORES, everything, fixture, memory, outbox_key, rows_of, upgrade, wait};
 use rental_core::{
     operations::{self, api_keys},
     request::page::ListQuery,
-    resources::{self, organization::SYSTEM},
+    resources::{self, delivery, organization::SYSTEM},
     rows::key,
     schema::ResourceSpec,
-    store::{Store, memory::Memory},
+    store::{Key, Span, Store, memory::Memory},
     value::{EndpointId, OrganizationId},
     webhooks::secret::{MasterKey, Sealed},
 };
@@ -73,6 +73,48 @@ fn every_list_answers_as_before_through_every_filter() {
             lists += check_lists(&store, &organization["lists"], id);
         }
         assert!(lists > 100, "{directory}: {lists}");
+    }
+}
+
+/// Since version 5 the keys of outbox rows begin with the organization.
+#[test]
+fn waiting_events_of_older_stores_are_in_the_outbox_of_their_organization() {
+    let mut moved = 0;
+    for directory in STORES {
+        let is_outbox = |key: &&Key| key.as_bytes()[0] == b'o';
+        let old = rows_of(directory);
+        let expected: BTreeSet<Key> =
+            old.iter().filter(|(key, _)| is_outbox(key)).map(|(key, (_, value))| outbox_key(key, value)).collect();
+        let found: BTreeSet<Key> =
+            wait(everything(&upgraded(directory))).into_keys().filter(|key| is_outbox(&key)).collect();
+        assert_eq!(found, expected, "{directory}");
+        moved += found.len();
+    }
+    assert!(moved > 0, "no fixture has a waiting event");
+}
+
+/// Version 5 adds the indexes of failed deliveries.
+#[test]
+fn failed_deliveries_of_older_stores_are_listed() {
+    for directory in STORES {
+        let (store, answers) = (upgraded(directory), answers(directory));
+        let mut count = 0;
+        for organization in answers["organizations"].as_array().unwrap() {
+            let id = OrganizationId::parse(organization["id"].as_str().unwrap()).unwrap();
+            let rows = wait(store.scan(&Span::newest_first(&key::records(id, &delivery::SPEC)), usize::MAX)).unwrap();
+            let records = rows.into_iter().map(|row| row.unwrap());
+            let objects = records.map(|record| serde_json::from_slice::<Value>(&record.value).unwrap());
+            let failed: Vec<Value> = objects.filter(|one| one["status"] == "failed").collect();
+            let name = |one: &Value| one["id"].as_str().unwrap().to_owned();
+            let expected: Vec<String> = failed.iter().map(name).collect();
+            assert_eq!(ids(&store, id, &delivery::SPEC, "status=failed"), expected, "{directory}");
+            for one in &failed {
+                let query = format!("status=failed&endpoint={}", one["endpoint_id"].as_str().unwrap());
+                assert!(ids(&store, id, &delivery::SPEC, &query).contains(&name(one)), "{directory}");
+            }
+            count += failed.len();
+        }
+        assert!(count > 0 || directory == "v2-first", "{directory} has no failed delivery");
     }
 }
 

@@ -1,7 +1,18 @@
 //! Damaged rows stay as they are, are counted, and harm nothing else.
 
-use crate::stores::{Rows, everything, memory, rows_of, same, upgrade, wait};
-use rental_core::store::{Batch, Key, Prior, Store, Write};
+use crate::stores::{CACHE, Rows, damaged_file, everything, memory, rows_of, same, upgrade, wait};
+use rental_core::{
+    store::{
+        Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, StoreError, Versioned, Write, memory::Memory,
+        redb::Redb,
+    },
+    upgrade::{Step, Upgrade, UpgradeError},
+};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 fn record_of(rows: &Rows, tag: u8, at: usize) -> Key {
     rows.keys().filter(|key| key.as_bytes()[0] == b'r' && key.as_bytes()[17] == tag).nth(at).unwrap().clone()
@@ -96,4 +107,99 @@ fn missing_rows_are_written_again() {
     wait(store.commit(batch)).unwrap();
     wait(upgrade(&store));
     assert_eq!(wait(everything(&store))[claim], (7, vec![9; 20].into()));
+}
+
+/// Upgrades a file; `None` when that takes so long that it will never end.
+fn outcome(path: &std::path::Path) -> Option<Result<(), UpgradeError>> {
+    let (path, (ended, result)) = (path.to_owned(), std::sync::mpsc::channel());
+    std::thread::spawn(move || {
+        let upgraded = wait(async {
+            let store = Redb::open_any_version(&path, CACHE)?;
+            let Some(mut upgrade) = Upgrade::begin(&store).await? else { return Ok(()) };
+            while upgrade.step().await? != Step::Done {}
+            Ok(())
+        });
+        let _ = ended.send(upgraded);
+    });
+    result.recv_timeout(Duration::from_secs(60)).ok()
+}
+
+/// Pages whose keys are out of order return the same rows again and again.
+#[test]
+fn keys_out_of_order_end_an_upgrade() {
+    let (_folder, path) = damaged_file(272_329, &[0x36, 0xf4, 0x9f, 0x2d, 0xd1, 0x16, 0x48, 0x78]);
+    let ended = outcome(&path).expect("it ends");
+    assert!(
+        matches!(&ended, Err(UpgradeError::Store(StoreError::DamagedStore(why))) if why.contains("order")),
+        "{ended:?}"
+    );
+}
+
+/// redb panics on such pages.
+#[test]
+fn a_panic_of_the_engine_is_a_damaged_store() {
+    let (_folder, path) = damaged_file(675_865, &[0x49, 0xa2, 0x08, 0x72, 0x06, 0x89, 0x3a, 0x19]);
+    let ended = outcome(&path).expect("it does not panic");
+    assert!(
+        matches!(&ended, Err(UpgradeError::Store(StoreError::DamagedStore(why))) if why.contains("pages")),
+        "{ended:?}"
+    );
+}
+
+/// Counts its scans.
+struct Counting(Memory, AtomicU64);
+
+impl Store for Counting {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.0.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.scan(span, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        self.0.commit(batch)
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.0.ready()
+    }
+}
+
+impl Versioned for Counting {
+    fn version(&self) -> Answer<'_, u64> {
+        self.0.version()
+    }
+
+    fn change_version(&self, from: u64, to: u64, batch: Batch) -> Answer<'_, bool> {
+        self.0.change_version(from, to, batch)
+    }
+}
+
+/// Reads of an embedded engine never wait, so a sweep that does not yield keeps the server from answering and stopping.
+#[test]
+fn a_sweep_of_many_pages_lets_other_tasks_run() {
+    let mut rows = rows_of("v2");
+    let entry = rows.keys().find(|key| key.as_bytes()[0] == b'i').unwrap().as_bytes().to_vec();
+    for number in 0..12_000_u32 {
+        let mut stale = entry.clone();
+        let end = stale.len() - 4;
+        stale[end..].copy_from_slice(&number.to_be_bytes());
+        rows.insert(Key::from_bytes(&stale), (0, bytes::Bytes::new()));
+    }
+    let store = Counting(memory("v2", &rows), AtomicU64::new(0));
+    let mut upgrade = wait(Upgrade::begin(&store)).unwrap().unwrap();
+    let (mut context, mut most) = (Context::from_waker(Waker::noop()), 0);
+    let mut run = std::pin::pin!(async { while upgrade.step().await.unwrap() != Step::Done {} });
+    loop {
+        let before = store.1.load(Ordering::Relaxed);
+        let polled = run.as_mut().poll(&mut context);
+        most = most.max(store.1.load(Ordering::Relaxed) - before);
+        if polled == Poll::Ready(()) {
+            break;
+        }
+    }
+    assert!(most <= 4, "{most} pages without a pause");
 }

@@ -205,3 +205,47 @@ fn a_file_and_a_database_become_the_same() {
         store.close().await;
     });
 }
+
+/// The present version would be a guess: rows of version 2 would never be upgraded.
+#[test]
+fn rows_without_a_version_are_refused_and_get_none() {
+    let Some(cluster) = Cluster::shared() else { return };
+    wait(async {
+        for damage in ["DELETE FROM rental.store", "DROP TABLE rental.store"] {
+            let url = restored(cluster, "v2");
+            let address = Address::parse(&url).unwrap();
+            cluster.sql(&name(&url), damage);
+            for _ in 0..2 {
+                let refused = Postgres::open_any_version(&address, None, settings()).await;
+                let Some(StoreError::DamagedStore(text)) = refused.err() else { panic!("it is damaged") };
+                for words in ["rental.store", "--single-transaction", "VALUES (1, VERSION, 0)", "nothing was changed"] {
+                    assert!(text.contains(words), "{text}");
+                }
+                assert!(text.lines().count() == 1, "{text}");
+            }
+            let tables = cluster.sql(&name(&url), "SELECT count(*) FROM pg_tables WHERE schemaname = 'rental'");
+            assert_eq!(tables, if damage.starts_with("DROP") { "2" } else { "3" });
+        }
+        // As the message says.
+        let url = restored(cluster, "v2");
+        cluster.sql(&name(&url), "DELETE FROM rental.store");
+        cluster.sql(&name(&url), "INSERT INTO rental.store (id, schema_version, commits) VALUES (1, 2, 0)");
+        let store = open(&url).await;
+        assert!(matches!(state(&store).await, Ok(State::Older(2))));
+        store.close().await;
+    });
+}
+
+/// The tables are created in one transaction by PostgreSQL, but by databases like it possibly not.
+#[test]
+fn empty_tables_without_a_version_become_a_store() {
+    let Some(cluster) = Cluster::shared() else { return };
+    wait(async {
+        let url = cluster.database();
+        open(&url).await.close().await;
+        cluster.sql(&name(&url), "DELETE FROM rental.store");
+        let store = open(&url).await;
+        assert_eq!(store.version().await, Ok(SCHEMA_VERSION));
+        store.close().await;
+    });
+}

@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use rental_core::store::{Batch, Commit, Prior};
 use rental_core::{
+    rows::key,
     store::{Key, Order, Record, Revision, Span, Store, Versioned, Write, memory::Memory, redb::Redb},
     upgrade::{Marker, Step, Upgrade},
+    value::{EventId, OrganizationId},
 };
 use std::{
     collections::BTreeMap,
@@ -58,6 +60,16 @@ pub(crate) fn file(directory: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
+/// The redb file of `v2`, closed by a program and then damaged: the bytes from `at` on are changed with these.
+pub(crate) fn damaged_file(at: usize, changes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let (folder, path) = file("v2");
+    Redb::open_any_version(&path, CACHE).unwrap().close().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[at..].iter_mut().zip(changes).for_each(|(byte, change)| *byte ^= change);
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
 /// All rows of a fixture.
 pub(crate) fn rows_of(directory: &str) -> Rows {
     let (_folder, path) = file(directory);
@@ -83,6 +95,12 @@ pub(crate) async fn fill(store: &dyn Store, rows: &Rows) {
         batch.writes.push(Write::Put(key.clone(), *revision, value.clone(), Prior::Any));
     }
     assert_eq!(store.commit(batch).await, Ok(Commit::Applied));
+}
+
+/// The present key of an outbox row of any version.
+pub(crate) fn outbox_key(key: &Key, value: &[u8]) -> Key {
+    let organization = OrganizationId::from_slice(&value[..16]).unwrap();
+    key::outbox(organization, EventId::from_uuid(key.id().unwrap()))
 }
 
 /// All rows of a store.

@@ -5,16 +5,20 @@
 //! next request. In any case, a cached principal is valid for at most a second. Where other servers can change keys
 //! too, a cached principal is revalidated before anything is committed or sent (`revalidation.rs`).
 
-use crate::access::{
-    limiter::Bucket,
-    uses::{MINUTE, Uses},
+use crate::{
+    access::{
+        limiter::{Bucket, Limit},
+        quotas::{Tenant, Tenants, request_limit},
+        uses::{MINUTE, Uses},
+    },
+    shares::{Part, Share, Shares},
 };
 use rental_core::{
     error::{Error, KeyProblem},
     operations::api_keys::{self, Principal},
     resources::api_key::ApiKey,
     store::{Revision, Store},
-    value::{ApiKeyId, Timestamp},
+    value::{ApiKeyId, OrganizationId, Timestamp},
 };
 use std::{
     collections::HashMap,
@@ -45,6 +49,18 @@ pub(crate) struct Pass {
     /// Revisions of the key and of its organization.
     pub(crate) revisions: [Revision; 2],
     pub(crate) usage: Arc<Usage>,
+    /// Its organization, and the limit of the organization's requests.
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) request_limit: Option<Limit>,
+    /// What the organization has of resources that all organizations share.
+    pub(crate) held: Arc<Held>,
+}
+
+/// An organization's shares of resources. Kept while requests use it.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) requests: Arc<Share>,
+    pub(crate) bodies: Arc<Share>,
 }
 
 struct Seen {
@@ -62,13 +78,17 @@ pub(crate) struct Authenticator {
     epoch: AtomicU64,
     seen: RwLock<HashMap<[u8; 16], Seen>>,
     usage: Mutex<HashMap<ApiKeyId, Arc<Usage>>>,
+    tenants: Arc<Tenants>,
+    held: Mutex<HashMap<OrganizationId, Arc<Held>>>,
+    /// The share of keys that are not in the cache, so that a flood of unknown keys leaves the store to others.
+    strangers: Arc<Share>,
     /// Keys used since the last flush.
     pub(crate) uses: Uses<ApiKey>,
 }
 
 impl Authenticator {
-    pub(crate) fn new(shared: bool) -> Self {
-        Self { shared, ..Self::default() }
+    pub(crate) fn new(shared: bool, tenants: Arc<Tenants>) -> Self {
+        Self { shared, tenants, ..Self::default() }
     }
 
     /// Makes the cache invalid: every key and organization is read again.
@@ -92,6 +112,7 @@ impl Authenticator {
         store: &dyn Store,
         presented: &str,
         now: Timestamp,
+        requests: &Arc<Shares>,
     ) -> Result<(Arc<Pass>, bool), Error> {
         let invalid = Error::Unauthenticated(KeyProblem::Invalid);
         let Some(hash) = api_keys::key_hash(presented) else { return Err(invalid) };
@@ -99,12 +120,23 @@ impl Authenticator {
         let (pass, revalidate) = match self.cached(&hash, epoch, now) {
             Some(pass) => (pass, self.shared),
             None => {
+                let _part = self.admit_stranger(&hash, requests).await?;
                 let found = api_keys::look_up(store, &hash).await?.ok_or(invalid)?;
                 (self.cache(hash, (epoch, now), found), false)
             }
         };
         self.note_use(&pass, now);
         Ok((pass, revalidate))
+    }
+
+    /// Limits how many unknown keys are looked up at the same time in a store that others share. A file answers at once.
+    async fn admit_stranger(&self, hash: &[u8; 32], requests: &Arc<Shares>) -> Result<Option<Part>, Error> {
+        let known = || self.seen.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash[..16]);
+        if !self.shared || known() {
+            return Ok(None);
+        }
+        let part = requests.take(&self.strangers, 1).await;
+        part.map(Some).ok_or_else(|| Error::Unavailable("too many unknown API keys are being looked up".into()))
     }
 
     fn cached(&self, hash: &[u8; 32], epoch: u64, now: Timestamp) -> Option<Arc<Pass>> {
@@ -126,7 +158,10 @@ impl Authenticator {
             usages.clear();
         }
         let usage = Arc::clone(usages.entry(principal.key.id).or_default());
-        let pass = Arc::new(Pass { principal, revisions, usage });
+        let tenant = self.tenants.of(principal.organization.id);
+        let request_limit = request_limit(&principal.organization, &self.tenants.defaults);
+        let held = self.held(principal.organization.id);
+        let pass = Arc::new(Pass { principal, revisions, usage, tenant, request_limit, held });
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MOST_KEYS {
             seen.clear();
@@ -135,6 +170,15 @@ impl Authenticator {
         selector.copy_from_slice(&hash[..16]);
         seen.insert(selector, Seen { epoch, read_at, hash, pass: Arc::clone(&pass) });
         pass
+    }
+
+    fn held(&self, organization: OrganizationId) -> Arc<Held> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() >= MOST_KEYS {
+            // Those in use stay counted for all organizations together.
+            held.clear();
+        }
+        Arc::clone(held.entry(organization).or_default())
     }
 
     fn note_use(&self, pass: &Pass, now: Timestamp) {

@@ -1,5 +1,7 @@
 //! `/v1`: the seven resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
 
+mod request_rate;
+
 use crate::{
     access::{
         Revalidating,
@@ -9,12 +11,12 @@ use crate::{
     endpoint::{self, Action, Endpoint, read},
     guard::presented,
     http::{
-        HeaderName,
         call::{Body, Call},
         problem::BadToken,
         reply::{Handled, Problem, Reply},
     },
     objects::{create, get, list, update},
+    shares::Part,
     state::App,
 };
 use bytes::Bytes;
@@ -27,6 +29,13 @@ use rental_core::{
     resources::{self, Collection},
     store::Store,
 };
+use request_rate::with_limits;
+
+/// Bodies up to this size are bounded by the number of connections alone.
+const SMALL_BODY: usize = 16 << 10;
+
+/// Log lines per second about requests that were turned away; twice as many at once.
+const LINES_PER_SECOND: u32 = 1;
 
 /// The collection of a public resource.
 pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
@@ -71,11 +80,19 @@ pub(crate) async fn with_key(
     (action, collection, id): (Action, &'static Collection, &str),
     body: Body<'_>,
 ) -> Handled {
-    let mut request =
-        Keyed { call, action, collection, id, body: Some(body), read: Ok(Bytes::new()), rate_limit: None };
+    let mut request = Keyed {
+        call,
+        action,
+        collection,
+        id,
+        body: Some(body),
+        read: Ok(Bytes::new()),
+        taken: false,
+        rate_limit: None,
+    };
     let presented = presented(call)?;
     loop {
-        let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now()).await;
+        let opened = app.authenticator.authenticate(app.store(), presented, call.clock.now(), &app.requests).await;
         let (pass, cached) = opened.map_err(|error| match error {
             Error::Unauthenticated(KeyProblem::Invalid) if app.is_admin(presented) => {
                 Problem::BadToken(BadToken::AdminAsApiKey)
@@ -109,6 +126,8 @@ struct Keyed<'r> {
     body: Option<Body<'r>>,
     /// The bytes of the body, or why they could not be read.
     read: Result<Bytes, Problem>,
+    /// Whether the limit of the organization has taken the request.
+    taken: bool,
     /// The decision of the rate limit, once it was asked.
     rate_limit: Option<(Limit, RateLimitStatus)>,
 }
@@ -118,48 +137,88 @@ impl Keyed<'_> {
         let call = self.call;
         let access = if self.action.writes() { Access::Write } else { Access::Read };
         pass.principal.authorize(access, call.clock.now())?;
+        if !self.taken
+            && let Some(refused) = request_rate::refusal(app, call, pass)
+        {
+            return Ok(refused);
+        }
+        self.taken = true;
         if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
-            let nanos = u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, nanos)));
+            self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, nanos_since_start(app))));
         }
         if let Some((_, RateLimitStatus { allowed: false, wait_secs, .. })) = self.rate_limit {
-            let refused = Problem::TooManyRequests { retry_after: wait_secs };
-            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), self.rate_limit));
+            let refused = Problem::TooManyRequests { whose: "with this key", retry_after: wait_secs };
+            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), "default", self.rate_limit));
         }
         let (organization, spec) = (&pass.principal.organization, self.collection.spec);
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
+            // A file answers a read at once, so reads of it are never in progress together.
+            Action::List | Action::Get if app.store.is_shared() => {
+                Box::pin(async {
+                    let _part = admit(app, pass).await?;
+                    match self.action {
+                        Action::List => list(store, organization.id, spec, call).await,
+                        _ => get(store, organization.id, spec, self.id, call).await,
+                    }
+                })
+                .await
+            }
             Action::List => list(store, organization.id, spec, call).await,
             Action::Get => get(store, organization.id, spec, self.id, call).await,
             // Writes are boxed, so that the future of a read stays small.
-            Action::Create => Box::pin(async { create(app, target, call, &self.body(app).await?).await }).await,
-            Action::Update => {
-                Box::pin(async { update(app, target, self.id, call, &self.body(app).await?).await }).await
+            Action::Create | Action::Update => {
+                Box::pin(async {
+                    let (body, _bytes) = self.body(app, pass).await?;
+                    let _part = admit(app, pass).await?;
+                    match self.action {
+                        Action::Create => create(app, target, call, &body).await,
+                        _ => update(app, target, self.id, call, &body).await,
+                    }
+                })
+                .await
             }
         };
         match self.rate_limit {
             None => handled,
             Some(_) => {
                 let reply = handled.unwrap_or_else(|problem| Reply::problem(&problem, call.request_id.as_str()));
-                Ok(with_limits(reply, self.rate_limit))
+                Ok(with_limits(reply, "default", self.rate_limit))
             }
         }
     }
 
-    /// The whole body, which is read once.
-    async fn body(&mut self, app: &App) -> Result<Bytes, Problem> {
+    /// The whole body, which is read once, and its part of the memory for bodies.
+    async fn body(&mut self, app: &App, pass: &Pass) -> Result<(Bytes, Option<Part>), Problem> {
+        let mut bytes = None;
         if let Some(mut body) = self.body.take() {
+            let announced = self.call.announced_length().unwrap_or(app.limits.max_body).min(app.limits.max_body);
+            if announced > SMALL_BODY {
+                bytes = Some(admitted(app, pass, app.bodies.take(&pass.held.bodies, announced).await)?);
+            }
             self.read = read(app, self.call, &mut body).await;
         }
-        self.read.clone()
+        Ok((self.read.clone()?, bytes))
     }
 }
 
-/// The `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers).
-fn with_limits(reply: Reply, rate_limit: Option<(Limit, RateLimitStatus)>) -> Reply {
-    let Some((limit, rate_limit)) = rate_limit else { return reply };
-    reply.with(HeaderName::from_static("ratelimit-policy"), &format!("\"default\";q={};w=2", limit.burst())).with(
-        HeaderName::from_static("ratelimit"),
-        &format!("\"default\";r={};t={}", rate_limit.remaining, rate_limit.wait_secs),
-    )
+/// Takes a part of the store's time for an organization; waits a moment when it has its share already.
+async fn admit(app: &App, pass: &Pass) -> Result<Part, Problem> {
+    admitted(app, pass, app.requests.take(&pass.held.requests, 1).await)
+}
+
+/// A part that was taken. Counts and logs a request that got none.
+fn admitted(app: &App, pass: &Pass, part: Option<Part>) -> Result<Part, Problem> {
+    part.ok_or_else(|| {
+        app.metrics.crowded.inc();
+        let organization = pass.principal.organization.id;
+        if Limit::new(LINES_PER_SECOND).take(&app.crowded_lines, nanos_since_start(app)).allowed {
+            tracing::warn!(%organization, "requests were turned away: the organization has its share of those in progress");
+        }
+        Problem::Crowded
+    })
+}
+
+fn nanos_since_start(app: &App) -> u64 {
+    u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -129,6 +129,11 @@ impl Call {
         }
     }
 
+    /// The length of the body, if the client says it.
+    pub(crate) fn announced_length(&self) -> Option<usize> {
+        self.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
     /// All headers.
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -151,8 +156,7 @@ pub(crate) type Body<'r> = Pin<&'r mut (dyn Stream<Item = Result<Bytes, Problem>
 /// Reads a JSON body of at most `limit` bytes.
 pub(crate) async fn read_body(call: &Call, body: &mut Body<'_>, limit: usize) -> Result<Bytes, Problem> {
     let too_large = Problem::TooLarge { limit };
-    let announced =
-        call.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let announced = call.announced_length();
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large);
     }

@@ -3,12 +3,15 @@
 //! A response that is sent before its request was read ends with RST_STREAM(NO_ERROR) (RFC 9113, 8.1); the `h2` crate sends
 //! it when the body is dropped. A shutdown sends GOAWAY, and the requests in flight are finished.
 
-use crate::http::{
-    problem_log::log_problem,
-    reply::{self, Problem, Reply},
-    serve::Service,
-    serving::{MAX_HEAD, Shared, answer, to_its_end},
-    traffic::Traffic,
+use crate::{
+    http::{
+        problem_log::log_problem,
+        reply::{self, Problem, Reply},
+        serve::Service,
+        serving::{MAX_HEAD, Shared, answer, to_its_end},
+        traffic::Traffic,
+    },
+    shares::{Part, Share},
 };
 use hyper::{
     Request,
@@ -17,17 +20,13 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rental_core::error::Error;
 use std::{
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::OwnedSemaphorePermit,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Most requests of a connection at the same time. RFC 9113, 6.5.2 advises no fewer.
 const STREAMS: u32 = 100;
@@ -46,23 +45,23 @@ where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let Shared { service, requests, drained, .. } = shared;
-    let seen = Arc::clone(&traffic);
+    let (seen, share) = (Arc::clone(&traffic), Arc::<Share>::default());
     let answers = service_fn(move |request: Request<Incoming>| {
-        let permit = Arc::clone(&requests).try_acquire_owned().ok();
+        let part = requests.try_take(&share, 1);
         let (call, response) = answer(&service, &seen, request);
         let service = Arc::clone(&service);
         async move {
-            if permit.is_some() {
-                return response.await.map(|response| response.map(|body| Counted { body, _permit: permit }));
+            if part.is_some() {
+                return response.await.map(|response| response.map(|body| Counted { body, _part: part }));
             }
             // Dropped before it has begun.
             drop(response);
-            let problem = Problem::from(Error::Unavailable("too many requests are in flight".into()));
+            let problem = Problem::Crowded;
             log_problem(&problem, &call);
             let request_id = call.request_id.as_str();
             let response = reply::finish(Reply::problem(&problem, request_id), request_id);
             service.served(None, response.status().as_u16(), call.at.elapsed());
-            Ok(response.map(|body| Counted { body, _permit: None }))
+            Ok(response.map(|body| Counted { body, _part: None }))
         }
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -82,7 +81,7 @@ where
 /// The body of a response that counts as in flight until it was sent.
 struct Counted<B> {
     body: B,
-    _permit: Option<OwnedSemaphorePermit>,
+    _part: Option<Part>,
 }
 
 impl<B: Body + Unpin> Body for Counted<B> {

@@ -119,7 +119,7 @@ impl Places {
     }
 
     /// Closes the oldest connection that has had no request in progress for a while.
-    fn close_a_silent_one(&self) {
+    pub(super) fn close_a_silent_one(&self) {
         let now = Instant::now();
         let (mut open, mut looked_at) = (self.open(), Vec::new());
         let silent = open.watched.values_mut().find_map(|watched| {

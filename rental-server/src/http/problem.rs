@@ -35,12 +35,17 @@ pub(crate) enum Problem {
         rule: &'static str,
     },
     TooManyRequests {
+        /// Of whom there are too many requests.
+        whose: &'static str,
         retry_after: u64,
     },
+    QuotaExceeded(QuotaExceeded),
     /// The address has had too many failed authentications.
     TooManyFailures {
         retry_after: u64,
     },
+    /// The organization or connection has its share of what the server can do at the same time.
+    Crowded,
     BodyTimeout,
     BodyBroken,
     /// The server upgrades its store and serves no requests yet.
@@ -101,6 +106,15 @@ impl BadToken {
     }
 }
 
+/// A quota that an organization has used up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct QuotaExceeded {
+    /// `objects` or `bytes`.
+    pub(crate) quota: &'static str,
+    pub(crate) used: u64,
+    pub(crate) most: u64,
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Core(error)
@@ -150,6 +164,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         "insufficient_role",
         "The role of the operator does not allow the request. The message says which one does.",
     ),
+    (
+        403,
+        PERMISSION,
+        "quota_exceeded",
+        "The organization has used up its quota of objects or bytes; reads go on. The message says which one.",
+    ),
     (404, REQUEST, "resource_missing", "There is no such object."),
     (404, REQUEST, "route_unknown", "There is no such path."),
     (405, REQUEST, "method_not_allowed", "The path exists, but not with this method. `Allow` lists those it has."),
@@ -172,7 +192,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
     (413, REQUEST, "request_too_large", "The body is larger than the server takes."),
     (415, REQUEST, "unsupported_media_type", "The body is not `application/json`, or it has a `Content-Encoding`."),
     (422, IDEMPOTENCY, "idempotency_key_reused", "The idempotency key was used for another request."),
-    (429, RATE, "rate_limited", "Too many requests with this key. Retry after `Retry-After` seconds."),
+    (
+        429,
+        RATE,
+        "rate_limited",
+        "Too many requests with this key, or of its organization. Retry after `Retry-After` seconds.",
+    ),
     (
         429,
         RATE,
@@ -211,12 +236,13 @@ fn class(problem: &Problem) -> Class {
         Problem::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, REQUEST, "unsupported_media_type"),
         Problem::BadHeader { .. } => (StatusCode::BAD_REQUEST, REQUEST, "parameter_invalid"),
         Problem::TooManyRequests { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "rate_limited"),
+        Problem::QuotaExceeded(_) => (StatusCode::FORBIDDEN, PERMISSION, "quota_exceeded"),
         Problem::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, RATE, "too_many_failures"),
         Problem::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, REQUEST, "request_timeout"),
         Problem::BodyBroken => (StatusCode::BAD_REQUEST, REQUEST, "body_invalid_json"),
         Problem::ExportRequired(_) => (StatusCode::CONFLICT, REQUEST, "export_required"),
         Problem::FileRefused(_) => (StatusCode::BAD_REQUEST, REQUEST, "file_refused"),
-        Problem::TaskFailing(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
+        Problem::TaskFailing(_) | Problem::Crowded => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Problem::StoreUpgrading => (StatusCode::SERVICE_UNAVAILABLE, API, "store_upgrading"),
     }
 }
@@ -266,13 +292,22 @@ fn message(problem: &Problem) -> String {
         Problem::TooLarge { limit } => format!("The body is larger than {limit} bytes."),
         Problem::UnsupportedMediaType(rule) => (*rule).to_owned(),
         Problem::BadHeader { name, rule } => format!("The header `{name}` {rule}."),
-        Problem::TooManyRequests { retry_after } => {
-            format!("Too many requests with this key. Try again in {retry_after} s.")
+        Problem::TooManyRequests { whose, retry_after } => {
+            format!("Too many requests {whose}. Try again in {retry_after} s.")
         }
+        Problem::QuotaExceeded(QuotaExceeded { quota, used, most }) => format!(
+            "The organization uses about {used} of {most} {quota}, so nothing was changed; reads go on. Ask the operator of \
+             this service for more: `max_{quota}` of the organization."
+        ),
         Problem::TooManyFailures { retry_after } => format!(
             "This key or token is refused, as were too many others from this address. A valid one works at once; another try \
              that fails is answered in {retry_after} s."
         ),
+        Problem::Crowded => {
+            "The server is busy, and this client has its share of the requests in progress. Nothing was changed. Send fewer \
+             requests at once, and this one again after `Retry-After` seconds, with the same idempotency key."
+                .into()
+        }
         Problem::BodyTimeout => "The body did not arrive in time. Send it again.".into(),
         Problem::TaskFailing(task) => format!(
             "The background task `{task}` fails again and again, so this server is not ready. The log says why; restart the \

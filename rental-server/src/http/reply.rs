@@ -4,6 +4,7 @@ use crate::http::{call::Call, problem::render};
 use bytes::Bytes;
 use futures_util::stream;
 use rental_core::{error::Error, store::Revision};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::{
     io,
@@ -118,12 +119,18 @@ impl Reply {
 
     /// Adds a new key or secret as the last member, and forbids caches to store it. A replay for an idempotency key does
     /// not have it, because the server does not store it.
-    pub(crate) fn showing_once(mut self, name: &str, secret: &str) -> Self {
+    pub(crate) fn showing_once(self, name: &str, secret: &str) -> Self {
         let replayed = self.headers.contains_key("idempotent-replayed");
         if self.status.is_success() && !replayed && self.body.last() == Some(&b'}') {
-            let object = &self.body[..self.body.len() - 1];
-            self.body = [object, format!(",\"{name}\":\"{secret}\"}}").as_bytes()].concat().into();
-            return self.with(header::CACHE_CONTROL, "no-store");
+            return self.adding(name, &json!(secret)).with(header::CACHE_CONTROL, "no-store");
+        }
+        self
+    }
+
+    /// Adds a last member to the object in the body.
+    pub(crate) fn adding(mut self, name: &str, value: &Value) -> Self {
+        if let Some((b'}', object)) = self.body.split_last() {
+            self.body = [object, format!(",\"{name}\":{value}}}").as_bytes()].concat().into();
         }
         self
     }
@@ -136,12 +143,12 @@ impl Reply {
             Problem::Core(Error::Unauthenticated(_)) | Problem::BadToken(_) => {
                 reply.with(header::WWW_AUTHENTICATE, "Bearer realm=\"rental\"")
             }
-            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_)) | Problem::TaskFailing(_) => {
-                reply.with(header::RETRY_AFTER, "1")
-            }
+            Problem::Core(Error::IdempotencyInUse | Error::Unavailable(_))
+            | Problem::TaskFailing(_)
+            | Problem::Crowded => reply.with(header::RETRY_AFTER, "1"),
             Problem::Core(Error::StorageFull) => reply.with(header::RETRY_AFTER, "5"),
             Problem::MethodNotAllowed { allow } => reply.with(header::ALLOW, allow),
-            Problem::TooManyRequests { retry_after } | Problem::TooManyFailures { retry_after } => {
+            Problem::TooManyRequests { retry_after, .. } | Problem::TooManyFailures { retry_after } => {
                 reply.with(header::RETRY_AFTER, &retry_after.to_string())
             }
             Problem::UnsupportedMediaType(_) => reply.with(header::ACCEPT, "application/json"),

@@ -2,21 +2,24 @@
 //!
 //! It calls a warp filter. warp's own server has no time-out for heads, no connection limit and no shutdown deadline.
 
-use crate::http::{
-    client_address::Peer,
-    connection,
-    places::{ConnectionLimits, Places},
-    serve::Service,
-    serving::{GRACE, Shared},
-    tls::Tls,
-    traffic::Traffic,
+use crate::{
+    http::{
+        client_address::Peer,
+        connection,
+        places::{ConnectionLimits, Places},
+        serve::Service,
+        serving::{GRACE, Shared},
+        tls::Tls,
+        traffic::Traffic,
+    },
+    shares::Shares,
 };
 use std::{
     future::Future,
     net::IpAddr,
     pin::{Pin, pin},
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -25,6 +28,10 @@ use tokio::{
 
 /// One of this many connections may wait for its client while it is closed; the others are closed at once.
 const CLOSING_PART: usize = 4;
+/// How long no connection is accepted after one could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Time between two log lines about connections that could not be accepted.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
 /// The longest shutdown.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -44,12 +51,13 @@ pub(crate) async fn serve<S: Service>(
     stop: impl Future<Output = ()>,
 ) {
     let (drain, drained) = watch::channel(false);
-    let [requests, closing] =
-        [limits.all, (limits.all / CLOSING_PART).max(1)].map(|most| Arc::new(Semaphore::new(most)));
+    // One connection alone can have as many requests in flight as there may be connections.
+    let requests = Shares::new(limits.all.saturating_mul(2));
+    let closing = Arc::new(Semaphore::new((limits.all / CLOSING_PART).max(1)));
     let tls = tls.map(|tls| tls.acceptor(true));
     let shared = Shared { service, tls, requests, closing, drained };
     let door = Door { places: Places::new(limits.clone()), limits, shared };
-    let mut stop = pin!(stop);
+    let (mut stop, mut logged) = (pin!(stop), None::<Instant>);
     loop {
         let Some(accepted) = until(stop.as_mut(), listener.accept()).await else { break };
         match accepted {
@@ -61,10 +69,15 @@ pub(crate) async fn serve<S: Service>(
                     break;
                 }
             }
-            // No file descriptors are left, or the connection is already closed: pause, to avoid a busy loop.
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                if logged.is_none_or(|logged| logged.elapsed() >= BETWEEN_LINES) {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    logged = Some(Instant::now());
+                }
+                // Usually no file descriptors are left. A silent connection gives one back.
+                door.places.close_a_silent_one();
+                // The error stays until one is free: without a pause this would be a busy loop.
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }

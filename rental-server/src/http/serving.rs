@@ -1,11 +1,14 @@
 //! What a connection does whatever its protocol: it answers requests until it ends, is idle for too long, or the server
 //! shuts down.
 
-use crate::http::{
-    call::Call,
-    reply::Held,
-    serve::{self, Service},
-    traffic::Traffic,
+use crate::{
+    http::{
+        call::Call,
+        reply::Held,
+        serve::{self, Service},
+        traffic::Traffic,
+    },
+    shares::Shares,
 };
 use hyper::{Request, body::Incoming};
 use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -26,8 +29,8 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 pub(super) struct Shared<S> {
     pub(super) service: Arc<S>,
     pub(super) tls: Option<TlsAcceptor>,
-    /// One permit for each request of HTTP/2 in flight: a connection can have many.
-    pub(super) requests: Arc<Semaphore>,
+    /// Requests of HTTP/2 in flight, divided among connections: a connection can have many.
+    pub(super) requests: Arc<Shares>,
     /// One permit for each connection that waits for its client while it is closed.
     pub(super) closing: Arc<Semaphore>,
     /// Becomes true when idle connections must close.

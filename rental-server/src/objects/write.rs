@@ -1,6 +1,7 @@
 //! Writes over HTTP: each is committed once for its idempotency key, together with the stored response.
 
 use crate::{
+    access::quotas::{self, WithinQuota},
     audit::Audited,
     disk::WithinSpace,
     http::{
@@ -18,6 +19,7 @@ use rental_core::{
     resources::organization::{self, Organization},
     store::Store,
 };
+use std::sync::OnceLock;
 
 /// Performs a write, once for each idempotency key.
 pub(crate) async fn write(
@@ -31,7 +33,7 @@ pub(crate) async fn write(
 }
 
 /// The same on a given store, which may revalidate the API key. While the disk has too little room, only operators write:
-/// what they delete and revoke makes room.
+/// what they delete and revoke makes room. The quotas of an organization are for its API keys, too: operators set them.
 pub(crate) async fn write_to(
     store: &dyn Store,
     app: &App,
@@ -51,9 +53,15 @@ pub(crate) async fn write_to(
     };
     let audited = Audited { intent, organization: organization.id, call, body };
     let within_space = WithinSpace { store, space: &app.hooks.space };
+    let within_quota = WithinQuota {
+        store: &within_space,
+        used: app.tenants.of(organization.id).used(),
+        limits: quotas::Limits::of(organization, &app.tenants.defaults),
+        exceeded: OnceLock::new(),
+    };
     let (intent, store): (&dyn Intent, &dyn Store) = match call.admitted.get() {
         Some(_) => (&audited, store),
-        None => (intent, &within_space),
+        None => (intent, &within_quota),
     };
     let outcome =
         operations::write(store, &call.clock, organization.id, idempotency_key.as_ref(), intent, (200, &rendered))
@@ -66,6 +74,10 @@ pub(crate) async fn write_to(
         }
         error => error,
     });
+    if let Some(exceeded) = within_quota.exceeded.get() {
+        app.tenants.refused(exceeded.quota);
+        return Err(Problem::QuotaExceeded(*exceeded));
+    }
     let Written { status, body, revision, replayed, committed, .. } = outcome?;
     if committed {
         app.hooks.committed();

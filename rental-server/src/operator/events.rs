@@ -18,7 +18,7 @@ use rental_core::{
     webhooks::fan_out,
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The resource's endpoints.
 pub(super) fn resource() -> Vec<Endpoint> {
@@ -33,9 +33,20 @@ pub(super) fn actions() -> Vec<Endpoint> {
         .about(&event::SPEC, "resendEvent", "Resend event")
         .says("Makes new deliveries of the event: to one endpoint, or to all of its organization that want it.")
         .takes(BodySchema::Own(body))
-        .replies("DeliveryList")
+        .replies("Resending")
+        .defines("Resending", schema())
         .operator(|request| Box::pin(resend(request)));
     vec![resend]
+}
+
+fn schema() -> Value {
+    let ids = json!({
+        "type": "array", "items": {"type": "string"},
+        "description": "The endpoints of these deliveries that are disabled: their deliveries wait until they are enabled.",
+    });
+    let own =
+        json!({"type": "object", "required": ["disabled_endpoint_ids"], "properties": {"disabled_endpoint_ids": ids}});
+    json!({"allOf": [{"$ref": "#/components/schemas/DeliveryList"}, own]})
 }
 
 #[derive(Default, Deserialize)]
@@ -81,12 +92,15 @@ impl Intent for Resend<'_> {
                 ));
             }
             let mut batch = Batch::default();
+            let disabled: Vec<_> = targets.iter().filter(|one| !one.is_enabled()).map(|one| one.id).collect();
             let mut made = Vec::new();
             for endpoint in targets {
                 made.push(fan_out::add(&mut batch, self.organization.id, endpoint.id, (event_id, &kind), edge)?);
             }
-            let body = json!({"object": "list", "has_more": false, "next_cursor": null, "data": made}).to_string();
-            Ok(Prepared { batch, body: body.into(), revision: record.revision, object: None })
+            let body = json!({
+                "object": "list", "has_more": false, "next_cursor": null, "disabled_endpoint_ids": disabled, "data": made,
+            });
+            Ok(Prepared { batch, body: body.to_string().into(), revision: record.revision, object: None })
         })
     }
 }

@@ -28,6 +28,7 @@ use rental_core::{
     request::page,
     resources::{organization::Organization, to_json},
     store::{Store, redb::Redb},
+    tasks::erasing::begin_left_over_erasures,
     value::{Name, Zone},
 };
 use serde::Serialize;
@@ -268,7 +269,14 @@ impl Import {
             progress.at(done as u64 + 1);
         }
         self.runtime.block_on(importer.finish())?;
-        Ok(importer.counts)
+        let counts = importer.counts;
+        if !self.asked.dry_run {
+            // The file may say that customers of this server were erased.
+            let mut damaged = Vec::new();
+            let begun = begin_left_over_erasures(self.store.as_ref(), &edge, &mut damaged);
+            self.runtime.block_on(begun)?;
+        }
+        Ok(counts)
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod api_keys;
 mod backup;
 mod bodies;
 mod collections;
+mod erasures;
 mod events;
 mod export;
 mod imports;
@@ -34,6 +35,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         events::resource(),
         vec![collections::list_of_organization(&delivery::SPEC), collections::retrieve_of_any(&delivery::SPEC)],
         events::actions(),
+        erasures::endpoints(),
         records::endpoints(),
         invoices::endpoints(),
         imports::statements::<Toll>(),

@@ -7,7 +7,7 @@ use crate::{
         shapes::{self, described},
     },
 };
-use rental_core::schema::{FilterSpec, ResourceSpec};
+use rental_core::schema::{FilterSpec, Kind, ResourceSpec};
 use serde_json::{Map, Value, json};
 
 pub(super) const INTRODUCTION: &str = "\
@@ -67,10 +67,9 @@ pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
 
 /// A filter of a list.
 pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
-    let field = spec.field(filter.field);
-    let schema = match field.map(|field| field.kind) {
-        Some(kind @ rental_core::schema::Kind::Word(_)) => schema::of_kind(kind, spec),
-        _ => json!({"type": "string", "minLength": 1, "maxLength": 255}),
+    let schema = match spec.filter_words(filter.field) {
+        Some(words) => schema::of_kind(Kind::Word(words), spec),
+        None => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
     query(filter.param, &format!("Only those whose `{}` is exactly this.", filter.field), schema)
 }

@@ -5,6 +5,7 @@ use crate::{edge, panics::catch_panic};
 use bytes::Bytes;
 use rental_core::{
     error::Error,
+    operations::erased::{erased_key, present_copy},
     resources::{
         Resource,
         delivery::{Attempt, Delivery, DeliveryStatus},
@@ -14,11 +15,11 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Check, Commit, Prior, Record, Revision},
-    value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
+    value::{CustomerId, DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
         attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
         deletion,
-        fan_out::{RETRY, due},
+        fan_out::{self, RETRY, due},
         secret::Sealed,
         signature,
     },
@@ -164,13 +165,15 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
         // The outcome could not be saved, so the receiver would get the event again and again.
         return Ok(Outcome::NotSent);
     }
-    let (ending, log) = hooks.sender.send(message(target, &pending, event.value)).await;
+    // The customer may have been erased since the event was stored.
+    let (body, customer) = present_copy(hooks.store(), row.organization, event.value).await?;
+    let (ending, log) = hooks.sender.send(message(target, &pending, body)).await;
     hooks.metrics.record(&ending, log.duration_ms);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
         return Ok(Outcome::NotSent);
     }
-    settle(hooks, target, row, (&ending, &log), failures).await
+    settle(hooks, target, (row, customer), (&ending, &log), failures).await
 }
 
 fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Message<'a> {
@@ -198,11 +201,12 @@ async fn remove_row(hooks: &Hooks, target: &Target, row: Due) -> Result<Outcome,
 
 /// Ends a delivery whose event is gone: there is nothing to send.
 async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Result<Outcome, Error> {
-    let mut delivery: Delivery = parse(&record.key, &record.value)?;
+    let before: Delivery = parse(&record.key, &record.value)?;
+    let mut delivery = before.clone();
     delivery.give_up("event_removed", edge::now());
     let mut batch = Batch::default();
     batch.delete(key::due(target.endpoint.id, row.class, row.millis, row.delivery));
-    batch.replace(record.key, record.revision, to_json(&delivery)?);
+    fan_out::replace(&mut batch, row.organization, record, &before, &delivery)?;
     // Stale: the delivery has changed, and the lane reads the row again.
     hooks.store().commit(batch).await?;
     Ok(Outcome::Nothing)
@@ -212,17 +216,25 @@ async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Re
 async fn settle(
     hooks: &Hooks,
     target: &Target,
-    row: Due,
+    (row, customer): (Due, Option<CustomerId>),
     (ending, log): (&Ending, &Attempt),
     at_begin: u32,
 ) -> Result<Outcome, Error> {
     let id = target.endpoint.id;
-    let keys = [Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
+    let mut keys = vec![Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
+    keys.extend(customer.map(|customer| erased_key(row.organization, customer)));
     loop {
         let now = edge::now();
         let mut found = hooks.store().get(&keys).await?;
+        let erased = found.split_off(2).pop().map(|row| row.is_some());
         let (endpoint, delivery) = (found.pop().flatten(), found.pop().flatten());
-        let mut batch = Batch::default();
+        let (mut batch, mut entry) = (Batch::default(), log.clone());
+        match erased {
+            // The response can repeat what was sent before the customer was erased.
+            Some(true) => entry.response = None,
+            Some(false) => batch.checks.extend(keys.last().cloned().map(Check::Absent)),
+            None => {}
+        }
         batch.delete(key::due(id, row.class, row.millis, row.delivery));
         let failures = match &endpoint {
             Some(record) => parse::<WebhookEndpoint>(&record.key, &record.value)?.failures(),
@@ -231,9 +243,10 @@ async fn settle(
         let (deleted, streak) = (endpoint.is_none(), Streak { failures, at_begin });
         let mut after = after_attempt(0, streak, ending, now, &hooks.settings.schedule);
         if let Some(record) = delivery {
-            let mut object: Delivery = parse(&record.key, &record.value)?;
+            let before: Delivery = parse(&record.key, &record.value)?;
+            let mut object = before.clone();
             after = after_attempt(object.attempts, streak, ending, now, &hooks.settings.schedule);
-            object.record(ending, after, log.clone(), now);
+            object.record(ending, after, entry, now);
             if let RetryDecision::RetryAt(time) = after.next {
                 if deleted {
                     object.give_up(deletion::REASON, now);
@@ -243,7 +256,7 @@ async fn settle(
                     batch.writes.push(due((row.organization, id, row.delivery), RETRY, time.millis(), Prior::Any));
                 }
             }
-            batch.replace(record.key, record.revision, to_json(&object)?);
+            fan_out::replace(&mut batch, row.organization, record, &before, &object)?;
         }
         let disables = endpoint.map_or(Ok(false), |record| note_health(&mut batch, record, after, now))?;
         if hooks.store().commit(batch).await? == Commit::Applied {

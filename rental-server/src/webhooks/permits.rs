@@ -25,7 +25,7 @@ impl Permits {
         Arc::new(Self { share: Mutex::new(FairShare::new(MOST_IN_FLIGHT)), idle: Notify::new() })
     }
 
-    /// A permit, or what will receive one. Whoever drops the receiver waits no longer.
+    /// A permit, or what will receive one. Dropping the receiver ends the wait.
     pub(super) fn take(self: &Arc<Self>, holder: Holder) -> Result<Permit, oneshot::Receiver<Permit>> {
         let mut share = self.share();
         if share.take(holder) {

@@ -1,4 +1,5 @@
-//! The relay: makes deliveries of the events in the outbox, in the order of the events.
+//! The relay: makes deliveries of the events in the outbox. The events of an organization become deliveries in their order;
+//! the organizations share each batch, so that a burst of one does not delay the others.
 
 use super::hooks::Hooks;
 use crate::edge::FixedClock;
@@ -10,25 +11,25 @@ use rental_core::{
         key,
         outbox::{self, OutboxEvent},
     },
-    store::{self, Commit, Scanned, Span, key_of},
+    store::{self, Commit, Key, Scanned, Span, key_of},
     value::OrganizationId,
-    webhooks::fan_out,
+    webhooks::fan_out::{self, Waiting},
 };
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-/// Most events in one batch.
+/// Most events of an organization that are read for one batch.
 const MOST_EVENTS: usize = 256;
+/// Most organizations in one batch. The next batch begins with the organization after them.
+const MOST_ORGANIZATIONS: usize = 16;
 /// Most endpoints of an organization; creation refuses more.
 pub(crate) const MOST_ENDPOINTS: usize = 50;
 
 /// Runs until the server stops.
 pub(crate) async fn run(hooks: Arc<Hooks>) {
+    // The outbox row at which the next batch begins. After a restart of the task that is the first one.
+    let mut from = key::outbox_rows().from;
     while !hooks.is_stopping() {
-        match relay_once(&hooks).await {
+        match relay_once(&hooks, &mut from).await {
             // The relay also reads the outbox without a signal: for events of another server, and of one that stopped
             // between a commit and its signal.
             Ok(0) => drop(tokio::time::timeout(hooks.patience(), hooks.outbox.notified()).await),
@@ -41,38 +42,62 @@ pub(crate) async fn run(hooks: Arc<Hooks>) {
     }
 }
 
-/// Makes deliveries of the oldest events in the outbox, up to a batch; gives the number of events.
-async fn relay_once(hooks: &Hooks) -> Result<usize, Error> {
-    let waiting = waiting_events(hooks).await?;
-    if waiting.is_empty() {
+/// Makes deliveries of the oldest events of the next organizations in the outbox, up to a batch; gives the number of events.
+async fn relay_once(hooks: &Hooks, from: &mut Key) -> Result<usize, Error> {
+    let mut waiting = waiting_organizations(hooks, from).await?;
+    let events = fan_out::share(&mut waiting);
+    if events.is_empty() {
         return Ok(0);
     }
-    let mut endpoints = HashMap::new();
-    for row in &waiting {
-        if let Entry::Vacant(place) = endpoints.entry(row.organization) {
-            place.insert(endpoints_of(hooks, row.organization).await?);
-        }
-    }
+    let endpoints = waiting.into_iter().map(|waiting| (waiting.organization, waiting.endpoints)).collect();
     let clock = FixedClock::new();
     let edge: &dyn Edge = &clock;
-    let (mut batch, woken) = fan_out::plan(&waiting, &endpoints, edge)?;
+    let (mut batch, woken) = fan_out::plan(&events, &endpoints, edge)?;
     woken.iter().for_each(|endpoint| hooks.ring(*endpoint, &mut batch));
     let made = batch.writes.len();
     if hooks.store().commit(batch).await? == Commit::Applied {
-        tracing::debug!(events = waiting.len(), writes = made, "events became deliveries");
+        tracing::debug!(events = events.len(), writes = made, "events became deliveries");
         woken.into_iter().for_each(|endpoint| hooks.wake(endpoint));
     }
-    Ok(waiting.len())
+    Ok(events.len())
 }
 
-/// The oldest events in the outbox, up to a batch. Damaged rows stay there and do not count, however many come first.
-async fn waiting_events(hooks: &Hooks) -> Result<Vec<OutboxEvent>, Error> {
-    let mut span = key::outbox_rows();
+/// The next organizations with events in the outbox, from a row on and then from the start. Moves `from` behind them.
+async fn waiting_organizations(hooks: &Hooks, from: &mut Key) -> Result<Vec<Waiting>, Error> {
+    let all = key::outbox_rows();
+    let parts = [Span { from: from.clone(), ..all.clone() }, Span { to: from.clone(), ..all.clone() }];
+    let mut found = Vec::new();
+    for mut rest in parts {
+        while let Some(row) = hooks.store().scan(&rest, 1).await?.pop() {
+            let Some(organization) = key::outbox_organization(key_of(&row)) else {
+                rest.from = key_of(&row).next();
+                hooks.damaged.skip(row.map_err(Error::Damaged).and_then(|row| outbox::read(&row)))?;
+                continue;
+            };
+            if found.len() == MOST_ORGANIZATIONS {
+                *from = rest.from;
+                return Ok(found);
+            }
+            rest.from = key::outbox_of(organization).to;
+            let endpoints = endpoints_of(hooks, organization).await?;
+            let events = waiting_events(hooks, organization).await?;
+            if !events.is_empty() {
+                found.push(Waiting { organization, events, endpoints });
+            }
+        }
+    }
+    *from = all.from;
+    Ok(found)
+}
+
+/// The oldest events of an organization in the outbox. Damaged rows stay there and do not count, however many come first.
+async fn waiting_events(hooks: &Hooks, organization: OrganizationId) -> Result<VecDeque<OutboxEvent>, Error> {
+    let mut span = key::outbox_of(organization);
     loop {
         let rows = hooks.store().scan(&span, MOST_EVENTS).await?;
-        let Some(last) = rows.last() else { return Ok(Vec::new()) };
+        let Some(last) = rows.last() else { return Ok(VecDeque::new()) };
         span.from = store::after(key_of(last));
-        let mut waiting = Vec::with_capacity(rows.len());
+        let mut waiting = VecDeque::with_capacity(rows.len());
         for row in rows {
             let event = row.map_err(Error::Damaged).and_then(|row| outbox::read(&row));
             waiting.extend(hooks.damaged.skip(event)?);

@@ -12,14 +12,14 @@ use rental_core::{
         delivery::{self, Delivery, DeliveryStatus},
         event, lead,
         organization::{self, SYSTEM},
-        parse, to_json,
+        parse,
         webhook_endpoint::WebhookEndpoint,
     },
     rows::key,
     schema::{IndexValue, ResourceSpec},
     store::{self, Batch, Check, Commit, Order, Record, Span, key_of},
     value::{EndpointId, EventId, OrganizationId, Timestamp},
-    webhooks::fan_out::{FRESH, RETRY},
+    webhooks::fan_out::{self, FRESH, RETRY},
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -82,7 +82,8 @@ async fn fail_expired(
         let (mut batch, mut failed) = (Batch::default(), 0);
         for record in hooks.damaged.all_sound(old) {
             // A damaged delivery is removed like a finished one.
-            let Ok(mut delivery) = parse::<Delivery>(&record.key, &record.value) else { continue };
+            let Ok(pending) = parse::<Delivery>(&record.key, &record.value) else { continue };
+            let mut delivery = pending.clone();
             if delivery.status != DeliveryStatus::Pending {
                 continue;
             }
@@ -100,7 +101,7 @@ async fn fail_expired(
                 batch.delete(key::due(endpoint, class, due_at.millis(), delivery.id));
             }
             delivery.give_up(REASON, now);
-            batch.replace(record.key, record.revision, to_json(&delivery)?);
+            fan_out::replace(&mut batch, organization, record, &pending, &delivery)?;
             failed += 1;
         }
         // Stale: one of them was changed. The next sweep reads them again.
@@ -163,7 +164,7 @@ async fn remove_old(
 
 /// Whether an event is still to be delivered: it is in the outbox, or one of its deliveries is pending.
 async fn is_needed(hooks: &Hooks, organization: OrganizationId, id: EventId) -> Result<bool, Error> {
-    if hooks.store().get(&[key::outbox(id)]).await?.pop().flatten().is_some() {
+    if hooks.store().get(&[key::outbox(organization, id)]).await?.pop().flatten().is_some() {
         return Ok(true);
     }
     let prefix = delivery::of_event(id).prefix(organization, &delivery::SPEC);

@@ -110,7 +110,7 @@ async fn add_event(hooks: &Hooks, organization: OrganizationId) {
     let id = EventId::from_uuid(clock.new_id());
     let mut batch = Batch::default();
     batch.insert(event::key(organization, id), event::body(id, kind.event_type, clock.now(), b"{}"));
-    batch.put(key::outbox(id), outbox::value(organization, kind.name), Prior::New);
+    batch.put(key::outbox(organization, id), outbox::value(organization, kind.name), Prior::New);
     assert_eq!(hooks.store().commit(batch).await.unwrap(), Commit::Applied);
     hooks.committed();
 }

@@ -4,6 +4,7 @@ mod boundaries;
 mod clients;
 mod evidence;
 mod imports;
+mod limits;
 mod shell;
 mod specification;
 mod uploads;
@@ -18,7 +19,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -27,6 +28,7 @@ const DOCUMENTS: [&str; 18] = [
     "docs/api.md",
     "docs/imports.md",
     "docs/runbook.md",
+    "docs/limits.md",
     "docs/reference.md",
     "docs/benchmarks.md",
     "docs/webhooks.md",

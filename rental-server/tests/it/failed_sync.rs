@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::Command;
 
 /// Whether strace can make system calls fail; with `RENTAL_REQUIRE_ALL` it has to.
-fn can_inject() -> bool {
+pub(crate) fn can_inject() -> bool {
     let mut traced = Command::new("strace");
     let runs = traced.args(["-f", "-qq", "-o", "/dev/null", "true"]).status().is_ok_and(|status| status.success());
     assert!(runs || std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "strace does not run");

@@ -6,7 +6,7 @@ use crate::{
     edge,
     failure::Failure,
 };
-use rental_core::store::{self, Access, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
+use rental_core::store::{self, Absent, Access, Engine, Environment, Opening, Scheme, WrongUrl, url_forms};
 use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
@@ -50,19 +50,25 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 }
 
 /// What the engines need from this program.
-pub(super) fn opening() -> Opening<'static> {
+pub(super) fn opening(absent: Absent) -> Opening<'static> {
     // Fails if a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Opening { cache_bytes: CACHE_BYTES, writer: edge::server_id(), patience: PATIENCE, environment: &Surroundings }
+    Opening {
+        cache_bytes: CACHE_BYTES,
+        absent,
+        writer: edge::server_id(),
+        patience: PATIENCE,
+        environment: &Surroundings,
+    }
 }
 
-/// Opens a store that exists. A missing database is created, a missing file is not.
+/// Opens a store that exists.
 pub(super) async fn open(place: &Place, access: Access) -> Result<Arc<dyn Engine>, Failure> {
     if let Some(path) = place.file() {
         let found = std::fs::metadata(path);
         found.map_err(|error| Failure::Io { doing: format!("read {}", path.display()), error })?;
     }
-    place.open(access, &opening()).await.map_err(|error| store_failure(place.as_ref(), error))
+    place.open(access, &opening(Absent::Fail)).await.map_err(|error| store_failure(place.as_ref(), error))
 }
 
 struct Surroundings;

@@ -8,7 +8,7 @@ use crate::{edge, failure::Failure, output::progress::Progress};
 use rental_core::{
     rows::key,
     store::{
-        Access, Restore, RestoreError, SCHEMA_VERSION, Span, Versioned,
+        Absent, Access, Restore, RestoreError, SCHEMA_VERSION, Span, Versioned,
         archive::{Reader, Summary, Writer},
     },
     upgrade::{Step, Upgrade},
@@ -53,7 +53,7 @@ pub(super) fn read(to: &Place, from: impl Read + 'static, name: &Path) -> Result
         progress: &mut |rows| progress.at(rows),
         upgrade: &|store| Box::pin(upgrade(store)),
     };
-    let made = runtime()?.block_on(to.restore(&opening(), restore)).map_err(|error| match error {
+    let made = runtime()?.block_on(to.restore(&opening(Absent::Create), restore)).map_err(|error| match error {
         RestoreError::Archive(error) => unusable(error),
         RestoreError::Version(version) => other_version(name, version),
         RestoreError::Exists(problem, hint) => Failure::AlreadyExists { problem, hint },

@@ -2,12 +2,12 @@
 
 use super::{
     failures::store_failure,
-    place::{self, Place, forms, open, runtime},
+    place::{self, CACHE_BYTES, Place, forms, open, runtime},
 };
 use crate::{commands::session::Session, failure::Failure, output::progress::Progress, text::printable};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    store::{Access, Engine, SCHEMA_VERSION},
+    store::{Access, Engine, Maintenance, SCHEMA_VERSION, StoreError},
     upgrade::{self, Marker, State, Step, Survey, Upgrade, UpgradeError},
 };
 use rustix::fs::statvfs;
@@ -42,7 +42,7 @@ pub(super) fn command() -> Command {
             Arg::new("keep-damaged")
                 .long("keep-damaged")
                 .action(ArgAction::SetTrue)
-                .help("Upgrade despite damaged rows, which are kept unchanged"),
+                .help("Upgrade despite damaged rows, which are kept unchanged; do not check the pages of a file first"),
         )
 }
 
@@ -58,8 +58,19 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
     // Opening a file for writing changes it, even when nothing is written to it.
     let access = if trial { Access::Unchanged } else { Access::Upgradable };
     let done = runtime()?.block_on(async {
-        let store = open(&place, access).await?;
-        let done = upgrade_store(&place, store.as_ref(), trial, keep).await;
+        let mut store = open(&place, access).await?;
+        let state = upgrade::state(store.as_ref()).await.map_err(|error| refused(&place, error))?;
+        let begins = state != State::Current && !state.has_begun();
+        if begins
+            && !keep
+            && let Ok(maintenance) = place.maintenance()
+        {
+            // The check reads a file that no program has open.
+            store.close().await.map_err(|error| store_failure(place.as_ref(), error))?;
+            check_pages(&place, maintenance)?;
+            store = open(&place, access).await?;
+        }
+        let done = upgrade_store(&place, store.as_ref(), &state, trial, keep).await;
         let closed = store.close().await.map_err(|error| store_failure(place.as_ref(), error));
         done.and_then(|done| closed.map(|()| done))
     })?;
@@ -76,14 +87,34 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         }))
 }
 
+/// Rejects a file with damaged pages: their rows could disappear from a list, or be taken for rows without a record.
+fn check_pages(place: &Place, maintenance: &dyn Maintenance) -> Result<(), Failure> {
+    let progress = Progress::busy("checking pages");
+    let checked = maintenance.check_pages(CACHE_BYTES);
+    progress.finish();
+    checked.map_err(|error| match error {
+        StoreError::DamagedStore(detail) => Failure::Unsuccessful {
+            kind: "damaged",
+            problem: format!("{detail}; nothing was changed"),
+            hint: "restore a backup; or keep a copy of the file and use --keep-damaged, which upgrades what can be read",
+        },
+        error => store_failure(place.as_ref(), error),
+    })
+}
+
 /// Checks for damaged rows, then upgrades.
-async fn upgrade_store(place: &Place, store: &dyn Engine, trial: bool, keep: bool) -> Result<Done, Failure> {
+async fn upgrade_store(
+    place: &Place,
+    store: &dyn Engine,
+    state: &State,
+    trial: bool,
+    keep: bool,
+) -> Result<Done, Failure> {
     let refused = |error| refused(place, error);
-    let (from, begun) = match upgrade::state(store).await.map_err(refused)? {
-        State::Current => return Ok(Done { from: SCHEMA_VERSION, counted: None }),
-        State::Older(version) => (version, false),
-        State::Unfinished(marker) => (marker.from, true),
-    };
+    let from = state.from();
+    if *state == State::Current {
+        return Ok(Done { from, counted: None });
+    }
     let mut progress = Progress::count(None, "rows counted");
     let counted = upgrade::survey(store, &mut |rows| progress.at(rows)).await.map_err(refused)?;
     progress.finish();
@@ -91,17 +122,17 @@ async fn upgrade_store(place: &Place, store: &dyn Engine, trial: bool, keep: boo
         let tried = Upgrade::trial(store).await.map_err(refused)?;
         let tried = finish(tried, counted.records, "records tried").await.map_err(refused)?;
         if !keep && let Some(tried) = tried.as_ref().filter(|tried| tried.damaged > 0) {
-            return Err(damaged(tried.damaged, &tried.damaged_rows));
+            return Err(damaged(state, tried.damaged, &tried.damaged_rows));
         }
         if !keep && counted.damaged > 0 {
-            return Err(damaged(counted.damaged, &counted.damaged_rows));
+            return Err(damaged(state, counted.damaged, &counted.damaged_rows));
         }
         if trial {
             return Ok(Done { from, counted: tried });
         }
     }
-    // An upgrade that was begun is finished: without that, no program can use the store.
-    if let Some(path) = place.file().filter(|_| !begun) {
+    // An upgrade that has begun is always continued: until its end no program can use the store.
+    if let Some(path) = place.file().filter(|_| !state.has_begun()) {
         enough_room(path, &counted)?;
     }
     let upgrade = Upgrade::begin(store).await.map_err(refused)?;
@@ -133,11 +164,15 @@ async fn finish(upgrade: Option<Upgrade<'_>>, records: u64, label: &str) -> Resu
     }
 }
 
-fn damaged(count: u64, listed: &[String]) -> Failure {
+fn damaged(state: &State, count: u64, listed: &[String]) -> Failure {
+    let changed = match state {
+        State::Unfinished(_) => "an earlier run of the upgrade changed rows, and this one changed nothing",
+        State::Current | State::Older(_) => "nothing was changed",
+    };
     let shown: Vec<String> = listed.iter().take(20).map(|row| printable(row)).collect();
     Failure::Unsuccessful {
         kind: "damaged",
-        problem: format!("{count} rows are damaged, and nothing was changed: {}", shown.join("; ")),
+        problem: format!("{count} rows are damaged, and {changed}: {}", shown.join("; ")),
         hint: "restore a backup, or use --keep-damaged to upgrade all other rows and keep these unchanged",
     }
 }

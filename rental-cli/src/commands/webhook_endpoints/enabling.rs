@@ -59,6 +59,7 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<bool, Failu
         "{{\"object\":\"webhook_endpoint_enabling\",\"dry_run\":{dry_run},\"examined\":{examined},\"enabled\":[{list}],\"has_more\":false,\"next_cursor\":null}}"
     ))?;
     session.out.note(match dry_run {
+        _ if enabled.is_empty() => "Nothing was changed: failures disabled no endpoint since then that is still disabled.",
         true => "Nothing was changed. Repeat the command without --dry-run to enable these endpoints.",
         false => "Waiting deliveries are sent when their next attempt is due. Endpoints that an operator disabled stay disabled.",
     });

@@ -6,9 +6,10 @@ use crate::{
         audit::is_itself,
         expected::{effects_of, expected_keys},
     },
+    erasing::Erasure,
     operations::idempotency::IdempotencyRecord,
     resources::{
-        Resource, api_key,
+        Resource, api_key, customer,
         delivery::Delivery,
         event,
         invoice::{self, Invoice},
@@ -16,7 +17,7 @@ use crate::{
         parse,
         rental::Rental,
         row_words::in_words,
-        spec_of_tag,
+        spec_of_tag, to_json,
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
@@ -28,7 +29,7 @@ use crate::{
     schema::{Hold, ResourceSpec},
     store::{Key, Record},
     tasks::Task,
-    value::{DeliveryId, EndpointId, Id, OrganizationId, RentalId, Timestamp, VehicleId},
+    value::{CustomerId, DeliveryId, EndpointId, Id, OrganizationId, RentalId, Timestamp, VehicleId},
     webhooks::deletion,
 };
 use bytes::Bytes;
@@ -90,7 +91,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             Row::Calendar { organization, vehicle } => return self.calendar(organization, vehicle, key, sound, why),
             Row::Due { endpoint, delivery, .. } => return self.due(endpoint, delivery, key, sound, why),
             Row::Secrets { endpoint } => return self.secrets(endpoint, key, why),
-            Row::Erased { resource, .. } => return self.erased(resource, key, sound, why),
+            Row::Erased { organization, resource, id } => {
+                return self.erased((organization, resource, id), key, sound, why);
+            }
             Row::IdempotencyRecord { organization, name } => {
                 return self.idempotency_record(organization, name, key, sound, why);
             }
@@ -108,7 +111,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 let empty = |row: &Record| row.revision == 0 && row.value.is_empty();
                 sound.is_some_and(empty) && self.view.has(&key::idempotency_record(organization, name))
             }
-            Row::Outbox { event } => {
+            Row::Outbox { event, .. } => {
                 if sound.is_none_or(|row| outbox::read(row).is_err()) {
                     self.lost_outbox.insert(event.uuid());
                 }
@@ -126,6 +129,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             | Row::Bell { .. }
             | Row::Heartbeat { .. }
             | Row::Task { .. }
+            | Row::Usage { .. }
             | Row::Owner { .. } => false,
         };
         if !keeps {
@@ -247,7 +251,12 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             && let Ok(kind) = serde_json::from_slice::<Kind>(&record.value)
         {
             let value = outbox::value(organization, &kind.r#type);
-            self.view.put(&key::outbox(Id::from_uuid(id)), 0, value, "it was damaged, and its event is there");
+            self.view.put(
+                &key::outbox(organization, Id::from_uuid(id)),
+                0,
+                value,
+                "it was damaged, and its event is there",
+            );
         }
         let Some(spec) = spec_of_tag(resource).filter(|_| !self.lost_identities.is_empty()) else { return };
         let Ok(effects) = effects_of(spec, &record.key, &record.value) else { return };
@@ -349,15 +358,27 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
     }
 
     /// The key of the row says all, so it is never lost.
-    fn erased(&self, resource: u8, key: &Key, sound: Option<&Record>, why: &str) -> bool {
+    /// A mark of an erased object is never removed: without it a restored backup would bring the person back. A customer's mark
+    /// that cannot be read begins anew, and the next server erases what is left.
+    fn erased(
+        &self,
+        (organization, resource, id): (OrganizationId, u8, Uuid),
+        key: &Key,
+        sound: Option<&Record>,
+        why: &str,
+    ) -> bool {
         if spec_of_tag(resource).is_none() {
             self.view.remove(key, why);
             return true;
         }
-        if sound.is_none() {
-            self.view.put(key, 1, Bytes::new(), why);
+        let is_customer = resource == customer::SPEC.tag;
+        if sound.is_some_and(|row| !is_customer || Erasure::read(row).is_ok()) {
+            return false;
         }
-        sound.is_none()
+        let erasure = Erasure::new(organization, CustomerId::from_uuid(id), self.now);
+        let value = if is_customer { to_json(&erasure).unwrap_or_default() } else { Bytes::new() };
+        self.view.put(key, sound.map_or(1, |row| row.revision + 1), value, why);
+        true
     }
 
     fn idempotency_record(

@@ -60,6 +60,7 @@ pub fn kind(key: &Key) -> &'static str {
         Some(Row::Subscribed { .. }) => "mark of webhook endpoints",
         Some(Row::Secrets { .. }) => "secrets of a webhook endpoint",
         Some(Row::Task { .. }) => "task",
+        Some(Row::Usage { .. }) => "usage of an organization",
         Some(Row::Identity { .. }) => "identity claim",
         Some(Row::Owner { .. }) => "owner of a webhook endpoint",
         Some(Row::IdempotencyExpiry { .. }) => "expiry of an idempotency record",

@@ -1,21 +1,22 @@
 //! Records the lines of an export as objects of an organization, each once and unchanged. A chunk is one transaction.
 
 use super::{
-    Inspection, file,
+    Inspection, erased, file,
     object::{self, ParsedLine},
     overlay::Overlay,
 };
 use crate::{
+    erasing::Erasure,
     error::Error,
     imports::{Counts, RowOutcome},
     operations::{self, edge::Edge},
     resources::{
         RuleContext, invoice,
         organization::{self, Organization, SYSTEM},
-        porters,
+        porters, to_json,
     },
     rows::key,
-    store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, key_of, memory::Memory},
+    store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_one, key_of, memory::Memory},
     upgrade::Members,
     value::OrganizationId,
 };
@@ -109,6 +110,14 @@ impl<'a> Importer<'a> {
     pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
         let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
         let line = lifted.as_deref().map_or(line, str::as_bytes);
+        if let Some(erasure) = erased::line(line, self.source) {
+            let outcome = match erasure {
+                Ok(erasure) => self.add_erasure(erasure).await?,
+                Err(why) => RowOutcome::Invalid(why),
+            };
+            self.counts.add(row, outcome);
+            return Ok(());
+        }
         match object::parse(line, self.source, self.organization, self.edge.now()) {
             Err(why) => self.counts.add(row, RowOutcome::Invalid(why)),
             Ok(line) => match line.number.filter(|number| *number > self.next) {
@@ -134,6 +143,21 @@ impl<'a> Importer<'a> {
         self.chunk().await?;
         self.counts.sort();
         Ok(())
+    }
+
+    /// Adds a person to the list of erased people of the organization. A server then erases a customer who is there.
+    async fn add_erasure(&self, erasure: Erasure) -> Result<RowOutcome, Error> {
+        let erasure = Erasure { organization_id: self.organization.id, ..erasure }.on_another_list();
+        let place = erasure.key();
+        if get_one(&*self.store, &place).await?.is_some() {
+            return Ok(RowOutcome::Duplicate);
+        }
+        let mut batch = Batch::default();
+        batch.insert(place, to_json(&erasure)?);
+        Ok(match self.commit(batch).await? {
+            Commit::Applied => RowOutcome::Created,
+            Commit::Stale(_) => RowOutcome::Duplicate,
+        })
     }
 
     async fn wait(&mut self, number: u64, row: u64, line: ParsedLine) -> Result<(), Error> {
@@ -191,12 +215,14 @@ impl<'a> Importer<'a> {
         line: &ParsedLine,
         batch: &mut Batch,
     ) -> Result<RowOutcome, Error> {
-        let ParsedLine { resource, id, fields, object, .. } = line;
+        let redacted = erased::redacted(draft, self.organization, line).await?;
+        let is_erased = redacted.is_some();
+        let ParsedLine { resource, id, fields, object, .. } = redacted.as_ref().unwrap_or(line);
         let places: Vec<Key> = porters().map(|known| key::record(self.organization.id, known.spec, *id)).collect();
         for (spec, known) in porters().map(|known| known.spec).zip(draft.get(&places).await?) {
             match known {
                 None => {}
-                Some(known) if spec.tag == resource.spec.tag && known.value == *object => {
+                Some(known) if spec.tag == resource.spec.tag && (is_erased || known.value == *object) => {
                     return Ok(RowOutcome::Duplicate);
                 }
                 Some(_) if spec.tag == resource.spec.tag => {

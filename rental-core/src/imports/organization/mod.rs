@@ -1,11 +1,13 @@
 //! The export of an organization as lines of JSON, and the import of such lines.
 //!
-//! The first line contains the schema version of the file; a file of version 2 has no such line. The organization and its
-//! objects follow, each after the objects that it refers to. The last line contains the number of lines before it, which
+//! The first line contains the schema version of the file; a file of version 2 has no such line. The organization, the
+//! list of its erased people and its objects follow, each after the objects that it refers to. The last line contains the number of lines before it, which
 //! detects a truncated file. Objects of an older version are lifted as in an upgrade ([`crate::upgrade`]). An imported
 //! object keeps its id and its times. Its revision starts at 1, and it emits no event. Its derived rows (holds, identities,
-//! billing markers, look-ups) are computed again from its fields.
+//! billing markers, look-ups) are computed again from its fields. The target adds the list of erased people to its own, and
+//! no object gets personal data of a person on it.
 
+mod erased;
 mod file;
 mod importer;
 mod object;
@@ -15,6 +17,7 @@ pub use file::{Inspection, Lines, inspect};
 pub use importer::{CHUNK, Importer};
 
 use crate::{
+    erasing::rows_of,
     error::Error,
     operations::created_at,
     resources::{
@@ -39,7 +42,10 @@ pub const END: &str = "export_end";
 pub fn spans(organization: OrganizationId) -> Vec<Span> {
     let all = |prefix: Key| Span { to: after(&prefix), from: prefix, order: Order::Ascending, follow: None };
     let own = all(Organization::key(SYSTEM, organization));
-    std::iter::once(own).chain(porters().map(|porter| all(key::records(organization, porter.spec)))).collect()
+    [own, rows_of(Some(organization))]
+        .into_iter()
+        .chain(porters().map(|porter| all(key::records(organization, porter.spec))))
+        .collect()
 }
 
 /// The time of the last change of what an export of the organization contains. It reads one row of each resource.

@@ -161,8 +161,8 @@ impl Intent for Delete<'_> {
         Box::pin(async move {
             let (record, endpoint) = load(store, self.id).await?;
             let mut batch = Batch::default();
-            // The due rows can be too many for this batch.
-            Task::endpoint_deletion(endpoint.id, edge.now()).begin(&mut batch)?;
+            // The due rows can be too many for this batch. A damaged row with the id of the task must not keep the endpoint.
+            Task::endpoint_deletion(endpoint.id, edge.now()).begin_over(&mut batch)?;
             effects::index_keys(SYSTEM, &endpoint).into_iter().for_each(|entry| batch.delete(entry));
             batch.checks.push(Check::At(record.key.clone(), record.revision));
             batch.delete(record.key);

@@ -111,7 +111,7 @@ impl Intent for ResendMissed<'_> {
 /// Whether the endpoint has got the event, or will get it. The outbox is read first: a row that is gone by then has become
 /// deliveries, which are read next.
 async fn arrived(store: &dyn Store, endpoint: &WebhookEndpoint, event: EventId) -> Result<bool, Error> {
-    if get_one(store, &key::outbox(event)).await?.is_some() {
+    if get_one(store, &key::outbox(endpoint.organization_id, event)).await?.is_some() {
         return Ok(true);
     }
     let (organization, spec) = (endpoint.organization_id, &delivery::SPEC);

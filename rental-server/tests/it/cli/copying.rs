@@ -156,3 +156,24 @@ fn what_cannot_be_copied_is_said_in_one_line_and_makes_nothing() {
     assert!(open.code == Some(1) && open.stderr.contains("in use by another process"), "{open:?}");
     drop(server);
 }
+
+/// As when the name of the database is wrong.
+#[test]
+fn a_database_without_a_store_is_neither_copied_nor_upgraded_nor_filled() {
+    let (Some(cli), Some(cluster)) = (Cli::find(), Cluster::shared()) else { return };
+    let url = cluster.database();
+    let name = url.split(['/', '?']).nth(3).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let to = format!("redb:{}", directory.path().join("store.redb").display());
+    for words in [
+        format!("store copy --from {url} --to {to}"),
+        format!("store upgrade {url} --dry-run"),
+        format!("store upgrade {url}"),
+    ] {
+        let ran = ran(&mut cli.command("http://127.0.0.1:1", &words));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.stderr.contains("holds no store"), "{ran:?}");
+        assert_eq!(cluster.sql(name, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rental'"), "0", "{words}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}

@@ -4,6 +4,7 @@
 
 mod copying;
 mod doctor;
+mod erasing;
 mod files;
 mod listen;
 mod master_key;

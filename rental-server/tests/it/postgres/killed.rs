@@ -41,8 +41,11 @@ impl Load {
             *turn += 1;
             let server = *turn % 3;
             let address = self.addresses.read().unwrap()[server].clone();
-            let sent = Connection::try_open(&address)
-                .and_then(|mut connection| try_perform(&self.key, &mut connection, request));
+            let sent = Connection::try_open(&address).and_then(|mut connection| {
+                // A server that is stopped accepts connections and never answers.
+                connection.stream.get_ref().set_read_timeout(Some(MOST_PAUSE / 5))?;
+                try_perform(&self.key, &mut connection, request)
+            });
             match sent {
                 // Down for a moment, or the first attempt still runs: both say to come back.
                 Ok(reply) if reply.header("retry-after").is_some() => {
@@ -148,6 +151,27 @@ fn writes_through_three_servers_survive_kill_9_of_each_and_the_others_go_on() {
             servers[victim] = Server::start_on(&url, &[]);
             load.addresses.write().unwrap()[victim].clone_from(&servers[victim].address);
             load.wait_for_answers(&[0, 1, 2], Instant::now());
+        }
+    });
+}
+
+/// Long enough for the others to take over what the stopped server owned. When it goes on, it finds its leases expired.
+#[test]
+fn writes_through_three_servers_survive_one_that_is_stopped_and_goes_on() {
+    let Some(url) = database() else { return };
+    let mut servers = [(); 3].map(|()| Server::start_on(&url, &[]));
+    write_while(&mut servers, 4, |servers, load| {
+        for stopped in [1, 2] {
+            load.wait_for_answers(&[0, 1, 2], Instant::now());
+            let others = [(stopped + 1) % 3, (stopped + 2) % 3];
+            let began = Instant::now();
+            servers[stopped].signal("STOP");
+            thread::sleep(Duration::from_millis(12_000));
+            servers[stopped].signal("CONT");
+            load.wait_for_answers(&[0, 1, 2], Instant::now());
+            for other in others {
+                println!("server {stopped} was stopped: server {other} paused for {:?}", load.pause(other, began));
+            }
         }
     });
 }

@@ -138,6 +138,30 @@ fn requests_in_flight_are_bounded_on_all_connections_together() {
 }
 
 #[test]
+fn a_connection_with_many_requests_leaves_some_to_another_connection() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &["--max-connections", "4"]);
+    let token = server.admin_token.as_str();
+    run(&server.address, &pair, async |mut client, _| {
+        let begin = |client: &mut SendRequest<Bytes>| {
+            client.send_request(request("POST", "/admin/v1/organizations", token), false).unwrap()
+        };
+        let waiting: Vec<_> = (0..4).map(|_| begin(&mut client)).collect();
+        let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
+        assert_eq!(response.await.unwrap().status(), 503, "it has its share");
+        let (address, other) = (server.address.clone(), pair.clone());
+        let served = std::thread::spawn(move || {
+            run(&address, &other, async |mut client, _| {
+                let (response, _) = client.send_request(request("GET", "/healthz", ""), true).unwrap();
+                assert_eq!(response.await.unwrap().status(), 200);
+            });
+        });
+        tokio::task::spawn_blocking(|| served.join()).await.unwrap().expect("another connection is served");
+        drop(waiting);
+    });
+}
+
+#[test]
 fn a_shutdown_sends_goaway_and_finishes_what_is_in_flight() {
     let directory = tempfile::tempdir().unwrap();
     let (mut server, pair) = start(directory.path(), &[]);

@@ -1,6 +1,6 @@
 //! A damaged row harms only itself: the server starts, delivers and cleans up for everything else (decisions, Second round).
 
-use super::{PRIVATE, hook, hook_at, metric, one_event, wait_for};
+use super::{PRIVATE, act, hook, hook_at, metric, observed, one_event, wait_for};
 use crate::{
     events_in_store::stop,
     support::{Organization, Server, receiver::Receiver},
@@ -11,6 +11,7 @@ use rental_core::{
     rows::key,
     store::{Batch, Commit, Key, Prior, Store, Write, redb::Redb},
     value::{DeliveryId, EndpointId, EventId, OrganizationId, Timestamp},
+    webhooks::deletion,
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -111,8 +112,14 @@ fn damaged_rows_at_the_head_of_the_outbox_and_of_what_is_due_hold_nothing_up() {
     let endpoint = EndpointId::parse(&hook.id).expect("an id");
     let owner = OrganizationId::parse(&organization.0).expect("an id");
     // More than the relay and a lane read at a time, and all of them before what is sound.
+    // Of the same organization, of another one, and with a key that this version does not write.
     let mut rows: Vec<(Key, &[u8])> =
-        (0..600).map(|n| (key::outbox(EventId::from_uuid(id_at(1, n))), b"?".as_slice())).collect();
+        (0..550).map(|n| (key::outbox(owner, EventId::from_uuid(id_at(1, n))), b"?".as_slice())).collect();
+    let other = OrganizationId::from_uuid(id_at(1, 0));
+    rows.extend((0..40).map(|n| (key::outbox(other, EventId::from_uuid(id_at(1, n))), b"?".as_slice())));
+    rows.extend(
+        (0..10).map(|n| (Key::from_bytes(&[b"o", id_at(1, n).as_bytes().as_slice()].concat()), b"?".as_slice())),
+    );
     rows.extend((0..200).map(|n| (key::due(endpoint, 0, 1, DeliveryId::from_uuid(id_at(2, n))), b"?".as_slice())));
     // Deliveries that are no JSON.
     let deliveries: Vec<DeliveryId> = (0..20).map(|n| DeliveryId::from_uuid(id_at(3, n))).collect();
@@ -163,4 +170,26 @@ fn what_has_expired_goes_though_damaged_rows_lie_before_it() {
     let there = on_file(directory.path(), async |store| store.get(&wanted).await).expect("the store answers");
     let there: Vec<bool> = there.iter().map(Option::is_some).collect();
     assert_eq!(there, [true, false, true, false, false], "damaged rows stay, what has expired behind them is gone");
+}
+
+#[test]
+fn a_damaged_task_with_the_id_of_an_endpoint_does_not_keep_it_from_being_deleted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let organization = server.organization();
+    let hook = hook(&organization, &Receiver::start());
+    act(&server, &hook, "disable", &json!({})).ok();
+    one_event(&organization);
+    let organization = keys(organization);
+    stop(server);
+    let endpoint = EndpointId::parse(&hook.id).expect("an id");
+    put(directory.path(), vec![(key::task(deletion::task_id(endpoint)), b"?")]);
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors("damaged");
+    server.admin("DELETE", &format!("/admin/v1/webhook_endpoints/{}", hook.id), &Value::Null).ok();
+    let organization = again(&server, &organization);
+    wait_for(
+        "the end of its delivery",
+        || observed(&organization, "deliveries", "").iter().all(|one| one["status"] == "failed").then_some(()),
+        || format!("{:?}", observed(&organization, "deliveries", "")),
+    );
 }

@@ -1,12 +1,22 @@
 //! One organization's slow receivers keep no other organization, and one endpoint no other endpoint, from its deliveries.
 
-use super::{PRIVATE, act, hook, many_events, one_event, quiet_while};
-use crate::support::{
-    Organization, Server,
-    receiver::{Act, Receiver},
+use super::{PRIVATE, act, hook, many_events, metric, one_event, quiet_while, retention::commit};
+use crate::{
+    events_in_store::stop,
+    support::{
+        Organization, Server,
+        receiver::{Act, Receiver},
+    },
 };
-use serde_json::Value;
+use rental_core::{
+    resources::event,
+    rows::{key, outbox},
+    store::{Batch, Prior},
+    value::{EventId, OrganizationId, Timestamp},
+};
+use serde_json::{Value, json};
 use std::time::Duration;
+use uuid::Uuid;
 
 /// Receivers that never respond. The attempt time-out is longer than the test, so no permit of theirs is returned.
 const ENDLESS: [&str; 3] = [PRIVATE, "--webhook-timeout", "10m"];
@@ -62,4 +72,54 @@ fn hanging_endpoints_of_an_organization_do_not_delay_its_other_endpoint() {
     }
     let in_flight = slow.seen().iter().filter(|one| one.ended.is_none()).count();
     assert!((400..=512).contains(&in_flight), "{in_flight} in flight");
+}
+
+/// Adds events to the outbox in the file of a server that is gone.
+fn fill_outbox(batch: &mut Batch, owner: OrganizationId, millis: u64, count: u128) {
+    for number in 0..count {
+        let id = Uuid::from_u128((u128::from(millis) << 80) | (0x7 << 76) | (0x2 << 62) | number);
+        let id = EventId::from_uuid(id);
+        batch.insert(event::key(owner, id), br#"{"type":"lead.received"}"#.as_slice().into());
+        batch.put(key::outbox(owner, id), outbox::value(owner, "lead.received"), Prior::New);
+    }
+}
+
+/// The burst has the older events and is of the older organization: the relay would come to it first.
+#[test]
+fn a_burst_in_the_outbox_delays_no_other_organization() {
+    const EVENTS: u64 = 3000;
+    const OUTBOX: &str = "rental_webhook_outbox_events";
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    let receiver = Receiver::start();
+    let (flooding, victim) = (server.organization(), server.organization());
+    for _ in 0..20 {
+        // Its deliveries are made and wait: the test is about the relay alone.
+        act(&server, &hook(&flooding, &receiver), "disable", &json!({})).ok();
+    }
+    hook(&victim, &receiver);
+    let [flood, single] = [&flooding, &victim].map(|one| OrganizationId::parse(&one.id).expect("an id"));
+    drop((flooding, victim));
+    stop(server);
+    let mut batch = Batch::default();
+    let now =
+        Timestamp::from_millis(i64::try_from(crate::support::receiver::unix_seconds()).expect("fits") * 1000).millis();
+    fill_outbox(&mut batch, flood, now - 1, EVENTS.into());
+    fill_outbox(&mut batch, single, now, 1);
+    commit(directory.path(), batch);
+
+    let server = Server::start_on_file(directory.path(), &[PRIVATE]);
+    receiver.wait_for(1);
+    let waiting = metric(&server, OUTBOX);
+    assert!(waiting > EVENTS as f64 / 2.0, "the burst came first: only {waiting} of its events still wait");
+    super::wait_for(
+        "the deliveries of the burst",
+        || (metric(&server, OUTBOX) == 0.0).then_some(()),
+        || metric(&server, OUTBOX).to_string(),
+    );
+    super::wait_for(
+        "the last count",
+        || (metric(&server, "rental_webhook_deliveries_kept") == EVENTS as f64 * 20.0).then_some(()),
+        || metric(&server, "rental_webhook_deliveries_kept").to_string(),
+    );
 }

@@ -53,6 +53,21 @@ fn an_event_is_resent_to_one_endpoint() {
 }
 
 #[test]
+fn resending_names_the_endpoints_that_are_disabled() {
+    let (organization, receivers) = (usual().organization(), [(); 2].map(|()| Receiver::start()));
+    let hooks = receivers.each_ref().map(|receiver| hook(&organization, receiver));
+    one_event(&organization);
+    let event = receivers.each_ref().map(|receiver| receiver.wait_for(1).remove(0))[0].event().to_owned();
+    assert_eq!(resend(&organization, &event, &Value::Null).ok()["disabled_endpoint_ids"], json!([]));
+    act(organization.server, &hooks[1], "disable", &json!({})).ok();
+    let made = resend(&organization, &event, &Value::Null).ok();
+    assert_eq!(
+        (&made["disabled_endpoint_ids"], made["data"].as_array().map(Vec::len)),
+        (&json!([hooks[1].id]), Some(2))
+    );
+}
+
+#[test]
 fn an_event_is_never_resent_to_an_endpoint_of_another_organization() {
     let (ours, theirs) = (usual().organization(), usual().organization());
     let (our_receiver, their_receiver) = (Receiver::start(), Receiver::start());

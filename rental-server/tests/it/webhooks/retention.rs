@@ -24,7 +24,7 @@ use std::{
 use uuid::Uuid;
 
 /// Commits to the file of a server that is gone.
-fn commit(directory: &Path, batch: Batch) {
+pub(super) fn commit(directory: &Path, batch: Batch) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
     assert_eq!(runtime.block_on(store.commit(batch)), Ok(Commit::Applied));
@@ -139,6 +139,8 @@ fn an_old_delivery_fails_once_its_endpoint_has_been_disabled_for_30_days() {
     );
     assert_eq!((&old["last_error"], &old["next_attempt_at"]), (&json!("retention_ended"), &Value::Null));
     assert_eq!(super::metric(&server, "rental_webhook_deliveries_expired_total"), 1.0);
+    let path = format!("/admin/v1/organizations/{owner}/deliveries?status=failed");
+    assert_eq!(server.admin("GET", &path, &Value::Null).ok()["data"], json!([old]));
     wait_for(
         "the event to be removed",
         || (server.admin("GET", &format!("/admin/v1/events/{event}"), &Value::Null).status == 404).then_some(()),

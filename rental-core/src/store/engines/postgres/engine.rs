@@ -11,8 +11,8 @@ use super::{
     writer::{self, Job, Outcome, Shared, Writer},
 };
 use crate::store::{
-    Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Write, WriterStats, marks,
-    needs_upgrade,
+    Absent, Access, Answer, Batch, Commit, Key, Record, SCHEMA_VERSION, Scanned, Span, Store, StoreError, Tally, Write,
+    WriterStats, marks, needs_upgrade,
 };
 use std::{
     sync::{
@@ -70,11 +70,7 @@ impl Postgres {
     /// # Errors
     /// A sentence for the operator, which contains the address without its password.
     pub async fn open(address: &Address, roots: Option<&[u8]>, settings: Settings) -> Result<Self, StoreError> {
-        let store = Self::open_any_version(address, roots, settings).await?;
-        match upgrade_state(&store).await? {
-            None => Ok(store),
-            Some(why) => Err(StoreError::NeedsUpgrade(format!("{address}: {why}"))),
-        }
+        Self::open_as(address, roots, settings, (Access::Present, Absent::Create)).await
     }
 
     /// Connects as [`Postgres::open`] does, and accepts stores that need an upgrade; see [`crate::upgrade::state`].
@@ -86,11 +82,26 @@ impl Postgres {
         roots: Option<&[u8]>,
         settings: Settings,
     ) -> Result<Self, StoreError> {
-        let store = Self::connect(address, roots, settings).await?;
+        Self::open_as(address, roots, settings, (Access::Upgradable, Absent::Create)).await
+    }
+
+    /// Connects to a store that `access` accepts.
+    pub(super) async fn open_as(
+        address: &Address,
+        roots: Option<&[u8]>,
+        settings: Settings,
+        (access, absent): (Access, Absent),
+    ) -> Result<Self, StoreError> {
+        let store = Self::connect(address, roots, settings, absent).await?;
         if store.is_half_loaded().await? {
             return Err(StoreError::Unavailable(format!(
                 "{address} holds half of a store: copying into it was broken off. Drop its schema `rental` and copy again"
             )));
+        }
+        if access == Access::Present
+            && let Some(why) = upgrade_state(&store).await?
+        {
+            return Err(StoreError::NeedsUpgrade(format!("{address}: {why}")));
         }
         Ok(store)
     }
@@ -100,13 +111,14 @@ impl Postgres {
         address: &Address,
         roots: Option<&[u8]>,
         settings: Settings,
+        absent: Absent,
     ) -> Result<Self, StoreError> {
         let Settings { writer: id, patience } = settings;
         let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
         let readers = session::pool(address, roots, READERS, patience).map_err(&failed)?;
         let client = readers.get().await.map_err(|error| failed(session::refusal(&error)))?;
         check_settings(&client).await.map_err(&failed)?;
-        let version = schema::prepare(&client).await.map_err(&failed)?;
+        let version = schema::prepare(&client, address, absent).await?;
         let version = Arc::new(AtomicU64::new(version));
         // Removes the rows of servers that stopped long ago. A server needs its row only to resolve an unknown commit.
         let tidy = "DELETE FROM rental.writers WHERE seen < now() - interval '7 days'";
@@ -134,6 +146,11 @@ impl Postgres {
     pub fn stats(&self) -> WriterStats {
         let (commits, batches) = (&self.shared.commits, &self.shared.batches);
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
+    }
+
+    /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
+    pub fn count(&self, tally: Arc<Tally>) {
+        let _ = self.shared.tally.set(tally);
     }
 
     /// Takes a snapshot of the present state, for long reads.

@@ -4,7 +4,7 @@
 //! as if they held ([`Expectations::of`]). Its statements fail when they do not: rows that should be new are inserted
 //! without `ON CONFLICT`, and a guard before them compares all other expected revisions.
 
-use crate::store::{Batch, Check, Commit, Key, Prior, Revision, Write};
+use crate::store::{Batch, Check, Commit, Key, Prior, Revision, Write, tally::Changes};
 use bytes::Bytes;
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
@@ -161,6 +161,24 @@ impl<'b> Plan<'b> {
             }
         }
         plan
+    }
+
+    /// The keys whose rows the plan may replace or remove.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = &'b [u8]> {
+        self.upserts.keys.iter().chain(&self.deletes).copied()
+    }
+
+    /// Counts what the plan changes. `before` is the size of the value of a key that is replaced or removed.
+    pub(super) fn count(&self, changes: &mut Changes, before: impl Fn(&[u8]) -> Option<usize>) {
+        for (key, value) in self.inserts.keys.iter().zip(&self.inserts.values) {
+            changes.row(key, None, Some(value.len()));
+        }
+        for (key, value) in self.upserts.keys.iter().zip(&self.upserts.values) {
+            changes.row(key, before(key), Some(value.len()));
+        }
+        for key in &self.deletes {
+            changes.row(key, before(key), None);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

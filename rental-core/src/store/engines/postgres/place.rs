@@ -6,8 +6,8 @@ use super::{
     views,
 };
 use crate::store::{
-    Access, Answer, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
-    Scheme, Snapshot, StoreError, WriterStats,
+    Absent, Access, Answer, Engine, Environment, Finished, Maintenance, Opening, ParsedPlace, Place, Restore,
+    Restoring, Scheme, Snapshot, StoreError, Tally, WriterStats,
 };
 use std::{path::Path, sync::Arc};
 
@@ -58,11 +58,8 @@ impl Place for Address {
     fn open<'a>(&'a self, access: Access, opening: &'a Opening<'a>) -> Answer<'a, Arc<dyn Engine>> {
         Box::pin(async move {
             let (address, roots) = self.completed(opening.environment)?;
-            let (roots, settings) = (roots.as_deref(), settings(opening));
-            let store = match access {
-                Access::Present => Postgres::open(&address, roots, settings).await,
-                Access::Upgradable | Access::Unchanged => Postgres::open_any_version(&address, roots, settings).await,
-            };
+            let mode = (access, opening.absent);
+            let store = Postgres::open_as(&address, roots.as_deref(), settings(opening), mode).await;
             store.map(|store| Arc::new(store) as Arc<dyn Engine>)
         })
     }
@@ -70,7 +67,7 @@ impl Place for Address {
     fn restore<'a>(&'a self, opening: &'a Opening<'a>, restore: Restore<'a>) -> Restoring<'a> {
         Box::pin(async move {
             let (address, roots) = self.completed(opening.environment)?;
-            let store = Postgres::connect(&address, roots.as_deref(), settings(opening)).await?;
+            let store = Postgres::connect(&address, roots.as_deref(), settings(opening), Absent::Create).await?;
             let loaded = store.load(&address, restore).await;
             store.close().await;
             loaded
@@ -93,6 +90,10 @@ impl Engine for Postgres {
 
     fn stats(&self) -> WriterStats {
         Self::stats(self)
+    }
+
+    fn count(&self, tally: Arc<Tally>) {
+        Self::count(self, tally);
     }
 
     fn snapshot(&self) -> Answer<'_, Box<dyn Snapshot>> {

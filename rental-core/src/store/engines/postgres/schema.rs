@@ -1,7 +1,10 @@
-//! Creates the tables. The first server that connects does it.
+//! Reads the schema version, and creates the tables of a new store. The first server that connects does it.
 
-use super::session::{Client, describe};
-use crate::store::{SCHEMA_VERSION, versioned};
+use super::{
+    address::Address,
+    session::{Client, describe},
+};
+use crate::store::{Absent, SCHEMA_VERSION, StoreError, versioned};
 use std::time::Duration;
 use tokio_postgres::{Error, error::SqlState};
 
@@ -15,14 +18,24 @@ const TABLES: &str = "
 const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Creates missing tables, refuses versions that cannot be upgraded, and returns the version.
-pub(super) async fn prepare(client: &Client) -> Result<u64, String> {
+/// Returns the version of the store, and refuses versions that cannot be upgraded. Creates the tables of a new store if
+/// `absent` says so.
+pub(super) async fn prepare(client: &Client, address: &Address, absent: Absent) -> Result<u64, StoreError> {
+    let failed = |why: String| StoreError::Unavailable(format!("{address} {why}"));
+    let refused = |error: &Error| failed(refused(error));
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
-        match version(client).await {
-            Ok(Some(version)) => return versioned::known(version).map(|()| version),
-            Ok(None) => {}
-            Err(error) => return Err(refused(&error)),
+        if let Some(version) = version(client).await.map_err(|error| refused(&error))? {
+            return versioned::known(version).map(|()| version).map_err(failed);
+        }
+        // The version is read again: another server may have created the store between the two statements.
+        if has_rows(client).await.map_err(|error| refused(&error))?
+            && version(client).await.map_err(|error| refused(&error))?.is_none()
+        {
+            return Err(without_version(address));
+        }
+        if absent == Absent::Fail {
+            return Err(failed("holds no store".into()));
         }
         match make(client).await {
             Ok(()) => continue,
@@ -32,14 +45,36 @@ pub(super) async fn prepare(client: &Client) -> Result<u64, String> {
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Err(format!("cannot make its tables, because another server is in the way: {last}"))
+    Err(failed(format!("cannot make its tables, because another server is in the way: {last}")))
+}
+
+/// The error for rows without a version. The present version would be a guess, and rows of an older version would never be
+/// upgraded.
+fn without_version(address: &Address) -> StoreError {
+    StoreError::DamagedStore(format!(
+        "{address} has rows, but its table rental.store has no row with their schema version, as when a dump is being \
+         loaded or was not loaded completely; nothing was changed. Drop the schema `rental` and load the dump again with \
+         `psql --single-transaction` or `pg_restore --single-transaction`. Without a dump, add the row: INSERT INTO \
+         rental.store (id, schema_version, commits) VALUES (1, VERSION, 0), where VERSION is the schema version of the \
+         program that wrote the rows, which its CHANGELOG.md names; this program has {SCHEMA_VERSION}"
+    ))
+}
+
+/// Whether a table exists in the schema `rental`.
+async fn has_table(client: &Client, name: &str) -> Result<bool, Error> {
+    let there = "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = 'rental' AND c.relname = $1";
+    Ok(client.query_one(there, &[&name]).await?.try_get::<_, i64>(0)? > 0)
+}
+
+/// Whether the store has at least one row.
+async fn has_rows(client: &Client) -> Result<bool, Error> {
+    Ok(has_table(client, "rows").await? && client.query_opt("SELECT 1 FROM rental.rows LIMIT 1", &[]).await?.is_some())
 }
 
 /// The schema version of the database; `None` when it has no tables.
 pub(super) async fn version(client: &Client) -> Result<Option<u64>, Error> {
-    let there = "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-                 WHERE n.nspname = 'rental' AND c.relname = 'store'";
-    if client.query_one(there, &[]).await?.try_get::<_, i64>(0)? == 0 {
+    if !has_table(client, "store").await? {
         return Ok(None);
     }
     let row = client.query_opt("SELECT schema_version FROM rental.store WHERE id = 1", &[]).await?;
@@ -53,15 +88,15 @@ async fn make(client: &Client) -> Result<(), Error> {
         0 => "CREATE SCHEMA IF NOT EXISTS rental;",
         _ => "",
     };
-    let first = "INSERT INTO rental.store (id, schema_version, commits) VALUES (1, ";
+    // Rows without a version are those of an unknown version.
+    let first = format!(
+        "INSERT INTO rental.store (id, schema_version, commits) SELECT 1, {SCHEMA_VERSION}, 0 \
+         WHERE NOT EXISTS (SELECT 1 FROM rental.rows) ON CONFLICT (id) DO NOTHING;"
+    );
     // YugabyteDB distributes keys by hash by default, but every list reads a range of keys. Other databases reject this
     // setting.
     let _ = client.batch_execute("SET yb_use_hash_splitting_by_default = off").await;
-    let made = client
-        .batch_execute(&format!(
-            "BEGIN; {schema} {TABLES} {first}{SCHEMA_VERSION}, 0) ON CONFLICT (id) DO NOTHING; COMMIT"
-        ))
-        .await;
+    let made = client.batch_execute(&format!("BEGIN; {schema} {TABLES} {first} COMMIT")).await;
     if made.is_err() {
         // Some databases fail here because nothing is left to roll back. The first error is the one to report.
         let _ = client.batch_execute("ROLLBACK").await;

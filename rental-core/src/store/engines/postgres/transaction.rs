@@ -5,8 +5,8 @@ use super::{
     session::{Client, QueryError, describe},
     version::outdated,
 };
-use crate::store::Revision;
-use futures_util::future::{join, join4};
+use crate::store::{Revision, tally::Changes};
+use futures_util::future::{join, join4, join5};
 use std::collections::HashMap;
 use tokio_postgres::{Error, Row, Statement, error::SqlState, types::ToSql};
 
@@ -26,6 +26,7 @@ const GUARD: &str = "SELECT 1 / (CASE WHEN count(*) = 0 THEN 1 ELSE 0 END) \
                      (SELECT t.revision FROM rental.rows t WHERE t.key = u.key LIMIT 1) r ON true \
                      WHERE CASE u.expected WHEN -1 THEN r.revision IS NOT NULL WHEN -2 THEN r.revision IS NULL \
                      ELSE r.revision IS DISTINCT FROM u.expected END";
+const SIZES: &str = "SELECT key, octet_length(value) FROM rental.rows WHERE key = ANY($1)";
 const UPSERT: &str = "INSERT INTO rental.rows (key, revision, value) \
                      SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) \
                      ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, value = excluded.value";
@@ -62,13 +63,17 @@ impl Transaction {
         read.await.map_err(|error| QueryError::from(&error))
     }
 
-    /// Checks the guards of `plan`, writes its rows, and commits, in one round trip.
-    pub(super) async fn finish(&self, plan: &Plan<'_>) -> Result<(), CommitError> {
+    /// Checks the guards of `plan`, writes its rows, and commits, in one round trip. Counts what the plan changes.
+    pub(super) async fn finish(
+        &self,
+        plan: &Plan<'_>,
+        mut changes: Option<Changes>,
+    ) -> Result<Option<Changes>, CommitError> {
         // Without writes a commit would wait for the disk for nothing.
         let end = if plan.is_empty() { "ROLLBACK" } else { "COMMIT" };
-        let (written, ended) = join(self.write(plan), self.client.batch_execute(end)).await;
+        let (written, ended) = join(self.write(plan, changes.as_mut()), self.client.batch_execute(end)).await;
         match written {
-            Ok(()) => ended.map_err(|error| unknown_outcome(&error)),
+            Ok(()) => ended.map(|()| changes).map_err(|error| unknown_outcome(&error)),
             // After the error of a statement the database cannot commit the transaction. An error of the connection may
             // come from a proxy, which does not know whether the database committed.
             Err(error) => Err(match error.code() {
@@ -81,17 +86,25 @@ impl Transaction {
         }
     }
 
-    /// Sends the guards, inserts, upserts and deletes of `plan` in this order, without waiting for responses in between.
-    async fn write(&self, plan: &Plan<'_>) -> Result<(), Error> {
+    /// Sends the guards, inserts, upserts and deletes of `plan` in this order, without waiting for responses in between. Reads
+    /// the sizes of the rows that will be replaced or removed, if they are counted.
+    async fn write(&self, plan: &Plan<'_>, changes: Option<&mut Changes>) -> Result<(), Error> {
         let Self { client, statements } = self;
         let rows = async |statement: &Statement, rows: &Rows<'_>| match rows.keys.len() {
             0 => Ok(0),
             _ => client.execute(statement, &[&rows.keys, &rows.revisions, &rows.values]).await,
         };
-        let (guarded, inserts, upserts, deletes) = join4(
+        let replaced: Vec<&[u8]> = match &changes {
+            Some(changes) => plan.replaced().filter(|key| changes.counts(key)).collect(),
+            None => Vec::new(),
+        };
+        let (guarded, sizes, inserts, upserts, deletes) = join5(
             async {
                 let (keys, expected): (Vec<&[u8]>, Vec<i64>) = plan.guards.iter().copied().unzip();
                 if keys.is_empty() { Ok(0) } else { client.execute(&statements.guard, &[&keys, &expected]).await }
+            },
+            async {
+                if replaced.is_empty() { Ok(Vec::new()) } else { client.query(&statements.sizes, &[&replaced]).await }
             },
             rows(&statements.inserts, &plan.inserts),
             rows(&statements.upserts, &plan.upserts),
@@ -105,7 +118,15 @@ impl Transaction {
         )
         .await;
         // The first error causes the later ones.
-        [guarded, inserts, upserts, deletes].into_iter().try_for_each(|done| done.map(drop))
+        guarded?;
+        let sizes = sizes?;
+        [inserts, upserts, deletes].into_iter().try_for_each(|done| done.map(drop))?;
+        if let Some(changes) = changes {
+            let size = |row: &Row| Ok((row.try_get(0)?, row.try_get::<_, i32>(1)?));
+            let before = sizes.iter().map(size).collect::<Result<HashMap<Vec<u8>, i32>, Error>>()?;
+            plan.count(changes, |key| before.get(key).and_then(|size| usize::try_from(*size).ok()));
+        }
+        Ok(())
     }
 }
 
@@ -132,6 +153,7 @@ pub(super) struct Statements {
     lock: Statement,
     revisions: Statement,
     guard: Statement,
+    sizes: Statement,
     inserts: Statement,
     upserts: Statement,
     deletes: Statement,
@@ -143,6 +165,7 @@ impl Statements {
             lock: client.prepare_cached(LOCK_AND_MARK).await?,
             revisions: client.prepare_cached(REVISIONS).await?,
             guard: client.prepare_cached(GUARD).await?,
+            sizes: client.prepare_cached(SIZES).await?,
             inserts: client.prepare_cached(INSERT).await?,
             upserts: client.prepare_cached(UPSERT).await?,
             deletes: client.prepare_cached(DELETE).await?,

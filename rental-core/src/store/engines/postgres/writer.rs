@@ -21,11 +21,11 @@ use super::{
     transaction::{CommitError, Transaction, last_commit_number, lock},
     version::Expected,
 };
-use crate::store::{Batch, Commit, StoreError};
+use crate::store::{Batch, Commit, StoreError, Tally};
 use deadpool_postgres::Pool;
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -62,6 +62,8 @@ pub(super) struct Job {
 pub(super) struct Shared {
     pub(super) commits: AtomicU64,
     pub(super) batches: AtomicU64,
+    /// Counts the changes of committed batches, if it is set.
+    pub(super) tally: OnceLock<Arc<Tally>>,
     /// Whether the last commit failed.
     pub(super) commit_failed: AtomicBool,
 }
@@ -270,8 +272,15 @@ impl Writer {
         plan: &Plan<'_>,
         outcomes: Vec<Commit>,
     ) -> Result<Vec<Commit>, AttemptError> {
-        let failure = match timeout(self.patience, transaction.finish(plan)).await {
-            Ok(Ok(())) => return Ok(outcomes),
+        let tally = self.shared.tally.get();
+        let changes = tally.map(|tally| tally.begin());
+        let failure = match timeout(self.patience, transaction.finish(plan, changes)).await {
+            Ok(Ok(changes)) => {
+                if let (Some(tally), Some(changes)) = (tally, changes) {
+                    tally.add(changes);
+                }
+                return Ok(outcomes);
+            }
             // The COMMIT that was sent after the failed statement has ended the transaction.
             Ok(Err(CommitError::Mismatch)) => return Err(AttemptError::Mismatch),
             Ok(Err(CommitError::NotCommitted(failure))) => {

@@ -1,11 +1,15 @@
 //! Applies one batch inside a write transaction.
 
 use super::{row, tables::unavailable};
-use crate::store::{Batch, Commit, StoreError, Write};
+use crate::store::{Batch, Commit, StoreError, Write, tally::Changes};
 use redb::{ReadableTable, Table};
 
 /// Makes all checks of the batch before its first write, so a stale or damaged row leaves the table unchanged.
-pub(super) fn apply(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: Batch) -> Result<Commit, StoreError> {
+pub(super) fn apply(
+    rows: &mut Table<'_, &'static [u8], &'static [u8]>,
+    batch: Batch,
+    mut changes: Option<&mut Changes>,
+) -> Result<Commit, StoreError> {
     for check in batch.checks {
         let stored = rows.get(check.key().as_bytes()).map_err(unavailable)?;
         let revision =
@@ -17,9 +21,19 @@ pub(super) fn apply(rows: &mut Table<'_, &'static [u8], &'static [u8]>, batch: B
     for write in batch.writes {
         match write {
             Write::Put(key, revision, value, _) => {
-                drop(rows.insert(key.as_bytes(), row::encode(&key, revision, &value).as_slice()).map_err(unavailable)?)
+                let stored = row::encode(&key, revision, &value);
+                let before = rows.insert(key.as_bytes(), stored.as_slice()).map_err(unavailable)?;
+                if let Some(changes) = &mut changes {
+                    let before = before.map(|before| row::value_size(before.value()));
+                    changes.row(key.as_bytes(), before, Some(value.len()));
+                }
             }
-            Write::Delete(key) => drop(rows.remove(key.as_bytes()).map_err(unavailable)?),
+            Write::Delete(key) => {
+                let before = rows.remove(key.as_bytes()).map_err(unavailable)?;
+                if let Some(changes) = &mut changes {
+                    changes.row(key.as_bytes(), before.map(|before| row::value_size(before.value())), None);
+                }
+            }
         }
     }
     Ok(Commit::Applied)

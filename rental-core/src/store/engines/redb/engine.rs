@@ -1,17 +1,17 @@
 //! The engine: opens and closes the file, queues batches, and implements [`Store`].
 
 use super::{
-    file::{Absent, Versions},
+    file::Versions,
     row,
     shared::Shared,
     snapshot::Snapshot,
     source::{FromBackend, InFile, Source, Unchanged},
-    tables::{read, unavailable},
+    tables::{read, unavailable, without_panic},
     watched::Watch,
     writer::{self, Job, Outcome},
 };
 use crate::store::{
-    Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, WriterStats,
+    Absent, Answer, Batch, Commit, DamagedRow, Key, Order, Record, Scanned, Span, Store, StoreError, Tally, WriterStats,
 };
 use bytes::Bytes;
 use std::{
@@ -113,6 +113,11 @@ impl Redb {
         WriterStats { commits: commits.load(Ordering::Relaxed), batches: batches.load(Ordering::Relaxed) }
     }
 
+    /// Counts the changes of the batches that are committed from now on in `tally`. Only the first call has an effect.
+    pub fn count(&self, tally: Arc<Tally>) {
+        let _ = self.shared.tally.set(tally);
+    }
+
     /// A snapshot of the state after the last durable commit, for long reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -153,6 +158,7 @@ impl Redb {
     /// the engine permanently, because redb refuses all later reads. A damaged row fails only the reads of this row.
     fn read<'a, T: Send + 'a>(&'a self, read: impl Fn(&Self) -> Result<T, StoreError> + Send + 'a) -> Answer<'a, T> {
         let opening = self.shared.opening();
+        let read = move |store: &Self| without_panic(|| read(store));
         match read(self) {
             Err(StoreError::Unavailable(reason)) => Box::pin(async move {
                 let (mut opening, mut reason) = (opening, reason);

@@ -6,7 +6,7 @@ use super::{
     version,
     watched::{Watch, Watched},
 };
-use crate::store::{Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
+use crate::store::{Absent, Record, SCHEMA_VERSION, StoreError, marks, needs_upgrade, versioned};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, backends::FileBackend};
 use rustix::fs::{Advice, fadvise};
 use std::{
@@ -30,15 +30,6 @@ pub(super) enum Versions {
     Present,
     /// The present version and every version that can be upgraded.
     Upgradable,
-}
-
-/// What [`open`] does when the file does not exist.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Absent {
-    /// Creates the file.
-    Create,
-    /// Fails.
-    Fail,
 }
 
 /// Opens the file at `path`.

@@ -7,7 +7,7 @@ use super::{
     tables::unavailable,
 };
 use crate::store::{
-    Compacted, Finding, Inspection, Key, Restore, RestoreError, SCHEMA_VERSION, StoreError,
+    Absent, Compacted, Finding, Inspection, Key, Restore, RestoreError, SCHEMA_VERSION, StoreError,
     archive::{ArchiveError, Reader, Summary, digest_row},
     versioned,
 };
@@ -29,7 +29,7 @@ const STEP: usize = 32 << 20;
 pub fn compact(path: &Path, cache_bytes: usize) -> Result<Compacted, StoreError> {
     let size = || std::fs::metadata(path).map(|file| file.len()).map_err(unavailable);
     closed_file::refuse_other_version(path, cache_bytes, file::Versions::Present)?;
-    let mut db = file::open(path, cache_bytes, file::Absent::Fail, file::Versions::Present)?;
+    let mut db = file::open(path, cache_bytes, Absent::Fail, file::Versions::Present)?;
     let before = size()?;
     let compacting = AssertUnwindSafe(|| {
         // Each call compacts a part of the file, and returns false when nothing is left to compact.

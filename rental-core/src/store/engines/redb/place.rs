@@ -3,11 +3,12 @@
 use super::{
     closed_file::ClosedFile,
     engine::Redb,
+    file::Versions,
     maintenance::{compact, restore_and_upgrade},
 };
 use crate::store::{
-    Access, Answer, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace, Place, Restore, Restoring,
-    Scheme, Snapshot, StoreError, WriterStats,
+    Absent, Access, Answer, Compacted, Engine, Inspection, Key, Maintenance, Opening, ParsedPlace, Place, Restore,
+    Restoring, Scheme, Snapshot, StoreError, Tally, WriterStats,
 };
 use bytes::Bytes;
 use std::{
@@ -45,6 +46,12 @@ impl Place for DataFile {
     }
 
     fn open<'a>(&'a self, access: Access, opening: &'a Opening<'a>) -> Answer<'a, Arc<dyn Engine>> {
+        if opening.absent == Absent::Fail
+            && let Err(error) = std::fs::metadata(&self.0)
+        {
+            let reason = format!("cannot read {}: {error}", self.0.display());
+            return Box::pin(ready(Err(StoreError::Unavailable(reason))));
+        }
         let open = match access {
             Access::Present => Redb::open,
             Access::Upgradable => Redb::open_any_version,
@@ -68,6 +75,11 @@ impl Maintenance for DataFile {
         Ok(Box::new(ClosedFile::open(&self.0, cache_bytes)?))
     }
 
+    fn check_pages(&self, cache_bytes: usize) -> Result<(), StoreError> {
+        let file = ClosedFile::of(&self.0, cache_bytes, Versions::Upgradable)?;
+        file.pages().map_err(|detail| StoreError::DamagedStore(detail.to_owned()))
+    }
+
     fn compact(&self, cache_bytes: usize) -> Result<Compacted, StoreError> {
         compact(&self.0, cache_bytes)
     }
@@ -80,6 +92,10 @@ impl Engine for Redb {
 
     fn stats(&self) -> WriterStats {
         Self::stats(self)
+    }
+
+    fn count(&self, tally: Arc<Tally>) {
+        Self::count(self, tally);
     }
 
     fn failed(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {

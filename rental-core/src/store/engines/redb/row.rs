@@ -49,6 +49,11 @@ pub(super) fn encode(key: &Key, revision: Revision, value: &[u8]) -> Vec<u8> {
     stored
 }
 
+/// The size of the value in these stored bytes, which are not checked.
+pub(super) fn value_size(stored: &[u8]) -> usize {
+    stored.len().saturating_sub(HEADER)
+}
+
 /// The checksum also covers the key, so it detects a row that is stored at a wrong key.
 fn checksum(key: &Key, revision: &[u8; 8], value: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();

@@ -5,7 +5,7 @@ use super::{
     version,
     watched::{Failure, Watch},
 };
-use crate::store::StoreError;
+use crate::store::{StoreError, Tally};
 use arc_swap::ArcSwap;
 use redb::Database;
 use std::sync::{
@@ -23,6 +23,8 @@ pub(super) struct Shared {
     pub(super) changed: Notify,
     pub(super) commits: AtomicU64,
     pub(super) batches: AtomicU64,
+    /// Counts the changes of committed batches, if it is set.
+    pub(super) tally: OnceLock<Arc<Tally>>,
     /// The schema version of the file.
     pub(super) version: AtomicU64,
     /// Writes are refused, because the storage has no room.
@@ -41,6 +43,7 @@ impl Shared {
             changed: Notify::new(),
             commits: AtomicU64::new(0),
             batches: AtomicU64::new(0),
+            tally: OnceLock::new(),
             version: AtomicU64::new(version::read(db)?),
             no_room: AtomicBool::new(false),
             openings: AtomicU64::new(0),

@@ -2,7 +2,7 @@
 
 use super::{
     row,
-    tables::{Rows, unavailable},
+    tables::{Rows, unavailable, without_panic},
 };
 use crate::store::{Answer, Key, Record, Span, StoreError};
 use redb::ReadableTableMetadata;
@@ -65,6 +65,6 @@ impl Snapshot {
 
 impl crate::store::Snapshot for Snapshot {
     fn next<'a>(&'a mut self, rest: &'a mut Span) -> Answer<'a, Vec<Record>> {
-        Box::pin(ready(self.part(rest)))
+        Box::pin(ready(without_panic(|| self.part(rest))))
     }
 }

@@ -2,12 +2,12 @@
 
 use super::{
     closed_file,
-    file::{self, Absent, Versions},
+    file::{self, Versions},
     read_only::ReadOnlyBackend,
     tables::unavailable,
     watched::{Watch, Watched},
 };
-use crate::store::StoreError;
+use crate::store::{Absent, StoreError};
 use redb::{Builder, Database, StorageBackend};
 use std::{
     io::Write,

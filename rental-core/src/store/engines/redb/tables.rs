@@ -3,6 +3,7 @@
 use super::row;
 use crate::store::{Key, Record, StoreError};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// All rows of the store by key, encoded by `row.rs`.
 pub(super) const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
@@ -21,6 +22,16 @@ pub(super) fn snapshot(db: &Database) -> Result<Rows, StoreError> {
 pub(super) fn read(rows: &Rows, key: &Key) -> Result<Option<Record>, StoreError> {
     let value = rows.get(key.as_bytes()).map_err(unavailable)?;
     Ok(value.map(|value| row::decode(key.clone(), value.value())).transpose()?)
+}
+
+/// Runs calls of redb, which panics on some damaged pages. Such a panic becomes an error.
+pub(super) fn without_panic<T>(act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|_| {
+        Err(StoreError::DamagedStore(
+            "pages of the file are damaged; `rental-cli store check` lists the damage; restore the file from a backup"
+                .into(),
+        ))
+    })
 }
 
 /// Converts an error of redb.

@@ -30,7 +30,7 @@ pub(super) fn change(
     if present != Some(from) {
         return Ok(Commit::Stale(marks::upgrade()));
     }
-    let applied = apply(rows, batch)?;
+    let applied = apply(rows, batch, None)?;
     if applied == Commit::Applied {
         drop(meta.insert(NAME, to).map_err(unavailable)?);
     }

@@ -2,14 +2,13 @@
 
 use super::{
     batch,
-    file::Absent,
     shared::Shared,
     source::Source,
-    tables::{ROWS, snapshot, unavailable},
+    tables::{ROWS, snapshot, unavailable, without_panic},
     version,
     watched::{Failure, Watch},
 };
-use crate::store::{Batch, Commit, StoreError};
+use crate::store::{Absent, Batch, Commit, StoreError};
 use redb::Database;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -159,7 +158,7 @@ fn serve(db: &Database, shared: &Shared, jobs: &Receiver<Job>) -> End {
                 let group = std::iter::once(first).chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(GROUP);
                 let (batches, answers): (Vec<_>, Vec<_>) =
                     group.map(|job| ((job.batch, job.version_change), job.answer)).unzip();
-                answer(shared, apply(db, shared, batches), answers);
+                answer(shared, without_panic(|| apply(db, shared, batches)), answers);
                 idle = false;
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -199,6 +198,8 @@ fn apply(
     let mut transaction = db.begin_write().map_err(unavailable)?;
     transaction.set_two_phase_commit(true);
     let mut outcomes = Vec::with_capacity(batches.len());
+    let tally = shared.tally.get();
+    let mut changes = tally.map(|tally| tally.begin());
     {
         let mut rows = transaction.open_table(ROWS).map_err(unavailable)?;
         for (batch, version_change) in batches {
@@ -206,7 +207,7 @@ fn apply(
                 outcomes.push(Ok(version::change(&transaction, &mut rows, batch, from, to)?));
                 continue;
             }
-            match batch::apply(&mut rows, batch) {
+            match batch::apply(&mut rows, batch, changes.as_mut()) {
                 // A check found the damage before any write of its batch, so the other batches are not affected.
                 damaged @ Err(StoreError::Damaged(_)) => outcomes.push(damaged),
                 outcome => outcomes.push(Ok(outcome?)),
@@ -219,6 +220,9 @@ fn apply(
         return Ok(outcomes);
     }
     transaction.commit().map_err(|error| StoreError::Unknown(error.to_string()))?;
+    if let (Some(tally), Some(changes)) = (tally, changes) {
+        tally.add(changes);
+    }
     // Published before any caller is answered, so a caller can read its own write.
     shared.rows.store(Arc::new(snapshot(db).map_err(|error| StoreError::Unknown(error.to_string()))?));
     shared.version.store(version::read(db).map_err(|error| StoreError::Unknown(error.to_string()))?, Ordering::Release);

@@ -12,13 +12,13 @@ pub(super) struct Crate {
 pub(super) const CRATES: &[Crate] = &[
     Crate {
         name: "rental-core",
-        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < tasks < check < upgrade < imports \
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < erasing < tasks < check < upgrade < imports \
                 < platform",
     },
     Crate {
         name: "rental-server",
-        order: "{config, damaged_rows, disk, edge, panics} < {engine, http, secrets, supervisor} < {access, audit, master_key, upgrade} \
-                < webhooks < metrics < state < {chores, guard, tasks, objects} < endpoint < {fleet_api, reference} < {observability, operator} \
+        order: "{config, damaged_rows, disk, edge, panics, shares} < {engine, http, secrets, supervisor} < {access, audit, master_key, upgrade} \
+                < {usage, webhooks} < metrics < state < {chores, guard, tasks, objects} < endpoint < {fleet_api, reference} < {observability, operator} \
                 < {demo, endpoints}",
     },
     Crate {

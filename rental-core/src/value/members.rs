@@ -1,7 +1,7 @@
 //! The members of a stored JSON object, in order, each with its stored bytes.
 //!
-//! A lift changes members instead of the present struct. So it keeps all other bytes, and later changes of the struct do
-//! not change the lift.
+//! A change of members instead of the present struct keeps all other bytes, and later changes of the struct do not change
+//! it. Lifts of upgrades and the erasing of a person work so.
 
 use serde::{
     Deserialize, Deserializer,

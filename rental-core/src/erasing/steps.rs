@@ -1,0 +1,431 @@
+//! The steps of the task that erases a customer.
+
+use super::erasure::{Erasure, ErasureStatus};
+use crate::{
+    error::Error,
+    operations::erased::erased_key,
+    resources::{
+        RESOURCES, Resource, audit_entry,
+        delivery::{self, Delivery},
+        entry_of_tag, event,
+        organization::SYSTEM,
+        personal::{Form, Person, redact, redact_copy},
+    },
+    rows::key,
+    schema::{IndexPrefix, Personal, ResourceSpec},
+    store::{Batch, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
+    value::{CustomerId, EventId, Members, OrganizationId, Timestamp},
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Rows in one scan.
+const PAGE: usize = 256;
+/// Rows that one step reads at most, about.
+const MOST_READ: usize = 16 * PAGE;
+/// Writes after which a step ends.
+const MOST_WRITES: usize = 512;
+/// Bytes of new values after which a step ends.
+const MOST_BYTES: usize = 2 << 20;
+/// Deliveries of one event whose logs are rewritten.
+const MOST_DELIVERIES: usize = 10_000;
+
+/// The state of the task.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CustomerErasure {
+    /// The organization of the customer.
+    pub organization_id: OrganizationId,
+    /// The customer.
+    pub customer_id: CustomerId,
+    /// E-mail address and phone number, which find leads that name no customer. Removed with the task.
+    pub known_as: Vec<String>,
+    /// The phase: the plural of a resource, or `stored_responses`.
+    pub phase: String,
+    /// The key of the last row of the phase so far, in hex.
+    pub after: Option<String>,
+    /// The number of rewritten rows so far.
+    pub rewritten: BTreeMap<String, u64>,
+    /// The number of kept records so far.
+    pub kept: BTreeMap<String, u64>,
+    /// Damaged rows so far.
+    pub damaged: u64,
+}
+
+/// What a phase of the task rewrites.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The records of a resource.
+    Records(&'static ResourceSpec),
+    /// Events, and the logs of their deliveries.
+    Events,
+    /// Stored responses of idempotency keys.
+    Responses,
+    /// Audit entries of the organization.
+    Audit,
+}
+
+/// The phases, in order. Records come first: no event of before can follow the rewriting of its object.
+fn phases() -> Vec<Phase> {
+    let others =
+        RESOURCES.iter().map(|entry| entry.spec).filter(|spec| spec.person().is_some_and(|field| field != "id"));
+    others.map(Phase::Records).chain([Phase::Events, Phase::Responses, Phase::Audit]).collect()
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Records(spec) => spec.plural,
+            Self::Events => event::SPEC.plural,
+            Self::Responses => "stored_responses",
+            Self::Audit => audit_entry::SPEC.plural,
+        }
+    }
+
+    /// The rows to read, and, if they are index entries, the prefix of their records.
+    fn source(self, organization: OrganizationId, customer: CustomerId) -> (Span, Option<Key>) {
+        let records = |spec| (Span::under(key::records(organization, spec)), None);
+        match self {
+            Self::Records(spec) => match spec.person().and_then(|field| spec.index_over(&[field], None)) {
+                None => records(spec),
+                Some(index) => {
+                    let entries = IndexPrefix::new(index.number).with(customer.as_bytes());
+                    (Span::under(entries.prefix(organization, spec)), Some(key::records(organization, spec)))
+                }
+            },
+            Self::Events => records(&event::SPEC),
+            Self::Responses => (Span::under(key::idempotency_record(organization, "")), None),
+            Self::Audit => (
+                Span::under(audit_entry::of_organization(organization).prefix(SYSTEM, &audit_entry::SPEC)),
+                Some(key::records(SYSTEM, &audit_entry::SPEC)),
+            ),
+        }
+    }
+}
+
+impl CustomerErasure {
+    /// The state before the first step.
+    #[must_use]
+    pub fn new(organization: OrganizationId, customer: CustomerId, known_as: Vec<String>) -> Self {
+        let counted = |phase: Phase| match phase {
+            Phase::Records(spec) if keeps(spec) => None,
+            phase => Some((phase.name().to_owned(), 0)),
+        };
+        let kept = RESOURCES.iter().filter(|entry| keeps(entry.spec)).map(|entry| (entry.spec.plural.to_owned(), 0));
+        let mut rewritten: BTreeMap<String, u64> = phases().into_iter().filter_map(counted).collect();
+        rewritten.insert(crate::resources::customer::SPEC.plural.to_owned(), 1);
+        rewritten.insert(delivery::SPEC.plural.to_owned(), 0);
+        Self {
+            organization_id: organization,
+            customer_id: customer,
+            known_as,
+            phase: phases().first().map_or("", |phase| phase.name()).to_owned(),
+            after: None,
+            rewritten,
+            kept: kept.collect(),
+            damaged: 0,
+        }
+    }
+
+    fn count(&mut self, what: &str) {
+        *self.rewritten.entry(what.to_owned()).or_default() += 1;
+    }
+}
+
+/// Whether the law requires that records of the resource keep their personal fields.
+fn keeps(spec: &ResourceSpec) -> bool {
+    spec.fields.iter().any(|field| matches!(field.personal, Personal::Kept(_)))
+}
+
+/// One step in the making.
+struct Step<'s> {
+    store: &'s dyn Store,
+    state: &'s mut CustomerErasure,
+    batch: &'s mut Batch,
+    now: Timestamp,
+    damaged: &'s mut Vec<DamagedRow>,
+    bytes: usize,
+}
+
+/// Adds the next step to `batch`. Returns whether it is the last one. A step reads at most about [`MOST_READ`] rows. A
+/// damaged row is counted and stays as it is.
+pub(crate) async fn step(
+    store: &dyn Store,
+    state: &mut CustomerErasure,
+    (batch, now): (&mut Batch, Timestamp),
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<bool, Error> {
+    let phases = phases();
+    // An unknown name is that of a program with other phases: all of them run again.
+    let at = phases.iter().position(|phase| phase.name() == state.phase).unwrap_or(0);
+    let before = damaged.len();
+    let mut step = Step { store, state, batch, now, damaged, bytes: 0 };
+    let ended = step.read(phases[at]).await?;
+    step.state.damaged += (step.damaged.len() - before) as u64;
+    if !ended {
+        return Ok(false);
+    }
+    step.state.after = None;
+    match phases.get(at + 1) {
+        Some(next) => next.name().clone_into(&mut step.state.phase),
+        None => return Ok(true),
+    }
+    Ok(false)
+}
+
+/// Adds the report to the batch of the last step.
+pub(crate) async fn finish(
+    store: &dyn Store,
+    state: &CustomerErasure,
+    batch: &mut Batch,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let place = erased_key(state.organization_id, state.customer_id);
+    let row = match get_each(store, std::slice::from_ref(&place)).await?.pop() {
+        Some(Ok(row)) => row,
+        _ => None,
+    };
+    let begun = row.as_ref().and_then(|row| Erasure::read(row).ok());
+    let begun = begun.unwrap_or_else(|| Erasure::new(state.organization_id, state.customer_id, now));
+    let done = Erasure {
+        status: ErasureStatus::Complete,
+        rewritten: state.rewritten.clone(),
+        kept: state.kept.clone(),
+        damaged: state.damaged,
+        completed_at: Some(now),
+        ..begun
+    };
+    let value = crate::resources::to_json(&done)?;
+    match row {
+        Some(row) => batch.replace(place, row.revision, value),
+        // A damaged row is written anew.
+        None => batch.writes.push(Write::Put(place, 1, value, Prior::Any)),
+    }
+    Ok(())
+}
+
+impl Step<'_> {
+    /// Reads rows of the phase and rewrites them; true at the end of the phase.
+    async fn read(&mut self, phase: Phase) -> Result<bool, Error> {
+        let (mut span, records) = phase.source(self.state.organization_id, self.state.customer_id);
+        if let Some(after) = &self.state.after {
+            span.from = Key::from(hex::decode(after).unwrap_or_default()).next();
+        }
+        for _ in 0..MOST_READ / PAGE {
+            let rows = self.store.scan(&span, PAGE).await?;
+            let last = rows.len() < PAGE;
+            let keys: Vec<Key> = rows.iter().map(|row| key_of(row).clone()).collect();
+            for (key, row) in keys.into_iter().zip(self.resolve(rows, records.as_ref()).await?) {
+                if self.batch.writes.len() >= MOST_WRITES || self.bytes >= MOST_BYTES {
+                    return Ok(false);
+                }
+                match row {
+                    Ok(Some(record)) => self.rewrite(phase, record).await?,
+                    Ok(None) => {}
+                    Err(row) => self.damaged.push(*row),
+                }
+                self.state.after = Some(hex::encode(key.as_bytes()));
+                span.from = key.next();
+            }
+            if last {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The records of these rows, which are index entries or the records themselves.
+    async fn resolve(
+        &self,
+        rows: Vec<Scanned>,
+        records: Option<&Key>,
+    ) -> Result<Vec<Result<Option<Record>, Box<DamagedRow>>>, Error> {
+        let Some(records) = records else { return Ok(rows.into_iter().map(|row| row.map(Some)).collect()) };
+        let keys: Vec<Key> = rows.iter().map(|row| key::entry(records, key_of(row).id().unwrap_or_default())).collect();
+        Ok(get_each(self.store, &keys).await?)
+    }
+
+    async fn rewrite(&mut self, phase: Phase, record: Record) -> Result<(), Error> {
+        let rewritten = match phase {
+            Phase::Records(spec) => self.object(spec, &record),
+            Phase::Events => match self.event(&record) {
+                Ok(false) => Ok(()),
+                Ok(true) => self.logs_of(&record).await,
+                Err(why) => Err(why),
+            },
+            Phase::Responses => self.response(&record),
+            Phase::Audit => self.audit_entry(&record),
+        };
+        match rewritten {
+            Ok(()) => Ok(()),
+            Err(Failed::Damaged(why)) => {
+                self.damaged.push(*DamagedRow::new(record.key, why));
+                Ok(())
+            }
+            Err(Failed::Other(error)) => Err(error),
+        }
+    }
+
+    /// Whether JSON can be about the person at all, before it is parsed.
+    fn may_be_about(&self, json: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(json) else { return true };
+        let lower = || text.to_ascii_lowercase();
+        text.contains(&self.state.customer_id.to_string())
+            || (text.contains("\"lead\"")
+                && self.state.known_as.iter().any(|name| lower().contains(&name.to_ascii_lowercase())))
+    }
+
+    fn put(&mut self, record: &Record, members: &Members, what: &str) {
+        let json = members.json();
+        self.bytes += json.len();
+        self.batch.replace(record.key.clone(), record.revision, json.into());
+        self.state.count(what);
+    }
+
+    fn object(&mut self, spec: &'static ResourceSpec, record: &Record) -> Result<(), Failed> {
+        if !self.may_be_about(&record.value) {
+            return Ok(());
+        }
+        let mut members = Members::parse(&record.value)?;
+        let known_as = self.state.known_as.clone();
+        let person = Person { id: self.state.customer_id, known_as: &known_as };
+        if !person.is_subject(spec, &members) {
+            return Ok(());
+        }
+        if keeps(spec) {
+            *self.state.kept.entry(spec.plural.to_owned()).or_default() += 1;
+        }
+        redact(spec, &mut members, Form::Record)?;
+        if !members.is_changed() {
+            return Ok(());
+        }
+        let id = record.key.id().unwrap_or_default();
+        let entry = entry_of_tag(spec.tag).ok_or("it is of no known resource")?;
+        let before = (entry.effects)(&record.key, &record.value)?;
+        let updated = members.get("updated_at").and_then(|text| serde_json::from_str::<Timestamp>(text).ok());
+        let updated = updated.ok_or("it has no `updated_at`")?;
+        let updated = if self.now > updated { self.now } else { updated.plus_millis(1) };
+        members.set("updated_at", format!("\"{updated}\""))?;
+        let after = (entry.effects)(&record.key, members.json().as_bytes())?;
+        let place = |prefix: &IndexPrefix| prefix.entry(self.state.organization_id, spec, id);
+        let gone = before.entries.iter().filter(|one| !after.entries.contains(one)).map(place);
+        let new = after.entries.iter().filter(|one| !before.entries.contains(one)).map(place);
+        let (gone, new): (Vec<Key>, Vec<Key>) = (gone.collect(), new.collect());
+        gone.into_iter().for_each(|entry| self.batch.delete(entry));
+        new.into_iter().for_each(|entry| self.batch.mark(entry, Prior::Any));
+        self.put(record, &members, spec.plural);
+        Ok(())
+    }
+
+    /// Rewrites an event of the person; true if it is one.
+    fn event(&mut self, record: &Record) -> Result<bool, Failed> {
+        self.copy(record, None, event::SPEC.plural)
+    }
+
+    fn response(&mut self, record: &Record) -> Result<(), Failed> {
+        self.copy(record, Some("body"), Phase::Responses.name()).map(drop)
+    }
+
+    /// Rewrites a row that is a copy of an object, or has one in a member; true if the object is about the person.
+    fn copy(&mut self, record: &Record, within: Option<&str>, what: &str) -> Result<bool, Failed> {
+        if !self.may_be_about(&record.value) {
+            return Ok(false);
+        }
+        let mut members = Members::parse(&record.value)?;
+        let known_as = self.state.known_as.clone();
+        let person = Person { id: self.state.customer_id, known_as: &known_as };
+        let about = match within {
+            None => redact_copy(&mut members, &person)?,
+            Some(name) => {
+                let mut copy = Members::parse(members.get(name).unwrap_or("{}").as_bytes())?;
+                let about = redact_copy(&mut copy, &person)?;
+                if copy.is_changed() {
+                    members.set(name, copy.json())?;
+                }
+                about
+            }
+        };
+        if members.is_changed() {
+            self.put(record, &members, what);
+        }
+        Ok(about)
+    }
+
+    /// Removes what receivers answered from the logs of an event's deliveries: an answer can repeat the event.
+    async fn logs_of(&mut self, event: &Record) -> Result<(), Failed> {
+        let id = EventId::from_uuid(event.key.id().unwrap_or_default());
+        let organization = self.state.organization_id;
+        let span = delivery::of_event(id).span(organization, &delivery::SPEC);
+        for row in self.store.scan(&span, MOST_DELIVERIES).await.map_err(Error::from)? {
+            let record = match row {
+                Ok(record) => record,
+                Err(row) => {
+                    self.damaged.push(*row);
+                    continue;
+                }
+            };
+            if let Err(why) = self.log(&record) {
+                self.damaged.push(*DamagedRow::new(record.key, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, record: &Record) -> Result<(), String> {
+        let mut members = Members::parse(&record.value)?;
+        members.each_of("log", |attempt| match attempt.is_null("response") {
+            true => Ok(()),
+            false => attempt.set("response", "null"),
+        })?;
+        if members.is_changed() {
+            self.put(record, &members, Delivery::SPEC.plural);
+        }
+        Ok(())
+    }
+
+    /// Rewrites the body of a request about the person. Such a body has the fields of the object that it made.
+    fn audit_entry(&mut self, record: &Record) -> Result<(), Failed> {
+        let mut members = Members::parse(&record.value)?;
+        let mut details = Members::parse(members.get("details").unwrap_or("{}").as_bytes())?;
+        let id = self.state.customer_id.to_string();
+        let named = |details: &Members, field: &str| {
+            details.get(field).and_then(|text| serde_json::from_str::<String>(text).ok()).is_some_and(|text| text == id)
+        };
+        for spec in RESOURCES.iter().map(|entry| entry.spec) {
+            if spec.person().is_some_and(|field| named(&details, field)) {
+                redact(spec, &mut details, Form::Copy)?;
+            }
+        }
+        if details.is_changed() {
+            members.set("details", details.json())?;
+            self.put(record, &members, Phase::Audit.name());
+        }
+        Ok(())
+    }
+}
+
+/// Why a row was not rewritten.
+enum Failed {
+    Damaged(String),
+    Other(Error),
+}
+
+impl From<String> for Failed {
+    fn from(why: String) -> Self {
+        Self::Damaged(why)
+    }
+}
+
+impl From<&str> for Failed {
+    fn from(why: &str) -> Self {
+        Self::Damaged(why.to_owned())
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Damaged(row) => Self::Damaged(row.reason.clone()),
+            error => Self::Other(error),
+        }
+    }
+}

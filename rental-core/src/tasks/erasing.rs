@@ -1,0 +1,157 @@
+//! The beginning of an erasure: the first batch, and the search for erasures that a store must begin.
+
+use super::{Task, Work};
+use crate::{
+    erasing::{CustomerErasure, Erasure, ErasureStatus, described, is_of_customer, report, rows_of, task_id},
+    error::Error,
+    operations::{self, Edge, Intent, Prepared, Preparing},
+    resources::{
+        Object, Resource,
+        customer::{self, Customer},
+        event::EventType,
+        organization::{Organization, SYSTEM},
+        parse,
+        personal::{Form, redact},
+        to_json,
+    },
+    rows::key,
+    store::{Batch, Commit, DamagedRow, Pages, Record, Store, get_each, get_one},
+    value::Members,
+};
+
+/// Rows in one scan.
+const PAGE: usize = 256;
+/// How often a batch is prepared again when concurrent writes change the customer.
+const MOST_ATTEMPTS: usize = 64;
+
+/// The request of an operator to erase a customer. A second one gets the report of the first.
+pub struct Erase<'a> {
+    /// The organization of the customer.
+    pub organization: &'a Organization,
+    /// The id in the path.
+    pub id: &'a str,
+}
+
+impl Intent for Erase<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let record = operations::get(store, self.organization.id, &customer::SPEC, self.id).await?;
+            let customer: Customer = parse(&record.key, &record.value)?;
+            let (prepared, body) = match customer.erased_at {
+                None => {
+                    let (prepared, erasure) = begin(store, edge, self.organization, record).await?;
+                    (prepared, described(store, &erasure, None).await?)
+                }
+                Some(_) => {
+                    let body = report(store, self.organization.id, customer.id).await?;
+                    let body = body.ok_or_else(|| Error::damaged_row(&record.key, "its erasure is not there"))?;
+                    let prepared = Prepared {
+                        batch: Batch::default(),
+                        body: record.value,
+                        revision: record.revision,
+                        object: None,
+                    };
+                    (prepared, body)
+                }
+            };
+            Ok(Prepared { body: to_json(&body)?, ..prepared })
+        })
+    }
+}
+
+/// Prepares the batch that erases a customer: the redacted record, the row of the erasure, and the task.
+async fn begin(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    record: Record,
+) -> Result<(Prepared, Erasure), Error> {
+    let before: Customer = parse(&record.key, &record.value)?;
+    let id = before.id;
+    let now = edge.now();
+    let mut erasure = Erasure::new(organization.id, id, now);
+    let row = get_one(store, &erasure.key()).await?;
+    if let Some(row) = &row {
+        // The erasure of before the backup from which the store was restored.
+        erasure.erased_at = Erasure::read(row)?.erased_at;
+    }
+    let names = [before.email.as_deref(), before.phone.as_deref()];
+    let known_as = names.into_iter().flatten().map(str::to_owned).collect();
+    let mut members = Members::parse(&record.value).map_err(|why| Error::damaged_row(&record.key, why))?;
+    redact(&customer::SPEC, &mut members, Form::Record).map_err(|why| Error::damaged_row(&record.key, why))?;
+    let mut prepared = operations::edit(store, edge, organization, record, |customer: &mut Customer| {
+        *customer = parse(&Customer::key(organization.id, id), members.json().as_bytes())?;
+        customer.erased_at = Some(erasure.erased_at);
+        customer.touch(now);
+        Ok(vec![EventType::CustomerUpdated])
+    })
+    .await?;
+    let state = CustomerErasure::new(organization.id, id, known_as);
+    (erasure.rewritten, erasure.kept) = (state.rewritten.clone(), state.kept.clone());
+    let value = to_json(&erasure)?;
+    match row {
+        Some(row) => prepared.batch.replace(row.key, row.revision, value),
+        None => prepared.batch.insert(erasure.key(), value),
+    }
+    let task = Task { id: task_id(id), work: Work::CustomerErasure(state), created_at: now };
+    task.begin_again(store, &mut prepared.batch).await?;
+    Ok((prepared, erasure))
+}
+
+/// Begins the erasure of each customer on the list of erased people who is not erased: after a restore or an import.
+/// Damaged rows are added to `damaged`. Returns the number of new tasks.
+///
+/// # Errors
+/// The store is not available.
+pub async fn begin_left_over_erasures(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<usize, Error> {
+    let (mut begun, mut pages) = (0, Pages::of(store, rows_of(None), PAGE));
+    while let Some(page) = pages.next().await? {
+        for row in page {
+            let outcome = match row {
+                Ok(row) if is_of_customer(&row.key) => again(store, edge, &row).await,
+                Ok(_) => Ok(false),
+                Err(row) => Err(Error::Damaged(row)),
+            };
+            match outcome {
+                Ok(new) => begun += usize::from(new),
+                Err(Error::Damaged(row)) => damaged.push(*row),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(begun)
+}
+
+/// Begins the erasure of this row if its customer is not erased.
+async fn again(store: &dyn Store, edge: &dyn Edge, row: &Record) -> Result<bool, Error> {
+    let erasure = Erasure::read(row)?;
+    let (organization, id) = (erasure.organization_id, erasure.customer_id);
+    for _ in 0..MOST_ATTEMPTS {
+        let found = store.get(&[Customer::key(organization, id), Organization::key(SYSTEM, organization)]).await?;
+        let [Some(record), Some(owner)] = found.as_slice() else { return Ok(false) };
+        let mut batch = Batch::default();
+        let is_erased = parse::<Customer>(&record.key, &record.value)?.erased_at.is_some();
+        if is_erased && erasure.status == ErasureStatus::Complete {
+            return Ok(false);
+        }
+        let task = key::task(task_id(id));
+        if !is_erased {
+            let owner: Organization = parse(&owner.key, &owner.value)?;
+            batch = begin(store, edge, &owner, record.clone()).await?.0.batch;
+        } else if matches!(get_each(store, &[task]).await?.pop(), Some(Ok(None))) {
+            // A repair of the store removed a damaged task.
+            let state = CustomerErasure::new(organization, id, Vec::new());
+            Task { id: task_id(id), work: Work::CustomerErasure(state), created_at: edge.now() }.begin(&mut batch)?;
+        } else {
+            return Ok(false);
+        }
+        if store.commit(batch).await? == Commit::Applied {
+            return Ok(true);
+        }
+    }
+    Err(Error::Unavailable("others changed the same customer too often".into()))
+}

@@ -1,0 +1,246 @@
+//! Erasing a person: nothing of the person remains in the rows of a store, whatever else happens at the same time.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
+#[path = "erasing/races.rs"]
+mod races;
+#[path = "erasing/returning.rs"]
+mod returning;
+#[path = "erasing/world.rs"]
+mod world;
+
+use rental_core::{
+    check::Audit,
+    erasing::report,
+    resources::{event, invoice},
+    rows::key,
+    store::{Key, Record, Span, Store, memory::Memory},
+    tasks::Step,
+    value::CustomerId,
+};
+use serde_json::{Value, json};
+use world::{ORGANIZATION, PERSON, World, keep_key, rows, step};
+
+/// What the store knows about a person, as search terms. None of them is in another object.
+pub(crate) const SECRETS: [&str; 8] = [
+    "Grace Hopper",
+    "grace@navy.example",
+    "+12025550142",
+    "sv-SE",
+    "billboard-7",
+    "allergic to cats",
+    "BK-GRACE",
+    "9 Harbor Lane",
+];
+/// What is in leads: of the person, and of someone whose customer is not known.
+pub(crate) const IN_LEADS: [&str; 2] = ["license D1234567", "call Grace back"];
+/// What an invoice says, which the law keeps.
+pub(crate) const KEPT: &str = "Cleaning for Grace";
+
+/// The rows whose key or value contains `word`.
+pub(crate) fn found(rows: &[Record], word: &str) -> Vec<Key> {
+    let is_in = |bytes: &[u8]| bytes.windows(word.len()).any(|window| window == word.as_bytes());
+    rows.iter().filter(|row| is_in(&row.value) || is_in(row.key.as_bytes())).map(|row| row.key.clone()).collect()
+}
+
+/// A check of the whole store finds nothing.
+pub(crate) async fn sound(store: &Memory) {
+    let all = rows(store, &Span::everything()).await;
+    let get = |wanted: &Key| Ok(all.iter().find(|row| row.key == *wanted).cloned());
+    let mut audit = Audit::new(&get);
+    all.iter().for_each(|row| audit.row(row));
+    assert_eq!(audit.finish().listed, []);
+}
+
+/// Does all steps of the task; nothing but its row is kept between them, as after a kill.
+pub(crate) async fn finish(store: &dyn Store) -> usize {
+    let mut steps = 0;
+    while let Some(record) = store.scan(&key::tasks(), 1).await.unwrap().pop() {
+        assert_ne!(step(store, &record.unwrap()).await, Step::Overtaken);
+        steps += 1;
+    }
+    steps
+}
+
+#[tokio::test]
+async fn nothing_of_an_erased_person_remains_but_the_invoices_of_the_report() {
+    let world = World::new().await;
+    let person = world.person().await;
+    let other = world.create("customer", json!({"full_name": "Other", "email": "other@x.example"})).await;
+    let before = rows(&world.store, &Span::everything()).await;
+    for word in SECRETS.iter().chain(&IN_LEADS).chain(&[KEPT]) {
+        assert!(!found(&before, word).is_empty(), "{word} must be there to be erased");
+    }
+    world.erase(&person).await;
+    let steps = finish(&world.store).await;
+    assert!(steps >= 6, "each phase has a batch of its own: {steps}");
+    let after = rows(&world.store, &Span::everything()).await;
+    for word in SECRETS.iter().chain(&IN_LEADS) {
+        assert_eq!(found(&after, word), [], "{word}");
+    }
+    let report = report(&world.store, ORGANIZATION, CustomerId::parse(&person).unwrap()).await.unwrap().unwrap();
+    let listed: Vec<Key> = report["invoices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| key::record(ORGANIZATION, &invoice::SPEC, one["id"].as_str().unwrap().parse().unwrap()))
+        .collect();
+    let sorted = |mut keys: Vec<Key>| {
+        keys.sort();
+        keys
+    };
+    assert_eq!(sorted(found(&after, KEPT)), sorted(listed), "exactly the listed invoices keep what they say");
+    assert_eq!((&report["status"], &report["kept"]), (&json!("complete"), &json!({"invoices": 2})));
+    let rewritten = &report["rewritten"];
+    for (what, least) in [
+        ("customers", 1),
+        ("rentals", 1),
+        ("leads", 2),
+        ("events", 6),
+        ("stored_responses", 2),
+        ("deliveries", 1),
+        ("audit_entries", 1),
+    ] {
+        assert!(rewritten[what].as_u64().is_some_and(|count| count >= least), "{what}: {rewritten}");
+    }
+    assert_eq!(report["damaged"], 0);
+    let text = |rows: &[Record]| found(rows, "other@x.example").len();
+    assert_eq!(text(&after), text(&before), "another customer keeps everything: {other}");
+    sound(&world.store).await;
+}
+
+#[tokio::test]
+async fn from_the_first_batch_the_customer_is_redacted_and_a_second_request_gives_the_report() {
+    let world = World::new().await;
+    let person = world.person().await;
+    let first = world.erase(&person).await;
+    assert_eq!((&first["object"], &first["status"]), (&json!("erasure"), &json!("running")));
+    let customer = world.get("customer", &person).await;
+    for (field, value) in [
+        ("full_name", json!("erased")),
+        ("email", Value::Null),
+        ("phone", Value::Null),
+        ("preferred_language", json!("en")),
+        ("notes", Value::Null),
+        ("erased_at", first["erased_at"].clone()),
+    ] {
+        assert_eq!(customer[field], value, "{field}");
+    }
+    finish(&world.store).await;
+    let again = world.erase(&person).await;
+    assert_eq!((&again["status"], &again["erased_at"]), (&json!("complete"), &first["erased_at"]));
+    assert!(world.store.scan(&key::tasks(), 1).await.unwrap().is_empty(), "the second request begins nothing");
+    let events = rows(&world.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
+    let updated = events.iter().filter(|row| found(std::slice::from_ref(row), "customer.updated").len() == 1);
+    let last: Value = serde_json::from_slice(&updated.last().unwrap().value).unwrap();
+    assert_eq!((&last["data"]["full_name"], &last["data"]["erased_at"]), (&json!("erased"), &first["erased_at"]));
+}
+
+#[tokio::test]
+async fn an_erasure_goes_on_from_its_row_after_a_kill_at_any_step() {
+    // The steps that are done by another process after this one was killed in the middle of its work.
+    for kill_at in 0..8 {
+        let world = World::new().await;
+        let person = world.person().await;
+        world.erase(&person).await;
+        for n in 0.. {
+            let Some(record) = world.store.scan(&key::tasks(), 1).await.unwrap().pop() else { break };
+            let record = record.unwrap();
+            if n == kill_at {
+                // This step reaches no commit.
+                world.refused(&record).await;
+            }
+            step(&world.store, &record).await;
+        }
+        let after = rows(&world.store, &Span::everything()).await;
+        assert!(SECRETS.iter().chain(&IN_LEADS).all(|word| found(&after, word).is_empty()), "killed at {kill_at}");
+        sound(&world.store).await;
+    }
+}
+
+#[tokio::test]
+async fn many_events_take_many_bounded_steps() {
+    let world = World::new().await;
+    let person = world.person().await;
+    for n in 0..1500 {
+        world.update("customer", &person, json!({"notes": format!("allergic to cats {n}")})).await;
+    }
+    world.erase(&person).await;
+    let steps = finish(&world.store).await;
+    assert!(steps >= 8, "six phases, and three steps for the events: {steps}");
+    assert_eq!(found(&rows(&world.store, &Span::everything()).await, "allergic to cats"), []);
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_counted_and_stops_nothing() {
+    let world = World::new().await;
+    let person = world.person().await;
+    let events = rows(&world.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
+    let damaged = events.first().unwrap();
+    world.overwrite(damaged, &format!("{{broken \"{person}\"")).await;
+    world.erase(&person).await;
+    finish(&world.store).await;
+    let report = report(&world.store, ORGANIZATION, CustomerId::parse(&person).unwrap()).await.unwrap().unwrap();
+    assert_eq!((&report["status"], &report["damaged"]), (&json!("complete"), &json!(1)));
+    let after = rows(&world.store, &Span::everything()).await;
+    assert!(SECRETS.iter().all(|word| found(&after, word).is_empty()));
+}
+
+#[tokio::test]
+async fn an_erased_customer_cannot_be_changed_or_rent_and_what_runs_can_end() {
+    let world = World::new().await;
+    let person = world.person().await;
+    let rental = world.one_of("rental", &person).await;
+    world.erase(&person).await;
+    for body in [json!({"notes": "back again"}), json!({"full_name": "Grace"}), json!({})] {
+        assert_eq!(world.refusal("customer", &person, body).await, "conflict");
+    }
+    let vehicle = world.vehicle.clone();
+    for (object, body) in [
+        ("rental", json!({"customer_id": person, "vehicle_id": vehicle})),
+        ("lead", json!({"customer_id": person})),
+        ("invoice", json!({"customer_id": person, "lines": [{"description": "x", "amount": 1}]})),
+    ] {
+        assert_eq!(world.creation_refused(object, body).await, "customer_id", "{object}");
+    }
+    for body in [json!({"delivery_location": "9 Harbor Lane"}), json!({"booking_id": "BK-GRACE"})] {
+        assert_eq!(world.refusal("rental", &rental, body).await, "conflict");
+    }
+    // Before the task comes to the rental, its status can change. The event shows no personal data.
+    world.update("rental", &rental, json!({"status": "COMPLETED"})).await;
+    let events = rows(&world.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
+    let last: Value = serde_json::from_slice(&events.last().unwrap().value).unwrap();
+    assert_eq!((&last["type"], &last["data"]["booking_id"]), (&json!("rental.completed"), &Value::Null));
+    finish(&world.store).await;
+    assert_eq!(world.get("rental", &rental).await["status"], "COMPLETED");
+    world.update("rental", &rental, json!({"damage_at_return": true})).await;
+    let toll = world.record("toll", json!({"amount": 1, "agency": "X", "customer_id": person})).await;
+    assert_eq!(toll["customer_id"], json!(person), "what the person owes can still be recorded");
+    let after = rows(&world.store, &Span::everything()).await;
+    assert!(SECRETS.iter().all(|word| found(&after, word).is_empty()));
+}
+
+#[tokio::test]
+async fn a_replay_shows_an_erased_person_before_and_after_its_row_is_rewritten_without_personal_data() {
+    let world = World::new().await;
+    let body = json!({"full_name": "Grace Hopper", "email": "grace@navy.example"});
+    let made = world.create_with_key("customer", &body, PERSON).await;
+    let person = made["id"].as_str().unwrap().to_owned();
+    world.erase(&person).await;
+    let replayed = world.create_with_key("customer", &body, PERSON).await;
+    assert_eq!(
+        (&replayed["id"], &replayed["full_name"], &replayed["email"]),
+        (&made["id"], &json!("erased"), &Value::Null)
+    );
+    finish(&world.store).await;
+    assert_eq!(world.create_with_key("customer", &body, PERSON).await, replayed);
+    assert!(keep_key(&world.store, PERSON).await, "the key still protects from a repetition");
+}
+
+#[tokio::test]
+async fn a_person_of_another_organization_is_not_found() {
+    let world = World::new().await;
+    let person = world.person().await;
+    assert_eq!(world.erase_in_other(&person).await, Err("customer"));
+    assert_eq!(world.get("customer", &person).await["full_name"], "Grace Hopper");
+}

@@ -1,0 +1,291 @@
+//! Offers the server more than it can do, and measures what comes of it.
+//!
+//! ```text
+//! cargo run --release --locked -p rental-server --example overload              everything, 3 rounds of 5 s each
+//! cargo run --release --locked -p rental-server --example overload -- writes    writes only; also: reads, fairness, keys
+//! ```
+//! Client and server share the machine, so the server has a part of its processors. The requests become due at a fixed rate
+//! from a fixed seed: 2 and 10 times the peak.
+
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+#[path = "overload/load.rs"]
+mod load;
+
+use load::{Load, Tally};
+
+const TOKEN: &str = "overload-admin-token-of-more-than-32-characters";
+/// Time of one measurement.
+const TIME: Duration = Duration::from_secs(5);
+const ROUNDS: u64 = 3;
+/// How long a client waits for a response.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Connections with which the peak is found.
+const PEAK_CONNECTIONS: usize = 64;
+/// Connections of the overload: the server has a limit of 4,096, and 256 for each address other than loopback.
+const CONNECTIONS: usize = 512;
+/// Connections of an organization that behaves.
+const FEW_CONNECTIONS: usize = 16;
+/// Its load, as a part of the peak.
+const SMALL_PART: f64 = 0.1;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);
+    let built = Command::new("cargo").args(["build", "--release", "--locked", "-p", "rental-server"]).status()?;
+    if !built.success() {
+        return Err("cargo build failed".into());
+    }
+    let server = Server::start()?;
+    let kinds = [("writes", server.tenant("Writes")?.write), ("reads", server.tenant("Reads")?.read)];
+    for (name, request) in &kinds {
+        if asked(name) {
+            overload(&server, name, request)?;
+        }
+    }
+    if asked("fairness") {
+        for kind in ["writes beside writes", "reads beside writes", "writes beside reads", "reads beside reads"] {
+            fairness(&server, kind)?;
+        }
+    }
+    if asked("keys") {
+        unknown_keys(&server)?;
+    }
+    Ok(())
+}
+
+/// Peak, then twice and ten times as much, then how long the server is slow afterwards.
+fn overload(server: &Server, name: &str, request: &[u8]) -> Outcome<()> {
+    let load = |rate, connections, seed| Load {
+        address: &server.address,
+        request,
+        rate,
+        connections,
+        patience: PATIENCE,
+        seed,
+    };
+    load(None, PEAK_CONNECTIONS, 0).run_for(TIME);
+    for round in 1..=ROUNDS {
+        let peak = load(None, PEAK_CONNECTIONS, round).run_for(TIME);
+        let most = peak.goodput();
+        println!("{name}, round {round}");
+        show("peak", &peak, most);
+        let calm = load(Some(most / 4.0), PEAK_CONNECTIONS, round).run_for(TIME);
+        show("a quarter", &calm, most);
+        for times in [2.0, 10.0] {
+            let over = load(Some(most * times), CONNECTIONS, round).run_for(TIME);
+            show(&format!("{times} x"), &over, most);
+            let after = load(Some(most / 4.0), PEAK_CONNECTIONS, round).run_for(TIME);
+            println!("    recovered after {:.2?}; {}", recovery(&after, &calm), server.state()?);
+        }
+    }
+    Ok(())
+}
+
+/// The end of the last 100 ms in which the median latency was over twice that before the overload.
+fn recovery(after: &Tally, calm: &Tally) -> Duration {
+    let (window, usual) = (Duration::from_millis(100), calm.latency(0.5) * 2);
+    let windows = (after.took.as_millis() / window.as_millis()) as u32;
+    let slow = (0..windows).rev().find(|at| {
+        let within = |served: &&(Duration, Duration)| served.0 >= window * *at && served.0 < window * (*at + 1);
+        let mut latencies: Vec<Duration> = after.served.iter().filter(within).map(|served| served.1).collect();
+        latencies.sort_unstable();
+        latencies.get(latencies.len() / 2).is_none_or(|median| *median > usual)
+    });
+    slow.map_or(Duration::ZERO, |at| window * (at + 1))
+}
+
+/// One organization alone, and beside another one that sends ten times the peak.
+fn fairness(server: &Server, kind: &str) -> Outcome<()> {
+    let [small, large] = [server.tenant("Small")?, server.tenant("Large")?];
+    let (victim, offender) = kind.split_once(" beside ").ok_or("no pair")?;
+    let of = |tenant: &Tenant, what: &str| if what == "reads" { tenant.read.clone() } else { tenant.write.clone() };
+    let (victim, offender) = (of(&small, victim), of(&large, offender));
+    let load = |request, rate, connections, seed| Load {
+        address: &server.address,
+        request,
+        rate,
+        connections,
+        patience: PATIENCE,
+        seed,
+    };
+    let peak = load(&offender, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput();
+    let own = load(&victim, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
+    println!("{kind}: {own:.0}/s beside {:.0}/s", peak * 10.0);
+    for round in 1..=ROUNDS {
+        let steady = load(&victim, Some(own), FEW_CONNECTIONS, round);
+        let alone = steady.run_for(TIME);
+        let flood = load(&offender, Some(peak * 10.0), CONNECTIONS, round);
+        let stop = AtomicBool::new(false);
+        let (beside, theirs) = thread::scope(|scope| {
+            let theirs = scope.spawn(|| in_background().map(|()| flood.run(&stop)));
+            thread::sleep(Duration::from_millis(500));
+            let beside = steady.run_for(TIME);
+            stop.store(true, Ordering::Relaxed);
+            (beside, theirs.join())
+        });
+        show("alone", &alone, own);
+        show("beside", &beside, own);
+        show("the other", &theirs.map_err(|_| "a client panicked")??, peak);
+        let ratio = beside.latency(0.99).as_secs_f64() / alone.latency(0.99).as_secs_f64();
+        println!("    p99 x {ratio:.2}, goodput x {:.2}", beside.goodput() / alone.goodput());
+    }
+    Ok(())
+}
+
+/// An organization beside a flood of requests with unknown API keys.
+fn unknown_keys(server: &Server) -> Outcome<()> {
+    let tenant = server.tenant("Known")?;
+    let unknown = request("GET", &server.address, "/v1/vehicles", "rk_unknown", None);
+    let load = |request, rate, connections, seed| Load {
+        address: &server.address,
+        request,
+        rate,
+        connections,
+        patience: PATIENCE,
+        seed,
+    };
+    let own = load(&tenant.read, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
+    println!("reads beside unknown keys: {own:.0}/s");
+    for round in 1..=ROUNDS {
+        let steady = load(&tenant.read, Some(own), FEW_CONNECTIONS, round);
+        let alone = steady.run_for(TIME);
+        let (stop, flood) = (AtomicBool::new(false), load(&unknown, None, CONNECTIONS, round));
+        let beside = thread::scope(|scope| {
+            scope.spawn(|| in_background().map(|()| flood.run(&stop)));
+            let beside = steady.run_for(TIME);
+            stop.store(true, Ordering::Relaxed);
+            beside
+        });
+        show("alone", &alone, own);
+        show("beside", &beside, own);
+    }
+    Ok(())
+}
+
+fn show(what: &str, tally: &Tally, of: f64) {
+    let millis = |latency: Duration| latency.as_secs_f64() * 1e3;
+    println!(
+        "  {what:10} offered {:9.0}/s  goodput {:8.0}/s ({:.2})  p50 {:7.2} p99 {:7.2} ms  refused {:7} (p50 {:.2}, p99 {:.2} ms)  late {} unsent {} failed {}",
+        tally.offered() / tally.took.as_secs_f64(),
+        tally.goodput(),
+        tally.goodput() / of,
+        millis(tally.latency(0.5)),
+        millis(tally.latency(0.99)),
+        tally.refused.len(),
+        millis(tally.refusal(0.5)),
+        millis(tally.refusal(0.99)),
+        tally.late,
+        tally.unsent,
+        tally.failed,
+    );
+}
+
+/// Lets this thread run only when a processor has nothing else to do: a flood comes from other machines, so it must not take
+/// the processors of the server and of the client that is measured.
+fn in_background() -> Outcome<()> {
+    let thread = std::fs::read_link("/proc/thread-self")?;
+    let thread = thread.file_name().and_then(|name| name.to_str()).ok_or("no thread")?.to_owned();
+    let changed = Command::new("renice").args(["-n", "19", "-p", &thread]).stdout(Stdio::null()).status()?;
+    if changed.success() { Ok(()) } else { Err("renice failed".into()) }
+}
+
+/// The requests of an organization.
+struct Tenant {
+    read: Vec<u8>,
+    write: Vec<u8>,
+}
+
+/// The measured server on a temporary store; killed when it goes out of scope.
+struct Server {
+    process: Child,
+    address: String,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    fn start() -> Outcome<Self> {
+        let directory = tempfile::tempdir()?;
+        let store = format!("redb:{}", directory.path().join("overload.redb").display());
+        let mut process = Command::new(release("rental-server"))
+            .args(["--listen", "127.0.0.1:0", "--store", &store])
+            .env("RENTAL_ADMIN_TOKEN", TOKEN)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        let address = line.trim().rsplit_once("http://").ok_or("the server did not say where it listens")?.1.to_owned();
+        Ok(Self { process, address, _directory: directory })
+    }
+
+    /// A new organization with a vehicle.
+    fn tenant(&self, name: &str) -> Outcome<Tenant> {
+        let organization = self.call("/admin/v1/organizations", TOKEN, &json!({"name": name}))?;
+        let key = json!({"organization_id": organization["id"], "scope": "read_write"});
+        let key = self.call("/admin/v1/api_keys", TOKEN, &key)?["key"].as_str().ok_or("no key")?.to_owned();
+        let vehicle = json!({"name": "White Tesla", "make": "Tesla", "model": "Model 3", "year": 2023, "plate": "ABC1234", "daily_rate": 89.5});
+        let id = self.call("/v1/vehicles", &key, &vehicle)?["id"].as_str().ok_or("no id")?.to_owned();
+        Ok(Tenant {
+            read: request("GET", &self.address, &format!("/v1/vehicles/{id}"), &key, None),
+            write: request("POST", &self.address, "/v1/vehicles", &key, Some(&vehicle)),
+        })
+    }
+
+    fn call(&self, path: &str, token: &str, body: &Value) -> Outcome<Value> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        let request = request("POST", &self.address, path, token, Some(body));
+        stream.write_all(&request)?;
+        stream.shutdown(std::net::Shutdown::Write)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(serde_json::from_str(answer.split_once("\r\n\r\n").ok_or("no answer")?.1)?)
+    }
+
+    /// Memory, and how fast a health check is answered.
+    fn state(&self) -> Outcome<String> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?.trim().to_owned();
+        let begun = Instant::now();
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(format!("peak memory {memory}, health check {:.1?}", begun.elapsed()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn request(method: &str, host: &str, path: &str, token: &str, body: Option<&Value>) -> Vec<u8> {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    let length = if body.is_empty() {
+        String::new()
+    } else {
+        format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
+    };
+    format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{length}\r\n{body}")
+        .into_bytes()
+}
+
+fn release(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
+    target.join("release").join(name)
+}

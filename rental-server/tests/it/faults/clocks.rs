@@ -1,0 +1,137 @@
+//! A clock that jumps while the server works. libfaketime gives the server a clock of its own; its monotonic clock goes on,
+//! as that of the system does when somebody sets the time.
+
+use crate::support::{
+    Connection, Server,
+    receiver::{Receiver, unix_seconds},
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+const LIBRARIES: [&str; 2] =
+    ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1"];
+const HOUR: i64 = 3600;
+/// How far a time of the server may be from the clock that it was given: the machine may be busy.
+const NEAR: i64 = 120;
+
+/// A server whose clock is that of this machine and as many seconds more as the file says.
+fn start(file: &Path, flags: &[&str]) -> Option<Server> {
+    let library = LIBRARIES.into_iter().find(|library| Path::new(library).exists());
+    let Some(library) = library else {
+        assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "libfaketime is not installed");
+        println!("skipped: libfaketime is not installed");
+        return None;
+    };
+    set(file, 0);
+    let [preload, file] = [format!("LD_PRELOAD={library}"), format!("FAKETIME_TIMESTAMP_FILE={}", file.display())];
+    let environment = ["FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1"];
+    let program = [&["env", &preload, &file][..], &environment].concat();
+    Some(Server::start_by(&program, flags))
+}
+
+fn set(file: &Path, offset: i64) {
+    // In one step: the server reads it all the time.
+    let new = file.with_extension("new");
+    fs::write(&new, format!("{offset:+}\n")).expect("a file");
+    fs::rename(new, file).expect("a file");
+}
+
+fn clock(offset: i64) -> i64 {
+    i64::try_from(unix_seconds()).expect("a time") + offset
+}
+
+/// Seconds of a time in a response.
+fn seconds(time: &Value) -> i64 {
+    let time = rental_core::value::Timestamp::parse(time.as_str().expect("a time")).expect("RFC 3339");
+    i64::try_from(time.millis() / 1000).expect("seconds")
+}
+
+fn near(found: i64, offset: i64, what: &str) {
+    assert!((found - clock(offset)).abs() < NEAR, "{what}: {found} is not near {}", clock(offset));
+}
+
+fn ticks(server: &Server) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid)).expect("a process");
+    let (_, rest) = stat.rsplit_once(')').expect("a name");
+    rest.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// Ends the other load, also when the test fails.
+struct Stops<'s>(&'s AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // A file, whatever the other tests use: a database has a clock of its own.
+    let store = format!("redb:{}", directory.path().join("store.redb").display());
+    let flags =
+        ["--webhook-allow-private", "--rate-limit", "200", "--webhook-retry-schedule", "1s,1s,1s", "--store", &store];
+    let Some(server) = start(&directory.path().join("clock"), &flags) else { return };
+    let (organization, busy, receiver) = (server.organization(), server.organization(), Receiver::start());
+    let hook = json!({"organization_id": organization.id, "url": receiver.url()});
+    server.admin("POST", "/admin/v1/webhook_endpoints", &hook).ok();
+    let mut ids = vec![organization.vehicle(json!({}))];
+    receiver.wait_for(1);
+    let (stop, mut newest) = (AtomicBool::new(false), 0);
+    thread::scope(|scope| {
+        let _at_the_end = Stops(&stop);
+        // Beside it, another organization is over its rate all the time.
+        scope.spawn(|| {
+            let mut connection = Connection::open(&server.address);
+            let bearer = format!("Bearer {}", busy.write);
+            while !stop.load(Ordering::SeqCst) {
+                let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+                let status = connection.send("POST", "/v1/customers", &headers, br#"{"full_name":"One"}"#).status;
+                assert!([200, 429].contains(&status), "{status}");
+            }
+        });
+        for (step, offset) in [HOUR, 25 * HOUR, 0, -HOUR, -25 * HOUR, 0].into_iter().enumerate() {
+            set(&directory.path().join("clock"), offset);
+            let key = format!("jump-{step}");
+            let made =
+                organization.call_with("POST", "/v1/vehicles", &[("Idempotency-Key", &key)], &json!({"name": "One"}));
+            let again =
+                organization.call_with("POST", "/v1/vehicles", &[("Idempotency-Key", &key)], &json!({"name": "One"}));
+            assert_eq!((again.text(), again.header("idempotent-replayed")), (made.text(), Some("true")));
+            // It is the time in the id, which never goes back.
+            newest = offset.max(newest);
+            near(seconds(&made.ok()["created_at"]), newest, "created_at");
+            ids.push(made.id());
+            let seen = receiver.wait_until("the event", |seen| seen.len() > ids.len() - 1);
+            let last = seen.last().expect("a delivery");
+            assert_eq!(last.json()["data"]["id"], json!(made.id()));
+            let signature = last.header("Service-Signature");
+            let time = signature.split(',').find_map(|part| part.strip_prefix("t=")).expect("a time");
+            near(time.parse().expect("seconds"), offset, "t");
+            // The rate of a key is measured by a clock that nobody sets.
+            for _ in 0..3 {
+                assert_eq!(organization.get("/v1/vehicles").status, 200);
+            }
+            let ready = Connection::open(&server.address).send("GET", "/readyz", &[], b"");
+            assert_eq!(ready.status, 200, "{}", ready.text());
+        }
+    });
+    assert!(ids.is_sorted() && ids.iter().collect::<std::collections::BTreeSet<_>>().len() == ids.len(), "{ids:?}");
+    // Newest first, whatever the clock said.
+    let listed = organization.get("/v1/vehicles?limit=100").ok();
+    let listed: Vec<&str> =
+        listed["data"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(listed, ids.iter().rev().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(receiver.count(), ids.len(), "each event came once");
+    let before = ticks(&server);
+    thread::sleep(Duration::from_secs(2));
+    let used = ticks(&server) - before;
+    assert!(used < 150, "a busy loop: {used} of 200 ticks");
+}

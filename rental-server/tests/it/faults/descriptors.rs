@@ -1,0 +1,42 @@
+//! All file descriptors are in use.
+
+use crate::support::{Connection, Server};
+use serde_json::json;
+use std::{fs, thread, time::Duration};
+
+/// Hundredths of a second of the processor that the server has used.
+fn ticks(server: &Server) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.pid)).expect("a process");
+    let (_, rest) = stat.rsplit_once(')').expect("a name");
+    rest.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn without_file_descriptors_the_server_goes_on_and_takes_connections_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = format!("redb:{}", directory.path().join("store.redb").display());
+    let server = Server::start_by(&["prlimit", "--nofile=100"], &["--store", &store]);
+    let organization = server.organization();
+    let mut early = Connection::open(&server.address);
+    let mut ask = || early.send("GET", "/readyz", &[], b"").status;
+    assert_eq!(ask(), 200);
+    let idle: Vec<Connection> = (0..200).map(|_| Connection::open(&server.address)).collect();
+    while !server.log().contains("cannot accept a connection") {
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(ask(), 200, "an open connection is served");
+    // Idle connections give their place to new ones. Far below the 30 s after which they would be closed anyway.
+    let mut late = Connection::open(&server.address);
+    late.stream.get_ref().set_read_timeout(Some(Duration::from_secs(15))).expect("a time-out");
+    assert_eq!(late.try_send("GET", "/readyz", &[], b"").expect("a response").status, 200);
+    let before = ticks(&server);
+    thread::sleep(Duration::from_secs(2));
+    let used = ticks(&server) - before;
+    assert!(used < 150, "a busy loop: {used} of 200 ticks");
+    let lines = server.log().matches("cannot accept a connection").count();
+    assert!(lines < 10, "{lines} lines");
+    drop(idle);
+    for _ in 0..50 {
+        organization.vehicle(json!({}));
+    }
+}
