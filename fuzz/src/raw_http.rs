@@ -81,6 +81,8 @@ impl Service for Echo {
 
 /// The server, which runs until the process ends.
 static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
+    // The start code of a Rust program ignores this signal; that of a fuzzer does not.
+    signal_hook::flag::register(signal_hook::consts::SIGPIPE, Arc::default()).expect("a handler");
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         PANICKED.store(true, Ordering::SeqCst);
@@ -143,8 +145,12 @@ pub fn check(data: &[u8]) {
     let ids: BTreeSet<&str> = responses.iter().filter_map(|head| header(head, "x-request-id")).collect();
     let named = responses.iter().filter(|head| header(head, "x-request-id").is_some()).count();
     assert_eq!(ids.len(), named, "a request was answered twice: {responses:?}");
-    // Each request has a blank line at its end.
-    let most = sent.windows(4).filter(|part| *part == b"\r\n\r\n").count() + 1;
+    // Each request has a blank line at its end. Its line feed may be bare in a head that is sent before the response to a
+    // request with a body, which the server does not look at.
+    let named = |name: &[u8]| sent.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
+    let bare = named(b"content-length:") || named(b"transfer-encoding:");
+    let ends: &[&[u8]] = if bare { &[b"\n\r\n", b"\n\n"] } else { &[b"\r\n\r\n"] };
+    let most = ends.iter().map(|end| sent.windows(end.len()).filter(|part| part == end).count()).sum::<usize>() + 1;
     assert!(responses.len() <= most, "{} responses to at most {most} requests", responses.len());
 }
 

@@ -3,6 +3,7 @@
 use crate::stores::{Rows, STORES, everything, fill, memory, rows_of, same, upgrade, wait};
 use rental_core::{
     check::repair::{self, Plan, Waiter},
+    erasing::Erasure,
     resources::{audit_entry, customer, delivery, event, organization::SYSTEM, rental},
     rows::{Row, Tag, key},
     store::{Answer, Key, Store, StoreError, memory::Memory},
@@ -57,9 +58,12 @@ pub(crate) fn rows() -> &'static Rows {
         });
         let (organization, id) = (organization.unwrap(), Uuid::from_u128(9));
         let task = serde_json::to_vec(&Task::endpoint_deletion(Id::from_uuid(id), NOW)).unwrap();
+        let erasure = Erasure::new(organization, Id::from_uuid(id), NOW);
         for (key, value) in [
             (key::task(Id::from_uuid(id)), task),
             (key::erased(organization, &rental::SPEC, id), Vec::new()),
+            (erasure.key(), serde_json::to_vec(&erasure).unwrap()),
+            (key::usage(Id::from_uuid(id), organization), b"{}".to_vec()),
             (key::heartbeat(Id::from_uuid(id)), b"{}".to_vec()),
             (key::owner(Id::from_uuid(id)), b"?".to_vec()),
             (key::bell(Id::from_uuid(id), Id::from_uuid(id)), Vec::new()),

@@ -357,7 +357,6 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         true
     }
 
-    /// The key of the row says all, so it is never lost.
     /// A mark of an erased object is never removed: without it a restored backup would bring the person back. A customer's mark
     /// that cannot be read begins anew, and the next server erases what is left.
     fn erased(
