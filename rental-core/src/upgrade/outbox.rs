@@ -1,9 +1,13 @@
 //! Moves the outbox rows of versions 2 to 4. Their keys have no organization; since version 5 it comes before the event.
 
-use super::{state::UpgradeError, walk::Upgrade, window::Window};
+use super::{
+    state::{UpgradeError, yield_to_other_tasks},
+    walk::Upgrade,
+    window::Window,
+};
 use crate::{
     rows::key,
-    store::{Key, Prior, Record, get_each, key_of},
+    store::{Key, Prior, Record, get_each, move_behind},
     value::{EventId, OrganizationId},
 };
 
@@ -23,22 +27,27 @@ impl Upgrade<'_> {
             span.from = Key::from_bytes(&hex::decode(at).unwrap_or_default());
         }
         while !window.is_full() {
+            yield_to_other_tasks().await;
             let page = self.store.scan(&span, PAGE).await?;
-            let Some(next) = page.last().map(|last| key_of(last).next()) else { return Ok(true) };
+            if page.is_empty() {
+                return Ok(true);
+            }
+            move_behind(&mut span, &page)?;
             let (old, new): (Vec<Record>, Vec<Key>) =
                 page.into_iter().flatten().filter_map(|row| new_key(&row).map(|key| (row, key))).unzip();
             let found = get_each(self.store, &new).await?;
-            // A trial writes nothing, so it would find none of them.
-            if !self.is_trial() && found.iter().any(|found| matches!(found, Ok(None))) {
-                for (row, key) in old.into_iter().zip(new) {
-                    window.put(key, row.revision, row.value, Prior::Any);
+            if found.iter().any(|found| matches!(found, Ok(None))) {
+                for (row, key) in old.iter().zip(new) {
+                    window.put(key, row.revision, row.value.clone(), Prior::Any);
                 }
-                window.close();
-                return Ok(false);
+                // A trial writes nothing, so it would never find them.
+                if !self.is_trial() {
+                    window.close();
+                    return Ok(false);
+                }
             }
             old.into_iter().for_each(|row| window.delete(row.key));
-            self.marker.resume_at = Some(hex::encode(next.as_bytes()));
-            span.from = next;
+            self.marker.resume_at = Some(hex::encode(span.from.as_bytes()));
         }
         Ok(false)
     }

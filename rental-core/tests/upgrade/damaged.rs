@@ -201,5 +201,5 @@ fn a_sweep_of_many_pages_lets_other_tasks_run() {
             break;
         }
     }
-    assert!(most <= 4, "{most} pages without a pause");
+    assert!(most <= 12, "{most} pages without a pause");
 }
