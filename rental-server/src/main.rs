@@ -18,6 +18,7 @@ mod master_key;
 mod metrics;
 mod objects;
 mod observability;
+mod open_files;
 mod operator;
 mod panics;
 mod reference;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
     // One TLS provider for the process; the first call wins and there is only this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     start_logging(&config);
+    open_files::raise_limit(most_clients(&config));
     // One line instead of a backtrace: the message says where, and a request that panics is answered with a 500.
     std::panic::set_hook(Box::new(|panic| {
         // While a store is opened, a panic only says that it is damaged, and `open` says so.
@@ -112,6 +114,12 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn fail(message: &str) -> ExitCode {
     eprintln!("rental-server: {message}");
     ExitCode::FAILURE
+}
+
+/// The most connections of clients and operators and attempts of webhooks at the same time.
+fn most_clients(config: &Config) -> u64 {
+    let operators = u64::try_from(OPERATOR_CONNECTIONS).unwrap_or(u64::MAX);
+    operators.saturating_add(u64::from(config.max_connections) + u64::from(webhooks::MOST_IN_FLIGHT))
 }
 
 fn start_logging(config: &Config) {

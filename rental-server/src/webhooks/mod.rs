@@ -28,6 +28,7 @@ mod settings;
 
 pub(crate) use cluster::servers_without_key;
 pub(crate) use hooks::Hooks;
+pub(crate) use permits::MOST_IN_FLIGHT;
 pub(crate) use settings::{Retention, Settings};
 
 use rental_core::error::Error;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 /// Most attempts in flight at once, over all endpoints. One organization can have half of them.
-const MOST_IN_FLIGHT: u32 = 1024;
+pub(crate) const MOST_IN_FLIGHT: u32 = 1024;
 
 /// Permits, and the lanes that wait for one.
 pub(super) struct Permits {

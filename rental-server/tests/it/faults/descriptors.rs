@@ -1,4 +1,4 @@
-//! All file descriptors are in use.
+//! The limit of file descriptors, and what happens when all of them are in use.
 
 use crate::support::{Connection, Server};
 use serde_json::json;
@@ -39,4 +39,34 @@ fn without_file_descriptors_the_server_goes_on_and_takes_connections_again() {
     for _ in 0..50 {
         organization.vehicle(json!({}));
     }
+}
+
+#[test]
+fn a_low_soft_limit_of_open_files_is_raised_to_the_hard_limit() {
+    let server = Server::start_by(&["prlimit", "--nofile=256:"], &[]);
+    // Each connection is served while all before it stay open. Twice as many as the soft limit allows.
+    let mut open: Vec<Connection> = Vec::new();
+    for number in 0..512 {
+        let mut connection = Connection::open(&server.address);
+        assert_eq!(connection.send("GET", "/readyz", &[], b"").status, 200, "connection {number}");
+        open.push(connection);
+    }
+    for connection in &mut open {
+        assert_eq!(connection.send("GET", "/readyz", &[], b"").status, 200);
+    }
+}
+
+#[test]
+fn a_hard_limit_of_open_files_that_is_too_low_is_logged_once() {
+    let warnings = |limit: &str| {
+        let server = Server::start_by(&["prlimit", limit], &["--max-connections", "100"]);
+        let log = server.log();
+        log.lines().filter(|line| line.contains("limit of open files")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let low = warnings("--nofile=1000:1635");
+    assert_eq!(low.len(), 1, "{low:?}");
+    for part in ["limit=1635", "needed=1636", "LimitNOFILE=", "ulimit -n"] {
+        assert!(low[0].contains(part), "{low:?}");
+    }
+    assert_eq!(warnings("--nofile=256:1636"), Vec::<String>::new());
 }
