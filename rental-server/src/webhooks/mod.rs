@@ -17,6 +17,7 @@ mod lane;
 mod lanes;
 mod local_failures;
 pub(crate) mod metrics;
+mod name_failures;
 mod network;
 mod ownership;
 mod permits;

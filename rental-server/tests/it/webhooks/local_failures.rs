@@ -136,14 +136,20 @@ fn what_failed_here_ends_no_streak_of_failures_there() {
 const NXDOMAIN: u8 = 3;
 const SERVFAIL: u8 = 2;
 
-/// A DNS server on a loopback address of its own. It responds with this code; with 0, each name is `127.0.0.1`.
+/// A DNS server on a loopback address of its own. It responds with this code. With 0, each name is `127.0.0.1`, but DNS servers
+/// of `dead.example` fail, and those of `silent.example` do not respond.
 fn name_server(address: &str, code: Arc<AtomicU8>) -> std::io::Result<()> {
     let socket = UdpSocket::bind((address, 53))?;
     std::thread::spawn(move || {
         let mut packet = [0; 512];
         while let Ok((size, from)) = socket.recv_from(&mut packet) {
             let question = packet[..size].iter().skip(12).position(|byte| *byte == 0).map_or(size, |end| 12 + end + 5);
-            let code = code.load(Ordering::SeqCst);
+            let is = |name: &[u8]| packet[13..size].starts_with(name);
+            let code = match code.load(Ordering::SeqCst) {
+                0 if is(b"silent") => continue,
+                0 if is(b"dead") => SERVFAIL,
+                code => code,
+            };
             let has_address = code == 0 && packet[question - 3] == 1;
             let mut response = packet[..question].to_vec();
             response[2..12].copy_from_slice(&[0x81, 0x80 | code, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
@@ -157,7 +163,7 @@ fn name_server(address: &str, code: Arc<AtomicU8>) -> std::io::Result<()> {
 }
 
 /// A server that asks only this DNS server; `None`, and a line that says so, where that is not permitted.
-fn resolving_at(address: &str, code: &Arc<AtomicU8>) -> Option<Server> {
+fn resolving_at(address: &str, code: &Arc<AtomicU8>, flags: &[&str]) -> Option<Server> {
     let permitted = Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
     if !permitted || name_server(address, Arc::clone(code)).is_err() {
         println!("skipped: a DNS server of one's own needs `unshare -m` and port 53");
@@ -165,16 +171,16 @@ fn resolving_at(address: &str, code: &Arc<AtomicU8>) -> Option<Server> {
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let configuration = directory.path().join("resolv.conf");
-    fs::write(&configuration, format!("nameserver {address}\noptions timeout:1 attempts:1\n")).expect("a file");
+    fs::write(&configuration, format!("nameserver {address}\noptions timeout:2 attempts:1\n")).expect("a file");
     let mount = r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#;
     let program = ["unshare", "-m", "sh", "-c", mount, configuration.to_str().expect("text")];
-    Some(Server::start_by(&program, &QUICK))
+    Some(Server::start_by(&program, &[&QUICK, flags].concat()))
 }
 
 #[test]
 fn a_dns_server_that_fails_disables_no_endpoint_but_an_unknown_name_does() {
     let code = Arc::new(AtomicU8::new(SERVFAIL));
-    let Some(server) = resolving_at("127.83.7.53", &code) else { return };
+    let Some(server) = resolving_at("127.83.7.53", &code, &[]) else { return };
     let (organization, receiver) = (server.organization(), Receiver::start());
     let url = format!("http://receiver.example:{}/", receiver.address.port());
     let hook = hook_at(&organization, &url, json!({"events": ["customer.created"]}));
@@ -191,4 +197,68 @@ fn a_dns_server_that_fails_disables_no_endpoint_but_an_unknown_name_does() {
     let unknown = observed(&organization, "deliveries", &format!("&endpoint={}", other.id));
     assert!(unknown.iter().any(|one| one["last_error"] == "name_unknown"), "{unknown:?}");
     assert_eq!(state(&server, &hook)["status"], Value::from("enabled"));
+}
+
+/// In an outage of DNS every name fails. After it only one domain does, with SERVFAIL or without a response.
+#[track_caller]
+fn assert_only_a_dead_domain_is_disabled(server: &Server, code: &AtomicU8, dead: &str) {
+    code.store(0, Ordering::SeqCst);
+    let (organization, live_receiver) = (server.organization(), closing());
+    let live = live_at(&organization, &live_receiver);
+    many_events(&organization, 1);
+    live_receiver.wait_for(1);
+    // The live name was resolved a moment ago.
+    code.store(SERVFAIL, Ordering::SeqCst);
+    let hook = hook_at(&organization, &format!("http://{dead}.example/"), json!({"events": ["lead.received"]}));
+    (0..8).for_each(|_| drop(organization.post("/v1/leads", &json!({})).ok()));
+    many_events(&organization, 8);
+    let mut connection = Connection::open(&server.address);
+    let before = not_sent(&mut connection, "resolver_failed");
+    wait_for(
+        "failures of both",
+        || (not_sent(&mut connection, "resolver_failed") >= before + 60.0).then_some(()),
+        String::new,
+    );
+    for one in [&live, &hook] {
+        let state = state(server, one);
+        assert_eq!((&state["status"], &state["failures_in_a_row"]), (&json!("enabled"), &json!(0)), "{state}");
+    }
+    let mut waiting = observed(&organization, "deliveries", "");
+    waiting.retain(|delivery| delivery["status"] == "pending");
+    assert_eq!(waiting.len(), 16, "{waiting:?}");
+    assert!(waiting.iter().all(|delivery| delivery["attempts"] == 0), "{waiting:?}");
+
+    code.store(0, Ordering::SeqCst);
+    let disabled = wait_for_state(server, &hook, "disabled", |state| state["status"] == "disabled");
+    assert_eq!(disabled["failures_in_a_row"], 20);
+    let deliveries = observed(&organization, "deliveries", &format!("&endpoint={}", hook.id));
+    assert!(deliveries.iter().any(|one| one["last_error"] == "cannot_connect"), "{deliveries:?}");
+    wait_for_deliveries(&organization, &live, 9, "delivered");
+    let live = state(server, &live);
+    assert_eq!((&live["status"], &live["failures_in_a_row"]), (&json!("enabled"), &json!(0)), "{live}");
+}
+
+/// A receiver that ends each connection: each attempt looks its name up.
+fn closing() -> Receiver {
+    Receiver::that(Act::header(200, "Connection: close"))
+}
+
+fn live_at(organization: &Organization, receiver: &Receiver) -> Hook {
+    let url = format!("http://live.example:{}/", receiver.address.port());
+    hook_at(organization, &url, json!({"events": ["customer.created"]}))
+}
+
+#[test]
+fn a_domain_whose_dns_servers_fail_is_disabled_while_others_are_resolved() {
+    let code = Arc::new(AtomicU8::new(0));
+    let Some(server) = resolving_at("127.83.8.53", &code, &[]) else { return };
+    assert_only_a_dead_domain_is_disabled(&server, &code, "dead");
+}
+
+#[test]
+fn a_domain_whose_dns_servers_do_not_respond_is_disabled_while_others_are_resolved() {
+    let code = Arc::new(AtomicU8::new(0));
+    // A look-up may take half of it, less than the resolver's own time-out.
+    let Some(server) = resolving_at("127.83.9.53", &code, &["--webhook-timeout", "1s"]) else { return };
+    assert_only_a_dead_domain_is_disabled(&server, &code, "silent");
 }
