@@ -6,7 +6,10 @@ use crate::{
     http::reply::{Handled, Reply},
     objects::write::write,
     operator::bodies,
-    reference::shapes::{self, described, object, text},
+    reference::{
+        parts,
+        shapes::{self, described, object, text},
+    },
     state::App,
 };
 use rental_core::{
@@ -78,7 +81,7 @@ async fn owner(app: &App, id: &str) -> Result<Organization, Error> {
 
 fn body() -> Value {
     let organization = json!({"type": "string", "format": "uuid", "description": "The organization of the customer. Another one is a 404."});
-    json!({"type": "object", "additionalProperties": false, "properties": {"organization_id": organization}})
+    parts::action_body(json!({"organization_id": organization}), &[], json!({}))
 }
 
 fn schema() -> Value {
