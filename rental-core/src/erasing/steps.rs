@@ -9,7 +9,7 @@ use crate::{
         delivery::{self, Delivery},
         entry_of_tag, event,
         organization::SYSTEM,
-        personal::{Form, Person, redact, redact_copy},
+        personal::{Form, Person, mentions, redact, redact_copy},
     },
     rows::key,
     schema::{IndexPrefix, Personal, ResourceSpec},
@@ -268,10 +268,8 @@ impl Step<'_> {
     /// Whether JSON can be about the person at all, before it is parsed.
     fn may_be_about(&self, json: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(json) else { return true };
-        let lower = || text.to_ascii_lowercase();
         text.contains(&self.state.customer_id.to_string())
-            || (text.contains("\"lead\"")
-                && self.state.known_as.iter().any(|name| lower().contains(&name.to_ascii_lowercase())))
+            || (text.contains("\"lead\"") && mentions(text, &self.state.known_as))
     }
 
     fn put(&mut self, record: &Record, members: &Members, what: &str) {

@@ -242,7 +242,7 @@ impl World {
         let rental = self.create_with_key("rental", &rental, "key-of-the-rental").await;
         self.update("rental", rental["id"].as_str().unwrap(), json!({"status": "ACTIVE"})).await;
         self.create("lead", json!({"customer_id": person, "raw_data": {"text": IN_LEADS[0]}})).await;
-        self.create("lead", json!({"raw_data": {"text": IN_LEADS[1], "mail": format!("<{email}>")}})).await;
+        self.create("lead", json!({"raw_data": {"text": IN_LEADS[1], "mail": format!("From:\n{email}\n")}})).await;
         for _ in 0..2 {
             let lines = json!([{"description": KEPT, "amount": 5}]);
             self.record("invoice", json!({"customer_id": person, "lines": lines})).await;
