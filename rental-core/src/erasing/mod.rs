@@ -15,7 +15,7 @@ mod erasure;
 mod report;
 mod steps;
 
-pub use erasure::{Erasure, ErasureStatus, is_of_customer, rows_of};
+pub use erasure::{Erasure, ErasureStatus, is_of_customer, missing_in, rows_of};
 pub(crate) use report::described;
 pub use report::report;
 pub use steps::CustomerErasure;

@@ -8,12 +8,12 @@ use crate::{
         RESOURCES, Resource, audit_entry,
         delivery::{self, Delivery},
         entry_of_tag, event,
-        organization::SYSTEM,
+        organization::{Organization, SYSTEM},
         personal::{Form, Person, mentions, redact, redact_copy},
     },
     rows::key,
     schema::{IndexPrefix, Personal, ResourceSpec},
-    store::{Batch, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
+    store::{Batch, Check, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
     value::{CustomerId, EventId, Members, OrganizationId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -172,7 +172,8 @@ pub(crate) async fn step(
     Ok(false)
 }
 
-/// Adds the report to the batch of the last step.
+/// Adds the report to the batch of the last step, unless the organization was deleted. Its deletion has removed the row, or
+/// will, and must not find a new one behind it.
 pub(crate) async fn finish(
     store: &dyn Store,
     state: &CustomerErasure,
@@ -180,10 +181,15 @@ pub(crate) async fn finish(
     now: Timestamp,
 ) -> Result<(), Error> {
     let place = erased_key(state.organization_id, state.customer_id);
-    let row = match get_each(store, std::slice::from_ref(&place)).await?.pop() {
-        Some(Ok(row)) => row,
-        _ => None,
-    };
+    let owner = Organization::key(SYSTEM, state.organization_id);
+    let mut found = get_each(store, &[place.clone(), owner.clone()]).await?;
+    match found.pop() {
+        Some(Ok(None)) => return Ok(()),
+        Some(Ok(Some(_))) => batch.checks.push(Check::Present(owner)),
+        // No check finds a damaged row, and no request deletes such an organization.
+        _ => {}
+    }
+    let row = found.pop().and_then(Result::ok).flatten();
     let begun = row.as_ref().and_then(|row| Erasure::read(row).ok());
     let begun = begun.unwrap_or_else(|| Erasure::new(state.organization_id, state.customer_id, now));
     let done = Erasure {

@@ -13,7 +13,7 @@ use crate::{
         delivery::Delivery,
         event,
         invoice::{self, Invoice},
-        organization::{self, SYSTEM},
+        organization::{self, Organization, SYSTEM},
         parse,
         rental::Rental,
         row_words::in_words,
@@ -272,7 +272,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let place = key::record(SYSTEM, &organization::SPEC, id);
         match self.view.get(&place) {
             Ok(None) => false,
-            Ok(Some(record)) => parse::<organization::Organization>(&place, &record.value).is_err(),
+            Ok(Some(record)) => parse::<Organization>(&place, &record.value).is_err(),
             Err(_) => true,
         }
     }
@@ -357,8 +357,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         true
     }
 
-    /// A mark of an erased object is never removed: without it a restored backup would bring the person back. A customer's mark
-    /// that cannot be read begins anew, and the next server erases what is left.
+    /// A mark of an erased object is removed only if nothing of its organization is there: without it a restored backup would
+    /// bring the person back. A customer's mark that cannot be read begins anew, and the next server erases what is left.
     fn erased(
         &self,
         (organization, resource, id): (OrganizationId, u8, Uuid),
@@ -366,7 +366,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         sound: Option<&Record>,
         why: &str,
     ) -> bool {
-        if spec_of_tag(resource).is_none() {
+        let is_alone = matches!(self.view.get(&Organization::key(SYSTEM, organization)), Ok(None))
+            && !self.view.has_any(key::of_organization(Tag::Record, organization));
+        if is_alone || spec_of_tag(resource).is_none() {
             self.view.remove(key, why);
             return true;
         }
