@@ -12,6 +12,7 @@
 //! organization. A server begins the task again for each row whose customer is not erased.
 
 mod erasure;
+mod phase;
 mod report;
 mod steps;
 

@@ -1,18 +1,21 @@
 //! The steps of the task that erases a customer.
 
-use super::erasure::{Erasure, ErasureStatus};
+use super::{
+    erasure::{Erasure, ErasureStatus},
+    phase::{Phase, keeps, phases},
+};
 use crate::{
     error::Error,
     operations::erased::erased_key,
     resources::{
-        RESOURCES, Resource, audit_entry,
+        RESOURCES, Resource,
         delivery::{self, Delivery},
         entry_of_tag, event,
         organization::{Organization, SYSTEM},
         personal::{Form, Person, mentions, redact, redact_copy},
     },
     rows::key,
-    schema::{IndexPrefix, Personal, ResourceSpec},
+    schema::{IndexPrefix, ResourceSpec},
     store::{Batch, Check, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
     value::{CustomerId, EventId, Members, OrganizationId, Timestamp},
 };
@@ -51,57 +54,6 @@ pub struct CustomerErasure {
     pub damaged: u64,
 }
 
-/// What a phase of the task rewrites.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// The records of a resource.
-    Records(&'static ResourceSpec),
-    /// Events, and the logs of their deliveries.
-    Events,
-    /// Stored responses of idempotency keys.
-    Responses,
-    /// Audit entries of the organization.
-    Audit,
-}
-
-/// The phases, in order. Records come first: no event of before can follow the rewriting of its object.
-fn phases() -> Vec<Phase> {
-    let others =
-        RESOURCES.iter().map(|entry| entry.spec).filter(|spec| spec.person().is_some_and(|field| field != "id"));
-    others.map(Phase::Records).chain([Phase::Events, Phase::Responses, Phase::Audit]).collect()
-}
-
-impl Phase {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Records(spec) => spec.plural,
-            Self::Events => event::SPEC.plural,
-            Self::Responses => "stored_responses",
-            Self::Audit => audit_entry::SPEC.plural,
-        }
-    }
-
-    /// The rows to read, and, if they are index entries, the prefix of their records.
-    fn source(self, organization: OrganizationId, customer: CustomerId) -> (Span, Option<Key>) {
-        let records = |spec| (Span::under(key::records(organization, spec)), None);
-        match self {
-            Self::Records(spec) => match spec.person().and_then(|field| spec.index_over(&[field], None)) {
-                None => records(spec),
-                Some(index) => {
-                    let entries = IndexPrefix::new(index.number).with(customer.as_bytes());
-                    (Span::under(entries.prefix(organization, spec)), Some(key::records(organization, spec)))
-                }
-            },
-            Self::Events => records(&event::SPEC),
-            Self::Responses => (Span::under(key::idempotency_record(organization, "")), None),
-            Self::Audit => (
-                Span::under(audit_entry::of_organization(organization).prefix(SYSTEM, &audit_entry::SPEC)),
-                Some(key::records(SYSTEM, &audit_entry::SPEC)),
-            ),
-        }
-    }
-}
-
 impl CustomerErasure {
     /// The state before the first step.
     #[must_use]
@@ -130,11 +82,6 @@ impl CustomerErasure {
     fn count(&mut self, what: &str) {
         *self.rewritten.entry(what.to_owned()).or_default() += 1;
     }
-}
-
-/// Whether the law requires that records of the resource keep their personal fields.
-fn keeps(spec: &ResourceSpec) -> bool {
-    spec.fields.iter().any(|field| matches!(field.personal, Personal::Kept(_)))
 }
 
 /// One step in the making.
