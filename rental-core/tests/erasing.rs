@@ -172,6 +172,23 @@ async fn many_events_take_many_bounded_steps() {
 }
 
 #[tokio::test]
+async fn many_deliveries_of_one_event_take_many_bounded_steps() {
+    let world = World::new().await;
+    let person = world.person().await;
+    for _ in 0..1500 {
+        // After the first step, nothing in the event of this lead leads to the person.
+        world.delivery(IN_LEADS[1], SECRETS[0]).await;
+    }
+    world.erase(&person).await;
+    let steps = finish(&world.store).await;
+    assert!(steps >= 8, "six phases, and three steps for the deliveries: {steps}");
+    let after = rows(&world.store, &Span::everything()).await;
+    assert_eq!(found(&after, SECRETS[0]), []);
+    let report = report(&world.store, ORGANIZATION, CustomerId::parse(&person).unwrap()).await.unwrap().unwrap();
+    assert_eq!((&report["rewritten"]["deliveries"], &report["damaged"]), (&json!(1501), &json!(0)));
+}
+
+#[tokio::test]
 async fn a_damaged_row_is_counted_and_stops_nothing() {
     let world = World::new().await;
     let person = world.person().await;

@@ -8,6 +8,8 @@ mod cluster;
 mod damage;
 #[path = "repair/interrupted.rs"]
 mod interrupted;
+#[path = "repair/leaving.rs"]
+mod leaving;
 #[path = "repair/sound.rs"]
 mod sound;
 #[expect(dead_code, reason = "tests of upgrades use the rest")]

@@ -7,6 +7,7 @@
 
 mod change;
 mod decide;
+mod leaving;
 mod plan;
 mod view;
 mod waiter;

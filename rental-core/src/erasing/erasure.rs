@@ -3,13 +3,16 @@
 use crate::{
     error::Error,
     operations::erased::erased_key,
-    resources::customer,
+    resources::{
+        Resource, customer,
+        organization::{Organization, SYSTEM},
+    },
     rows::{Row, Tag},
-    store::{Key, Record, Span},
+    store::{Key, Record, Span, Store, StoreError, get_each},
     value::{CustomerId, OrganizationId, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 words! {
     /// The state of an erasure.
@@ -84,6 +87,26 @@ impl Erasure {
         }
         Ok(erasure)
     }
+}
+
+/// Those of these rows of erased customers that the store lacks although it has their organizations.
+///
+/// # Errors
+/// The store is not available.
+pub async fn missing_in<'r>(store: &dyn Store, rows: &'r [Record]) -> Result<Vec<&'r Record>, StoreError> {
+    let owner = |row: &Record| match Row::decode(&row.key) {
+        Some(Row::Erased { organization, .. }) => Organization::key(SYSTEM, organization),
+        _ => row.key.clone(),
+    };
+    let owners: BTreeSet<Key> = rows.iter().map(owner).collect();
+    let owners: Vec<Key> = owners.into_iter().collect();
+    let found = get_each(store, &owners).await?;
+    let absent: BTreeSet<&Key> =
+        owners.iter().zip(&found).filter(|(_, found)| matches!(found, Ok(None))).map(|(key, _)| key).collect();
+    let rows: Vec<&Record> = rows.iter().filter(|row| !absent.contains(&owner(row))).collect();
+    let keys: Vec<Key> = rows.iter().map(|row| row.key.clone()).collect();
+    let present = get_each(store, &keys).await?;
+    Ok(rows.into_iter().zip(present).filter(|(_, present)| matches!(present, Ok(None))).map(|(row, _)| row).collect())
 }
 
 /// The rows of the erased customers, of one organization or of all. Rows of other resources are not among those of an

@@ -12,10 +12,11 @@
 //! organization. A server begins the task again for each row whose customer is not erased.
 
 mod erasure;
+mod phase;
 mod report;
 mod steps;
 
-pub use erasure::{Erasure, ErasureStatus, is_of_customer, rows_of};
+pub use erasure::{Erasure, ErasureStatus, is_of_customer, missing_in, rows_of};
 pub(crate) use report::described;
 pub use report::report;
 pub use steps::CustomerErasure;

@@ -1,19 +1,22 @@
 //! The steps of the task that erases a customer.
 
-use super::erasure::{Erasure, ErasureStatus};
+use super::{
+    erasure::{Erasure, ErasureStatus},
+    phase::{Phase, keeps, phases},
+};
 use crate::{
     error::Error,
     operations::erased::erased_key,
     resources::{
-        RESOURCES, Resource, audit_entry,
+        RESOURCES, Resource,
         delivery::{self, Delivery},
         entry_of_tag, event,
-        organization::SYSTEM,
-        personal::{Form, Person, redact, redact_copy},
+        organization::{Organization, SYSTEM},
+        personal::{Form, Person, mentions, redact, redact_copy},
     },
     rows::key,
-    schema::{IndexPrefix, Personal, ResourceSpec},
-    store::{Batch, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
+    schema::{IndexPrefix, ResourceSpec},
+    store::{Batch, Check, DamagedRow, Key, Prior, Record, Scanned, Span, Store, Write, get_each, key_of},
     value::{CustomerId, EventId, Members, OrganizationId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
@@ -27,8 +30,6 @@ const MOST_READ: usize = 16 * PAGE;
 const MOST_WRITES: usize = 512;
 /// Bytes of new values after which a step ends.
 const MOST_BYTES: usize = 2 << 20;
-/// Deliveries of one event whose logs are rewritten.
-const MOST_DELIVERIES: usize = 10_000;
 
 /// The state of the task.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -43,63 +44,14 @@ pub struct CustomerErasure {
     pub phase: String,
     /// The key of the last row of the phase so far, in hex.
     pub after: Option<String>,
+    /// The index key of the last delivery so far, in hex, when the deliveries of the next event need several steps.
+    pub delivery: Option<String>,
     /// The number of rewritten rows so far.
     pub rewritten: BTreeMap<String, u64>,
     /// The number of kept records so far.
     pub kept: BTreeMap<String, u64>,
     /// Damaged rows so far.
     pub damaged: u64,
-}
-
-/// What a phase of the task rewrites.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// The records of a resource.
-    Records(&'static ResourceSpec),
-    /// Events, and the logs of their deliveries.
-    Events,
-    /// Stored responses of idempotency keys.
-    Responses,
-    /// Audit entries of the organization.
-    Audit,
-}
-
-/// The phases, in order. Records come first: no event of before can follow the rewriting of its object.
-fn phases() -> Vec<Phase> {
-    let others =
-        RESOURCES.iter().map(|entry| entry.spec).filter(|spec| spec.person().is_some_and(|field| field != "id"));
-    others.map(Phase::Records).chain([Phase::Events, Phase::Responses, Phase::Audit]).collect()
-}
-
-impl Phase {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Records(spec) => spec.plural,
-            Self::Events => event::SPEC.plural,
-            Self::Responses => "stored_responses",
-            Self::Audit => audit_entry::SPEC.plural,
-        }
-    }
-
-    /// The rows to read, and, if they are index entries, the prefix of their records.
-    fn source(self, organization: OrganizationId, customer: CustomerId) -> (Span, Option<Key>) {
-        let records = |spec| (Span::under(key::records(organization, spec)), None);
-        match self {
-            Self::Records(spec) => match spec.person().and_then(|field| spec.index_over(&[field], None)) {
-                None => records(spec),
-                Some(index) => {
-                    let entries = IndexPrefix::new(index.number).with(customer.as_bytes());
-                    (Span::under(entries.prefix(organization, spec)), Some(key::records(organization, spec)))
-                }
-            },
-            Self::Events => records(&event::SPEC),
-            Self::Responses => (Span::under(key::idempotency_record(organization, "")), None),
-            Self::Audit => (
-                Span::under(audit_entry::of_organization(organization).prefix(SYSTEM, &audit_entry::SPEC)),
-                Some(key::records(SYSTEM, &audit_entry::SPEC)),
-            ),
-        }
-    }
 }
 
 impl CustomerErasure {
@@ -120,6 +72,7 @@ impl CustomerErasure {
             known_as,
             phase: phases().first().map_or("", |phase| phase.name()).to_owned(),
             after: None,
+            delivery: None,
             rewritten,
             kept: kept.collect(),
             damaged: 0,
@@ -131,11 +84,6 @@ impl CustomerErasure {
     }
 }
 
-/// Whether the law requires that records of the resource keep their personal fields.
-fn keeps(spec: &ResourceSpec) -> bool {
-    spec.fields.iter().any(|field| matches!(field.personal, Personal::Kept(_)))
-}
-
 /// One step in the making.
 struct Step<'s> {
     store: &'s dyn Store,
@@ -144,6 +92,8 @@ struct Step<'s> {
     now: Timestamp,
     damaged: &'s mut Vec<DamagedRow>,
     bytes: usize,
+    /// Deliveries that were read.
+    deliveries: usize,
 }
 
 /// Adds the next step to `batch`. Returns whether it is the last one. A step reads at most about [`MOST_READ`] rows. A
@@ -158,7 +108,7 @@ pub(crate) async fn step(
     // An unknown name is that of a program with other phases: all of them run again.
     let at = phases.iter().position(|phase| phase.name() == state.phase).unwrap_or(0);
     let before = damaged.len();
-    let mut step = Step { store, state, batch, now, damaged, bytes: 0 };
+    let mut step = Step { store, state, batch, now, damaged, bytes: 0, deliveries: 0 };
     let ended = step.read(phases[at]).await?;
     step.state.damaged += (step.damaged.len() - before) as u64;
     if !ended {
@@ -172,7 +122,8 @@ pub(crate) async fn step(
     Ok(false)
 }
 
-/// Adds the report to the batch of the last step.
+/// Adds the report to the batch of the last step, unless the organization was deleted. Its deletion has removed the row, or
+/// will, and must not find a new one behind it.
 pub(crate) async fn finish(
     store: &dyn Store,
     state: &CustomerErasure,
@@ -180,10 +131,15 @@ pub(crate) async fn finish(
     now: Timestamp,
 ) -> Result<(), Error> {
     let place = erased_key(state.organization_id, state.customer_id);
-    let row = match get_each(store, std::slice::from_ref(&place)).await?.pop() {
-        Some(Ok(row)) => row,
-        _ => None,
-    };
+    let owner = Organization::key(SYSTEM, state.organization_id);
+    let mut found = get_each(store, &[place.clone(), owner.clone()]).await?;
+    match found.pop() {
+        Some(Ok(None)) => return Ok(()),
+        Some(Ok(Some(_))) => batch.checks.push(Check::Present(owner)),
+        // No check finds a damaged row, and no request deletes such an organization.
+        _ => {}
+    }
+    let row = found.pop().and_then(Result::ok).flatten();
     let begun = row.as_ref().and_then(|row| Erasure::read(row).ok());
     let begun = begun.unwrap_or_else(|| Erasure::new(state.organization_id, state.customer_id, now));
     let done = Erasure {
@@ -215,11 +171,15 @@ impl Step<'_> {
             let last = rows.len() < PAGE;
             let keys: Vec<Key> = rows.iter().map(|row| key_of(row).clone()).collect();
             for (key, row) in keys.into_iter().zip(self.resolve(rows, records.as_ref()).await?) {
-                if self.batch.writes.len() >= MOST_WRITES || self.bytes >= MOST_BYTES {
+                if self.is_full() {
                     return Ok(false);
                 }
                 match row {
-                    Ok(Some(record)) => self.rewrite(phase, record).await?,
+                    Ok(Some(record)) => {
+                        if !self.rewrite(phase, record).await? {
+                            return Ok(false);
+                        }
+                    }
                     Ok(None) => {}
                     Err(row) => self.damaged.push(*row),
                 }
@@ -233,6 +193,10 @@ impl Step<'_> {
         Ok(false)
     }
 
+    fn is_full(&self) -> bool {
+        self.batch.writes.len() >= MOST_WRITES || self.bytes >= MOST_BYTES || self.deliveries >= MOST_READ
+    }
+
     /// The records of these rows, which are index entries or the records themselves.
     async fn resolve(
         &self,
@@ -244,22 +208,19 @@ impl Step<'_> {
         Ok(get_each(self.store, &keys).await?)
     }
 
-    async fn rewrite(&mut self, phase: Phase, record: Record) -> Result<(), Error> {
+    /// Rewrites a row. False: the next step must go on with the same row.
+    async fn rewrite(&mut self, phase: Phase, record: Record) -> Result<bool, Error> {
         let rewritten = match phase {
-            Phase::Records(spec) => self.object(spec, &record),
-            Phase::Events => match self.event(&record) {
-                Ok(false) => Ok(()),
-                Ok(true) => self.logs_of(&record).await,
-                Err(why) => Err(why),
-            },
-            Phase::Responses => self.response(&record),
-            Phase::Audit => self.audit_entry(&record),
+            Phase::Records(spec) => self.object(spec, &record).map(|()| true),
+            Phase::Events => self.event(&record).await,
+            Phase::Responses => self.response(&record).map(|()| true),
+            Phase::Audit => self.audit_entry(&record).map(|()| true),
         };
         match rewritten {
-            Ok(()) => Ok(()),
+            Ok(done) => Ok(done),
             Err(Failed::Damaged(why)) => {
                 self.damaged.push(*DamagedRow::new(record.key, why));
-                Ok(())
+                Ok(true)
             }
             Err(Failed::Other(error)) => Err(error),
         }
@@ -268,10 +229,8 @@ impl Step<'_> {
     /// Whether JSON can be about the person at all, before it is parsed.
     fn may_be_about(&self, json: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(json) else { return true };
-        let lower = || text.to_ascii_lowercase();
         text.contains(&self.state.customer_id.to_string())
-            || (text.contains("\"lead\"")
-                && self.state.known_as.iter().any(|name| lower().contains(&name.to_ascii_lowercase())))
+            || (text.contains("\"lead\"") && mentions(text, &self.state.known_as))
     }
 
     fn put(&mut self, record: &Record, members: &Members, what: &str) {
@@ -316,9 +275,17 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Rewrites an event of the person; true if it is one.
-    fn event(&mut self, record: &Record) -> Result<bool, Failed> {
-        self.copy(record, None, event::SPEC.plural)
+    /// Rewrites an event of the person, and the logs of its deliveries. False: the next step must go on with the logs. It does
+    /// not look at the event again, which no longer says that it is about the person.
+    async fn event(&mut self, record: &Record) -> Result<bool, Failed> {
+        let id = EventId::from_uuid(record.key.id().unwrap_or_default());
+        let span = delivery::of_event(id).span(self.state.organization_id, &delivery::SPEC);
+        let rest = self.state.delivery.take().and_then(|text| hex::decode(text).ok()).map(Key::from);
+        match rest.filter(|to| span.from < *to && *to <= span.to) {
+            Some(to) => self.logs_of(Span { to, ..span }).await,
+            None if self.copy(record, None, event::SPEC.plural)? => self.logs_of(span).await,
+            None => Ok(true),
+        }
     }
 
     fn response(&mut self, record: &Record) -> Result<(), Failed> {
@@ -350,24 +317,32 @@ impl Step<'_> {
         Ok(about)
     }
 
-    /// Removes what receivers answered from the logs of an event's deliveries: an answer can repeat the event.
-    async fn logs_of(&mut self, event: &Record) -> Result<(), Failed> {
-        let id = EventId::from_uuid(event.key.id().unwrap_or_default());
-        let organization = self.state.organization_id;
-        let span = delivery::of_event(id).span(organization, &delivery::SPEC);
-        for row in self.store.scan(&span, MOST_DELIVERIES).await.map_err(Error::from)? {
-            let record = match row {
-                Ok(record) => record,
-                Err(row) => {
-                    self.damaged.push(*row);
-                    continue;
+    /// Removes what receivers answered from the logs of an event's deliveries, newest first: an answer can repeat the event.
+    /// False: the next step must go on.
+    async fn logs_of(&mut self, mut span: Span) -> Result<bool, Failed> {
+        loop {
+            let rows = self.store.scan(&span, PAGE).await.map_err(Error::from)?;
+            let last = rows.len() < PAGE;
+            for row in rows {
+                if self.is_full() {
+                    self.state.delivery = Some(hex::encode(span.to.as_bytes()));
+                    return Ok(false);
                 }
-            };
-            if let Err(why) = self.log(&record) {
-                self.damaged.push(*DamagedRow::new(record.key, why));
+                self.deliveries += 1;
+                span.to = span.from.followed_by(key_of(&row).id().unwrap_or_default().as_bytes());
+                match row {
+                    Ok(record) => {
+                        if let Err(why) = self.log(&record) {
+                            self.damaged.push(*DamagedRow::new(record.key, why));
+                        }
+                    }
+                    Err(row) => self.damaged.push(*row),
+                }
+            }
+            if last {
+                return Ok(true);
             }
         }
-        Ok(())
     }
 
     fn log(&mut self, record: &Record) -> Result<(), String> {

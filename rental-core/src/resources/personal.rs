@@ -37,10 +37,66 @@ impl Person<'_> {
             Some(id) => id == self.id,
             None => spec.fields.iter().any(|field| {
                 let text = object.get(field.name).filter(|_| field.personal != Personal::No);
-                text.is_some_and(|text| self.known_as.iter().any(|name| has_word(text, name)))
+                text.is_some_and(|text| mentions(text, self.known_as))
             }),
         }
     }
+}
+
+/// Whether JSON text contains one of these addresses or numbers, in a value or in a name.
+#[must_use]
+pub fn mentions(json: &str, words: &[String]) -> bool {
+    !words.is_empty() && pieces(json).iter().any(|piece| words.iter().any(|word| has_word(piece, word)))
+}
+
+/// The strings of JSON text without their escapes, and the text between them.
+fn pieces(json: &str) -> Vec<Cow<'_, str>> {
+    let (mut pieces, mut rest) = (Vec::new(), json);
+    while let Some((between, string)) = rest.split_once('"') {
+        pieces.push(Cow::Borrowed(between));
+        let mut escaped = false;
+        let end = string.find(|letter| {
+            let ends = letter == '"' && !escaped;
+            escaped = letter == '\\' && !escaped;
+            ends
+        });
+        let (string, after) = end.map_or((string, ""), |end| (&string[..end], &string[end + 1..]));
+        pieces.push(unescaped(string));
+        rest = after;
+    }
+    pieces.push(Cow::Borrowed(rest));
+    pieces
+}
+
+/// The content of a JSON string. A half of a surrogate pair, which customers can store in their own JSON, becomes U+FFFD.
+fn unescaped(string: &str) -> Cow<'_, str> {
+    let Some((before, mut rest)) = string.split_once('\\') else { return Cow::Borrowed(string) };
+    let mut units: Vec<u16> = before.encode_utf16().collect();
+    loop {
+        let mut letters = rest.chars();
+        match letters.next() {
+            Some('u') => {
+                let (digits, after) = letters.as_str().split_at_checked(4).unwrap_or((letters.as_str(), ""));
+                units.push(u16::from_str_radix(digits, 16).unwrap_or(0xFFFD));
+                rest = after;
+            }
+            Some('b' | 'f' | 'n' | 'r' | 't') => {
+                units.push(u16::from(b' '));
+                rest = letters.as_str();
+            }
+            // The escaped character itself: a quote, a slash or a backslash.
+            _ => {
+                let itself = rest.len() - letters.as_str().len();
+                units.extend(rest[..itself].encode_utf16());
+                rest = letters.as_str();
+            }
+        }
+        let Some((plain, after)) = rest.split_once('\\') else { break };
+        units.extend(plain.encode_utf16());
+        rest = after;
+    }
+    units.extend(rest.encode_utf16());
+    Cow::Owned(String::from_utf16_lossy(&units))
 }
 
 fn id_in(object: &Members, field: &str) -> Option<CustomerId> {
@@ -262,6 +318,38 @@ mod tests {
         }
         assert!(has_word("call +14155550123!", "+14155550123") && !has_word("+141555501234", "+14155550123"));
         assert!(!has_word("anything", ""));
+    }
+
+    #[test]
+    fn an_address_is_found_in_escaped_json() {
+        let names = ["ada@x.com".to_owned(), "+14155550123".to_owned()];
+        for json in [
+            r#"{"text":"Hi\nada@x.com"}"#,
+            r#"{"text":"\tada@x.com\r\n"}"#,
+            r#"{"html":"\u003cada@x.com\u003e"}"#,
+            r#"{"mail":"ada\u0040x.com"}"#,
+            r#"{"mail":"\u0041da\u0040X\u002ECOM"}"#,
+            r#"{"ada@x\u002ecom":1}"#,
+            r#"{"a":{"b":["\ud83d\ude00ada@x.com"]}}"#,
+            r#"{"a":"half a pair \ud83d ada\u0040x.com"}"#,
+            r#"{"a":"\"quoted\" \\","b":"\"ada@x.com\""}"#,
+            r#"{"a":"call \u002b14155550123"}"#,
+            r#"{"a":"ada\u0040x.com","a":null}"#,
+        ] {
+            assert!(mentions(json, &names), "{json}");
+        }
+        for json in [
+            r#"{"text":"\u006eada@x.com"}"#,
+            r#"{"text":"ada@x.com\u002eau"}"#,
+            r#"{"text":"j\u002eada@x.com"}"#,
+            r#"{"a":"ada","b":"@x.com"}"#,
+            r#"{"text":"\\u0061da@x.com"}"#,
+            r#"{"text":"ada\u004"#,
+            "{\"text\":\"ada\\",
+        ] {
+            assert!(!mentions(json, &names), "{json}");
+        }
+        assert!(!mentions(r#"{"a":"b"}"#, &[]));
     }
 
     #[test]

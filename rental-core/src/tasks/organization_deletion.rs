@@ -101,16 +101,8 @@ pub async fn begin(
             endpoint_ids.push(id);
         }
     }
-    let state = OrganizationDeletion {
-        organization_id: organization,
-        endpoint_ids,
-        began_at: now,
-        request_id: request_id.to_owned(),
-        report_id,
-        rows: 0,
-        tag: 0,
-        after: None,
-    };
+    let mut state = OrganizationDeletion::new(organization, (report_id, request_id, now));
+    state.endpoint_ids = endpoint_ids;
     Ok(Begun { batch, state })
 }
 
@@ -150,7 +142,35 @@ const fn found(tag: Tag) -> Found {
     }
 }
 
+/// The rows of an organization that its deletion finds by their keys.
+pub(crate) fn rows_named_by_key(organization: OrganizationId) -> impl Iterator<Item = Span> {
+    let tags = Tag::ALL.iter().copied().filter(|tag| matches!(found(*tag), Found::ByOrganization));
+    tags.map(move |tag| key::of_organization(tag, organization))
+}
+
 impl OrganizationDeletion {
+    /// The state before the first step, without webhook endpoints.
+    fn new(organization: OrganizationId, (report_id, request_id, now): (AuditEntryId, &str, Timestamp)) -> Self {
+        Self {
+            organization_id: organization,
+            endpoint_ids: Vec::new(),
+            began_at: now,
+            request_id: request_id.to_owned(),
+            report_id,
+            rows: 0,
+            tag: 0,
+            after: None,
+        }
+    }
+
+    /// The state of a deletion whose task was damaged. The first batch has removed the webhook endpoints already, and due rows
+    /// name their organization. The audit entry at the end gets an id of the time `now`, and its request is not known.
+    pub(crate) fn again(organization: OrganizationId, now: Timestamp) -> Self {
+        let random = organization.uuid().as_u128() & ((1 << 80) - 1);
+        let millis = u128::from(now.millis()) & ((1 << 48) - 1);
+        Self::new(organization, (AuditEntryId::from_u128(millis << 80 | random), "", now))
+    }
+
     /// The rows of a kind that a walk over all of them has not looked at.
     fn rest_of(&self, tag: Tag) -> Span {
         let mut span = key::of_kind(tag);

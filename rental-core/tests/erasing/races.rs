@@ -6,10 +6,15 @@ use super::{
 };
 use rental_core::{
     operations::{self, Edge, Prepared},
-    resources::invoice::{self, Invoice, Settlement},
+    resources::{
+        Resource,
+        invoice::{self, Invoice, Settlement},
+        organization::{Organization, SYSTEM},
+    },
     rows::key,
     store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store},
-    tasks::Step,
+    tasks::{Step, Task, organization_deletion},
+    value::{Id, Timestamp},
 };
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -143,4 +148,40 @@ async fn of_two_servers_at_one_step_one_does_it() {
     finish(&world.store).await;
     assert_eq!(step(&world.store, &seen).await, Step::Overtaken, "the task is finished");
     nothing_remains(&world).await;
+}
+
+/// The first batch of the deletion of the organization.
+async fn deletion(world: &World) -> Batch {
+    let record = world.store.get(&[Organization::key(SYSTEM, ORGANIZATION)]).await.unwrap().pop().flatten().unwrap();
+    let ids = (Id::from_u128(99), "req", Timestamp::LAST);
+    let begun = organization_deletion::begin(&world.store, &record, ORGANIZATION, ids).await.unwrap();
+    let mut batch = begun.batch;
+    Task::organization_deletion(begun.state, Timestamp::LAST).begin(&mut batch).unwrap();
+    batch
+}
+
+/// The organization is deleted before each step of the task, or between the reads and the commit of it. The deletion then
+/// ends first.
+#[tokio::test]
+async fn the_deletion_of_the_organization_leaves_nothing_of_an_erasing_that_runs() {
+    for (at, during) in (0..9).flat_map(|at| [(at, false), (at, true)]) {
+        let world = World::new().await;
+        let person = world.person().await;
+        world.erase(&person).await;
+        for _ in 0..at {
+            let Some(record) = world.store.scan(&key::tasks(), 1).await.unwrap().pop() else { break };
+            step(&world.store, &record.unwrap()).await;
+        }
+        let deletion = deletion(&world).await;
+        match world.store.scan(&key::tasks(), 1).await.unwrap().pop().filter(|_| during) {
+            Some(record) => {
+                let store = Meanwhile(&world.store, Mutex::new(Some(deletion)));
+                step(&store, &record.unwrap()).await;
+            }
+            None => assert_eq!(world.store.commit(deletion).await, Ok(Commit::Applied)),
+        }
+        finish(&world.store).await;
+        assert_eq!(world.mark_of(&person).await, None, "{at}, {during}");
+        nothing_remains(&world).await;
+    }
 }

@@ -5,7 +5,7 @@ use super::{
     world::{ORGANIZATION, World, rows},
 };
 use rental_core::{
-    erasing::Erasure,
+    erasing::{Erasure, missing_in},
     imports::organization::{Importer, Lines, end_line, first_line, inspect, line, spans},
     resources::{Resource, customer::Customer, organization::SYSTEM, to_json},
     store::{Batch, Commit, Prior, Record, Span, Store, Write, memory::Memory},
@@ -53,6 +53,18 @@ async fn after_the_restore_of_an_older_backup_the_list_erases_the_person_again()
         nothing_in(&store).await;
         sound(&store).await;
     }
+}
+
+#[tokio::test]
+async fn a_list_adds_nobody_of_an_organization_that_the_store_does_not_have() {
+    let world = World::new().await;
+    let person = world.person().await;
+    world.erase(&person).await;
+    let list = [world.mark_of(&person).await.unwrap()];
+    let (known, older) = (fresh(&world).await, restored(&[]).await);
+    assert_eq!(missing_in(&*known, &list).await.unwrap(), [&list[0]]);
+    assert_eq!(missing_in(&older, &list).await, Ok(Vec::new()), "the organization is younger than the backup");
+    assert_eq!(missing_in(&world.store, &list).await, Ok(Vec::new()), "it is on the list already");
 }
 
 #[tokio::test]

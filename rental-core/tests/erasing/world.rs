@@ -242,7 +242,7 @@ impl World {
         let rental = self.create_with_key("rental", &rental, "key-of-the-rental").await;
         self.update("rental", rental["id"].as_str().unwrap(), json!({"status": "ACTIVE"})).await;
         self.create("lead", json!({"customer_id": person, "raw_data": {"text": IN_LEADS[0]}})).await;
-        self.create("lead", json!({"raw_data": {"text": IN_LEADS[1], "mail": format!("<{email}>")}})).await;
+        self.create("lead", json!({"raw_data": {"text": IN_LEADS[1], "mail": format!("From:\n{email}\n")}})).await;
         for _ in 0..2 {
             let lines = json!([{"description": KEPT, "amount": 5}]);
             self.record("invoice", json!({"customer_id": person, "lines": lines})).await;
@@ -250,15 +250,15 @@ impl World {
         self.record("toll", json!({"amount": 1, "agency": "MTA", "customer_id": person})).await;
         let violation = json!({"summons_number": "1", "issuer": "NYC", "amount_due": 5, "customer_id": person});
         self.record("violation", violation).await;
-        self.delivery(name).await;
+        self.delivery("customer.created", name).await;
         self.audit_entry(&person).await;
         person
     }
 
-    /// A delivery of the oldest event of a customer, whose receiver answered with the name.
-    async fn delivery(&self, name: &str) {
+    /// A delivery of the oldest event that contains a word, whose receiver answered with the name.
+    pub(crate) async fn delivery(&self, of: &str, name: &str) {
         let events = rows(&self.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
-        let event = events.iter().find(|row| !super::found(std::slice::from_ref(row), "customer.created").is_empty());
+        let event = events.iter().find(|row| !super::found(std::slice::from_ref(row), of).is_empty());
         let (id, now) = (Id::from_uuid(event.unwrap().key.id().unwrap()), self.edge.now());
         let mut delivery =
             Delivery::new(Id::from_uuid(self.edge.new_id()), Id::from_u128(1), (id, "customer.created"), now);

@@ -29,7 +29,7 @@ use uuid::Uuid;
 const ROWS: TableDefinition<'static, &'static [u8], &'static [u8]> = TableDefinition::new("rows");
 
 /// Flips a bit of stored rows, or adds a byte to an empty one.
-fn rot(path: &Path, keys: &[Key]) {
+pub(crate) fn rot(path: &Path, keys: &[Key]) {
     let db = Database::open(path).unwrap();
     let transaction = db.begin_write().unwrap();
     {

@@ -6,12 +6,11 @@ use super::{
 };
 use crate::failure::Failure;
 use rental_core::{
-    erasing::{Erasure, is_of_customer, rows_of},
+    erasing::{Erasure, is_of_customer, missing_in, rows_of},
     resources::to_json,
     store::{
         Access, Batch, Commit, Record,
         archive::{ArchiveError, Reader},
-        get_each,
     },
 };
 use std::{fs::File, io::BufReader, path::Path};
@@ -56,7 +55,7 @@ fn of_backup(path: &Path) -> Result<Vec<Record>, Failure> {
     Ok(found)
 }
 
-/// Adds the rows that the store lacks, and returns their number. The next server erases these customers.
+/// Adds the rows that the store lacks, of organizations that it has, and returns their number. The next server erases these customers.
 pub(super) fn add(to: &Place, rows: &[Record]) -> Result<u64, Failure> {
     if rows.is_empty() {
         return Ok(0);
@@ -66,9 +65,8 @@ pub(super) fn add(to: &Place, rows: &[Record]) -> Result<u64, Failure> {
         let store = open(to, Access::Present).await?;
         let mut added = 0;
         for rows in rows.chunks(BATCH) {
-            let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
-            let (present, mut batch) = (get_each(store.as_ref(), &keys).await.map_err(failed)?, Batch::default());
-            for (row, _) in rows.iter().zip(present).filter(|(_, present)| matches!(present, Ok(None))) {
+            let mut batch = Batch::default();
+            for row in missing_in(store.as_ref(), rows).await.map_err(failed)? {
                 let listed = Erasure::read(row).and_then(|erasure| to_json(&erasure.on_another_list()));
                 let listed =
                     listed.map_err(|error| Failure::Unreadable(format!("the list of erased people: {error:?}")))?;

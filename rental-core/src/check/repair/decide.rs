@@ -6,18 +6,17 @@ use crate::{
         audit::is_itself,
         expected::{effects_of, expected_keys},
     },
-    erasing::Erasure,
     operations::idempotency::IdempotencyRecord,
     resources::{
-        Resource, api_key, customer,
+        Resource, api_key,
         delivery::Delivery,
         event,
         invoice::{self, Invoice},
-        organization::{self, SYSTEM},
+        organization::{self, Organization, SYSTEM},
         parse,
         rental::Rental,
         row_words::in_words,
-        spec_of_tag, to_json,
+        spec_of_tag,
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
@@ -28,8 +27,8 @@ use crate::{
     },
     schema::{Hold, ResourceSpec},
     store::{Key, Record},
-    tasks::Task,
-    value::{CustomerId, DeliveryId, EndpointId, Id, OrganizationId, RentalId, Timestamp, VehicleId},
+    tasks::{Task, organization_deletion},
+    value::{DeliveryId, EndpointId, Id, OrganizationId, RentalId, Timestamp, VehicleId},
     webhooks::deletion,
 };
 use bytes::Bytes;
@@ -39,8 +38,8 @@ use uuid::Uuid;
 
 /// Plans the changes for rows that the audit does not accept, one after the other in the order of their keys.
 pub(super) struct Decider<'v, 's, W> {
-    view: &'v View<'s, W>,
-    now: Timestamp,
+    pub(super) view: &'v View<'s, W>,
+    pub(super) now: Timestamp,
     /// API keys to which a row leads, of the present round.
     reached: HashSet<Uuid>,
     /// Damaged outbox rows. The records of their events come later in the walk.
@@ -84,6 +83,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             self.view.remove(key, why);
             return true;
         };
+        if row.organization().is_some_and(|organization| self.deletes_again(organization)) {
+            return true;
+        }
         let keeps = match row {
             Row::Record { organization, resource, id } => {
                 return self.record(organization, resource, id, key, sound, why);
@@ -128,9 +130,16 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             | Row::Billed { .. }
             | Row::Bell { .. }
             | Row::Heartbeat { .. }
-            | Row::Task { .. }
             | Row::Usage { .. }
             | Row::Owner { .. } => false,
+            Row::Task { id } => {
+                let organization = OrganizationId::from_uuid(id.uuid());
+                let mut rows = organization_deletion::rows_named_by_key(organization);
+                if rows.any(|span| self.view.has_any(span)) && self.deletes_again(organization) {
+                    return true;
+                }
+                false
+            }
         };
         if !keeps {
             self.view.remove(key, why);
@@ -272,7 +281,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let place = key::record(SYSTEM, &organization::SPEC, id);
         match self.view.get(&place) {
             Ok(None) => false,
-            Ok(Some(record)) => parse::<organization::Organization>(&place, &record.value).is_err(),
+            Ok(Some(record)) => parse::<Organization>(&place, &record.value).is_err(),
             Err(_) => true,
         }
     }
@@ -354,29 +363,6 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         } else {
             self.view.remove(key, why);
         }
-        true
-    }
-
-    /// A mark of an erased object is never removed: without it a restored backup would bring the person back. A customer's mark
-    /// that cannot be read begins anew, and the next server erases what is left.
-    fn erased(
-        &self,
-        (organization, resource, id): (OrganizationId, u8, Uuid),
-        key: &Key,
-        sound: Option<&Record>,
-        why: &str,
-    ) -> bool {
-        if spec_of_tag(resource).is_none() {
-            self.view.remove(key, why);
-            return true;
-        }
-        let is_customer = resource == customer::SPEC.tag;
-        if sound.is_some_and(|row| !is_customer || Erasure::read(row).is_ok()) {
-            return false;
-        }
-        let erasure = Erasure::new(organization, CustomerId::from_uuid(id), self.now);
-        let value = if is_customer { to_json(&erasure).unwrap_or_default() } else { Bytes::new() };
-        self.view.put(key, sound.map_or(1, |row| row.revision + 1), value, why);
         true
     }
 

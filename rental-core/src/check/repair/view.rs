@@ -95,6 +95,24 @@ impl<'s, W: Waiter> View<'s, W> {
         }
     }
 
+    /// Whether a row of the store, sound or damaged, remains in this span after the planned changes.
+    pub(super) fn has_any(&self, span: Span) -> bool {
+        let mut pages = Pages::of(self.store, span, PAGE);
+        let removed =
+            |row: &Scanned| self.changes.borrow().get(key_of(row)).is_some_and(|one| one.action == Action::Remove);
+        loop {
+            match self.waiter.wait(Box::pin(pages.next())) {
+                Ok(None) => return false,
+                Ok(Some(page)) if page.iter().all(removed) => {}
+                Ok(Some(_)) => return true,
+                Err(error) => {
+                    self.failed.borrow_mut().get_or_insert(error);
+                    return true;
+                }
+            }
+        }
+    }
+
     /// Plans the removal of a row.
     pub(super) fn remove(&self, key: &Key, why: &str) {
         self.change(key, Action::Remove, why);
