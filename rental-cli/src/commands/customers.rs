@@ -84,7 +84,7 @@ fn erase(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     session.out.object(&json)?;
     let done = Record::read(&json)?;
     if !done.list("invoices").is_empty() {
-        session.out.note("The listed invoices keep their lines, because the law requires it.");
+        session.out.note("The listed invoices are kept as issued; docs/gdpr.md says for how long.");
     }
     if done.text("damaged").is_some_and(|damaged| damaged != "0") {
         session.out.note("Damaged rows were not rewritten: `rental-cli store check` lists them.");

@@ -6,7 +6,10 @@ use crate::{
     http::reply::{Handled, Reply},
     objects::write::write,
     operator::bodies,
-    reference::shapes::{self, described, object, text},
+    reference::{
+        parts,
+        shapes::{self, described, object, text},
+    },
     state::App,
 };
 use rental_core::{
@@ -14,7 +17,7 @@ use rental_core::{
     error::Error,
     operations,
     request::page,
-    resources::{customer, organization::Organization},
+    resources::{customer, invoice::InvoiceStatus, organization::Organization},
     tasks::erasing::Erase,
     value::{CustomerId, OrganizationId},
 };
@@ -78,7 +81,7 @@ async fn owner(app: &App, id: &str) -> Result<Organization, Error> {
 
 fn body() -> Value {
     let organization = json!({"type": "string", "format": "uuid", "description": "The organization of the customer. Another one is a 404."});
-    json!({"type": "object", "additionalProperties": false, "properties": {"organization_id": organization}})
+    parts::action_body(json!({"organization_id": organization}), &[], json!({}))
 }
 
 fn schema() -> Value {
@@ -86,14 +89,18 @@ fn schema() -> Value {
     let counts = |description: &str| json!({"type": "object", "additionalProperties": shapes::at_least(0), "description": description});
     let time = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     let completed = json!({"type": ["string", "null"], "format": "date-time", "description": "When the task ended."});
-    let invoices = json!({"type": "array", "items": {"type": "object"}});
+    let invoice = json!({
+        "id": id("The invoice."), "invoice_number": {"type": ["string", "null"]},
+        "status": {"type": "string", "enum": InvoiceStatus::WORDS}, "created_at": time("When it was recorded."),
+    });
+    let invoices = json!({"type": "array", "items": object("A kept invoice.", invoice)});
     let properties = json!({
         "object": text("Always `erasure`."),
         "organization_id": id("The organization of the customer."),
         "customer_id": id("The erased customer."),
         "status": {"type": "string", "enum": ["running", "complete"], "description": "Whether everything is rewritten."},
         "rewritten": counts("Number of rewritten rows by kind: customers, rentals, leads, events, deliveries, stored_responses, audit_entries."),
-        "kept": counts("Number of records that keep personal data, because the law requires it: invoices."),
+        "kept": counts("Number of records that are kept as issued: invoices."),
         "damaged": described(shapes::at_least(0), "Damaged rows, which could not be read or rewritten. `rental-cli store check` lists them."),
         "erased_at": time("When the customer was erased."),
         "completed_at": completed,

@@ -121,6 +121,9 @@ fn without_export(query: &str) -> Result<bool, Error> {
 /// Refuses unless the newest complete export began after the last change of what an export has.
 async fn must_be_exported(store: &dyn Store, organization: &Organization) -> Result<(), Problem> {
     let changed = last_change(store, organization).await?;
+    // An import keeps the times of its objects, which can be older than the export.
+    let imported = newest(store, organization.id, "importOrganization").await?.map(|entry| entry.created_at);
+    let changed = imported.map_or(changed, |imported| imported.max(changed));
     let why = match newest(store, organization.id, export::COMPLETED).await?.map(|entry| entry.created_at) {
         Some(exported) if exported > changed => return Ok(()),
         Some(exported) => format!("was last exported at {exported}, and changed at {changed}"),

@@ -21,7 +21,7 @@ use rental_core::{
     rows::{key, outbox},
     store::{Batch, Commit, Prior, Span, Store, redb::Redb},
     value::{EndpointId, EventId, OrganizationId},
-    webhooks::secret::{MasterKey, MasterKeys},
+    webhooks::secret::{MasterKey, MasterKeys, Sealed},
 };
 use serde_json::json;
 use std::{
@@ -92,6 +92,8 @@ async fn hooks(directory: &tempfile::TempDir, url: &str) -> (Arc<Hooks>, Organiz
     let parsed: WebhookEndpoint = parse(&place, object.to_string().as_bytes()).unwrap();
     let mut batch = Batch::default();
     batch.insert(place, serde_json::to_vec(&parsed).unwrap().into());
+    let secret = MasterKey::new(&[7; 32]).seal(endpoint, [1; 24], "whsec_dGVzdA").unwrap();
+    batch.insert(key::secrets(endpoint), serde_json::to_vec(&Sealed(vec![secret])).unwrap().into());
     effects::index_keys(SYSTEM, &parsed).into_iter().for_each(|entry| batch.mark(entry, Prior::New));
     assert_eq!(store.commit(batch).await.unwrap(), Commit::Applied);
     let hooks = Hooks::new(Arc::new(store), settings, keys(), hasty(), Space::default()).unwrap();

@@ -72,8 +72,14 @@ impl<T: Importable> Recorder<'_, T> {
         };
         let key = self.identity_key(&identity);
         let stated = T::stated_amount(row);
+        let vehicle = self.vehicle(&object).await?;
+        *object.vehicle() = vehicle;
+        let earlier = match chunk.rows.get(&key) {
+            Some(earlier) => Some(self.with_vehicle(self.object(earlier)).await?),
+            None => None,
+        };
         let outcome = match chunk.rows.get(&key) {
-            Some(earlier) if let Some(what) = self.object(earlier).contradiction(&object) => {
+            Some(_) if let Some(what) = earlier.and_then(|earlier| earlier.contradiction(&object)) => {
                 contradicted::<T>(what, None)
             }
             Some(earlier) if stated.map_or(*earlier == row, |_| T::stated_amount(earlier) == stated) => {
@@ -91,8 +97,6 @@ impl<T: Importable> Recorder<'_, T> {
                 Some(claim) => self.correct(claim, row, &object, &mut chunk.batch).await?,
                 None if self.would_have_written(&key) => T::REPEATED_IN_DRY_RUN,
                 None => {
-                    let vehicle = self.vehicle(&object).await?;
-                    *object.vehicle() = vehicle;
                     chunk.matched += u64::from(vehicle.is_some());
                     if let [None, None, _] = object.identifiers() {
                         chunk.unidentified.push(number);

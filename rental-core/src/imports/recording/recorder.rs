@@ -150,13 +150,22 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     /// What contradicts that a row is about the object that has its identity.
     pub(super) async fn contradiction(
-        &self,
+        &mut self,
         claim: &Claim<T::Kind>,
         from_row: &T,
     ) -> Result<Option<&'static str>, Error> {
         let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
-        let known: Option<T> = found.map(|record| parse(&record.key, &record.value)).transpose()?;
-        Ok(known.and_then(|known| known.contradiction(from_row)))
+        let Some(record) = found else { return Ok(None) };
+        let known = self.with_vehicle(parse::<T>(&record.key, &record.value)?).await?;
+        Ok(known.contradiction(from_row))
+    }
+
+    /// The object with its vehicle, if it was not known before.
+    pub(super) async fn with_vehicle(&mut self, mut object: T) -> Result<T, Error> {
+        if object.vehicle().is_none() {
+            *object.vehicle() = self.vehicle(&object).await?;
+        }
+        Ok(object)
     }
 
     /// Updates the object of a claim from a later row.

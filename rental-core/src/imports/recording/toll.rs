@@ -68,8 +68,10 @@ impl Importable for Toll {
             (Some(one), Some(other)) => one != other,
             _ => differ(self.occurred_on, other.occurred_on),
         };
+        // One row can have the tag and another one the plate.
+        let vehicles_differ = differ(self.vehicle_id, other.vehicle_id);
         let found = [
-            (tags_differ || plates_differ, "vehicle"),
+            (tags_differ || plates_differ || vehicles_differ, "vehicle"),
             (times_differ, "time"),
             (differ(plaza(self), plaza(other)), "plaza"),
         ];

@@ -184,8 +184,9 @@ fn every_example_request_of_the_document_works_on_a_fresh_demo() {
     operations.sort_by_key(|(_, verb, operation)| match operation["operationId"].as_str() {
         Some("eraseCustomer") => 1,
         Some("getErasure") => 2,
-        Some("getOrganizationDeletion") => 4,
-        _ if *verb == "delete" => 3,
+        Some("exportOrganization") => 3,
+        Some("getOrganizationDeletion") => 5,
+        _ if *verb == "delete" => 4,
         _ => 0,
     });
     let mut wrong = Vec::new();

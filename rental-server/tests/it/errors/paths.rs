@@ -112,7 +112,7 @@ fn a_head_that_is_too_large_is_refused_and_the_server_lives_on() {
 fn table() -> BTreeMap<String, BTreeSet<String>> {
     let operators = [
         ("GET POST", "/admin/v1/organizations"),
-        ("GET PATCH", "/admin/v1/organizations/{id}"),
+        ("GET PATCH DELETE", "/admin/v1/organizations/{id}"),
         ("GET POST", "/admin/v1/api_keys"),
         ("GET", "/admin/v1/api_keys/{id}"),
         ("POST", "/admin/v1/api_keys/{id}/revoke"),

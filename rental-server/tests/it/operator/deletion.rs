@@ -149,7 +149,9 @@ fn rows(directory: &Path) -> BTreeMap<Key, Record> {
     let store = Redb::open(&directory.join("store.redb"), 16 << 20).expect("the server is gone");
     let all = runtime.block_on(store.scan(&Span::everything(), usize::MAX)).expect("the store answers");
     store.close().expect("the file is whole");
-    without_audit(all.into_iter().map(|row| row.expect("a sound row")).collect())
+    // A running server counts in these rows. The next recount forgets organizations that are gone.
+    let all = all.into_iter().map(|row| row.expect("a sound row")).filter(|row| row.key.as_bytes()[0] != b'v');
+    without_audit(all.collect())
 }
 
 /// The same of a server that runs, on any engine.

@@ -155,6 +155,16 @@ fn a_number_of_another_passage_is_invalid_and_changes_nothing() {
         let message = answer["errors"][0]["message"].as_str().unwrap();
         assert!(message.contains(what) && message.contains(recorded[0]["id"].as_str().unwrap()), "{message}");
     }
+    // One row has the plate of a vehicle, and the other one the tag of another vehicle.
+    organization.vehicle(json!({"plate": "ABC1", "plate_state": "NY"}));
+    organization.vehicle(json!({"transponder_number": "00822222222"}));
+    let by_plate = [HEADER, &format!("N1,{first},MTAB&T,RKB,ABC1,NY,,2.50\n")].concat();
+    assert_eq!(counts(&import(&organization, "tolls", "", &by_plate).ok()), [1, 0, 0, 0, 0]);
+    let by_tag = |amount| [HEADER, &format!("N1,{first},MTAB&T,RKB,,,00822222222,{amount}\n")].concat();
+    for amount in ["9.00", "2.50"] {
+        assert_eq!(counts(&import(&organization, "tolls", "", &by_tag(amount)).ok()), [0, 0, 0, 0, 1], "{amount}");
+    }
+    let recorded = all(&organization, "tolls");
     // A row that lacks the plaza, or has the tag without its zeros, is about the same passage.
     let same = [HEADER, &row("412345678", first, "", "6.94")].concat();
     assert_eq!(counts(&import(&organization, "tolls", "", &same).ok()), [0, 0, 1, 0, 0]);
