@@ -131,6 +131,7 @@ impl Drop for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
     fn fill(shares: &Arc<Shares>, share: &Arc<Share>) -> Vec<Part> {
         std::iter::from_fn(|| shares.try_take(share, 1)).collect()
@@ -187,28 +188,16 @@ mod tests {
         assert!(first.is_some() && second.is_some());
         assert_eq!(shares.waiting.load(SeqCst), 0);
     }
-    /// Lets the other tasks of the runtime go on until none of them can.
-    async fn others_go_on() {
-        for _ in 0..20 {
-            tokio::task::yield_now().await;
-        }
-    }
-
     #[tokio::test]
     async fn one_that_holds_nothing_gets_what_another_holder_gives_back() {
-        let shares = Shares::new(64);
+        let (shares, late) = (Shares::new(64), Arc::default());
         let mut held: Vec<Part> = (0..64).filter_map(|_| shares.try_take(&Arc::default(), 1)).collect();
         assert_eq!(held.len(), 64);
-        let late = tokio::spawn({
-            let shares = Arc::clone(&shares);
-            async move { shares.take(&Arc::default(), 1).await }
-        });
-        others_go_on().await;
-        assert!(!late.is_finished());
+        let mut waits = Box::pin(shares.take(&late, 1));
+        assert!(waits.as_mut().now_or_never().is_none());
         held.pop();
-        others_go_on().await;
-        assert!(late.is_finished(), "it waits although a part is free");
-        assert!(late.await.expect("no panic").is_some());
+        let part = waits.as_mut().now_or_never().expect("a part is free, so it does not wait");
+        assert!(part.is_some());
     }
 
     #[tokio::test]
@@ -216,26 +205,18 @@ mod tests {
         let shares = Shares::new(8);
         let held: Vec<Part> = (0..8).filter_map(|_| shares.try_take(&Arc::default(), 1)).collect();
         let holders: Vec<Arc<Share>> = (0..50).map(|_| Arc::default()).collect();
-        let waiting: Vec<_> = (0..200)
-            .map(|n| {
-                let (shares, share) = (Arc::clone(&shares), Arc::clone(&holders[n % 50]));
-                tokio::spawn(async move {
-                    let part = shares.take(&share, 1).await;
-                    tokio::task::yield_now().await;
-                    part.is_some()
-                })
-            })
-            .collect();
-        others_go_on().await;
-        assert!(waiting.iter().all(|one| !one.is_finished()));
+        // It polls only those that were woken.
+        let mut waiting: FuturesUnordered<_> = (0..200).map(|n| shares.take(&holders[n % 50], 1)).collect();
+        let mut served = 0;
+        assert!(waiting.next().now_or_never().is_none());
         drop(held);
         for _ in 0..100 {
-            others_go_on().await;
+            while let Some(Some(part)) = waiting.next().now_or_never() {
+                served += usize::from(part.is_some());
+            }
+            tokio::task::yield_now().await;
         }
-        assert_eq!(waiting.iter().filter(|one| !one.is_finished()).count(), 0, "they wait although parts are free");
-        for one in waiting {
-            assert!(one.await.expect("no panic"));
-        }
+        assert_eq!(served, 200, "the others wait although parts are free");
         assert_eq!((shares.taken.load(SeqCst), shares.waiting.load(SeqCst)), (0, 0));
     }
 
