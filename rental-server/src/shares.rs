@@ -4,16 +4,20 @@
 //! A holder may take more while it has less than what is free (dynamic thresholds, Choudhury and Hahne, 1998). One holder
 //! alone gets at most half. When `n` holders want all they can get, each gets one part of `n + 1`, and one part stays free
 //! for the next one. So a holder that takes little is admitted whatever the others do, and no list of holders is needed.
-//! A holder has two counters: to take and to give back is four additions, without a lock.
+//! To take and to give back needs no lock, as long as nobody waits. Those of one holder wait one behind the other; the first of
+//! each holder tries again whenever anything is given back by anyone.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering::SeqCst},
     },
     time::Duration,
 };
-use tokio::{sync::Notify, time::timeout};
+use tokio::{
+    sync::{Mutex, Notify},
+    time::timeout,
+};
 
 /// How long a holder waits that has its share already. It bounds the time until a request is refused.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -23,14 +27,17 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) struct Shares {
     most: usize,
     taken: AtomicUsize,
+    /// How many wait, of all holders.
+    waiting: AtomicUsize,
+    given_back: Notify,
 }
 
 /// What one holder has of it.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     taken: AtomicUsize,
-    waiting: AtomicUsize,
-    given_back: Notify,
+    /// Held by the first of those that wait.
+    turn: Mutex<()>,
 }
 
 /// A part that is given back when it is dropped.
@@ -42,24 +49,29 @@ pub(crate) struct Part {
 }
 
 /// Counts one that waits.
-struct Waiting<'s>(&'s Share);
+struct Waiting<'s>(&'s Shares);
 
 impl Shares {
     /// `most` is what all holders together can have. One holder can have half of it.
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, taken: AtomicUsize::new(0) })
+        Arc::new(Self { most, taken: AtomicUsize::new(0), waiting: AtomicUsize::new(0), given_back: Notify::new() })
     }
 
     /// Takes an amount now, if the share allows it.
     pub(crate) fn try_take(self: &Arc<Self>, share: &Arc<Share>, amount: usize) -> Option<Part> {
-        // Added before it is compared: two that come at once never both get the last part. A refused one takes it back, so
-        // another can be refused for a moment although there was just enough.
-        let taken = self.taken.fetch_add(amount, Ordering::Relaxed);
-        let own = share.taken.fetch_add(amount, Ordering::Relaxed);
-        if own.saturating_add(amount) <= self.most.saturating_sub(taken) {
+        let fits = |own: usize, taken: usize| own.saturating_add(amount) <= self.most.saturating_sub(taken);
+        if !fits(share.taken.load(SeqCst), self.taken.load(SeqCst)) {
+            return None;
+        }
+        // Added to the share before it is compared: two of one holder that come at once never both get the last part.
+        let own = share.taken.fetch_add(amount, SeqCst);
+        let all = |taken| fits(own, taken).then(|| taken.saturating_add(amount));
+        if self.taken.fetch_update(SeqCst, SeqCst, all).is_ok() {
             return Some(Part { shares: Arc::clone(self), share: Arc::clone(share), amount });
         }
-        self.give_back(share, amount);
+        share.taken.fetch_sub(amount, SeqCst);
+        // Meanwhile another of this holder can have been refused because of it.
+        self.wake();
         None
     }
 
@@ -68,60 +80,58 @@ impl Shares {
         if let Some(part) = self.try_take(share, amount) {
             return Some(part);
         }
-        let waiting = Waiting::new(share);
+        let _waiting = Waiting::new(self);
         let taken = async {
+            let _turn = share.turn.lock().await;
             loop {
-                // Counted as waiting before it looks again: what is given back from now on wakes it.
+                // Counted as waiting, and listening, before it looks again: what is given back from now on wakes it.
+                let given_back = self.given_back.notified();
                 if let Some(part) = self.try_take(share, amount) {
                     return part;
                 }
-                share.given_back.notified().await;
+                given_back.await;
             }
         };
-        let part = timeout(PATIENCE, taken).await.ok();
-        drop(waiting);
-        // There may be enough for one more that waits.
-        share.wake_one();
-        part
+        match timeout(PATIENCE, taken).await {
+            Ok(part) => Some(part),
+            // It may have waited behind one that wants more.
+            Err(_) => self.try_take(share, amount),
+        }
     }
 
-    fn give_back(&self, share: &Share, amount: usize) {
-        self.taken.fetch_sub(amount, Ordering::Relaxed);
-        share.taken.fetch_sub(amount, Ordering::SeqCst);
-    }
-}
-
-impl Share {
-    fn wake_one(&self) {
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.given_back.notify_one();
+    /// Lets the first of each holder try again.
+    fn wake(&self) {
+        if self.waiting.load(SeqCst) > 0 {
+            self.given_back.notify_waiters();
         }
     }
 }
 
 impl<'s> Waiting<'s> {
-    fn new(share: &'s Share) -> Self {
-        share.waiting.fetch_add(1, Ordering::SeqCst);
-        Self(share)
+    fn new(shares: &'s Shares) -> Self {
+        shares.waiting.fetch_add(1, SeqCst);
+        Self(shares)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.0.waiting.fetch_sub(1, SeqCst);
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.shares.give_back(&self.share, self.amount);
-        self.share.wake_one();
+        self.share.taken.fetch_sub(self.amount, SeqCst);
+        self.shares.taken.fetch_sub(self.amount, SeqCst);
+        self.shares.wake();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
     fn fill(shares: &Arc<Shares>, share: &Arc<Share>) -> Vec<Part> {
         std::iter::from_fn(|| shares.try_take(share, 1)).collect()
@@ -134,7 +144,7 @@ mod tests {
         assert_eq!(held.len(), 32);
         assert_eq!(fill(&shares, &second).len(), 16);
         drop(held);
-        assert_eq!((shares.taken.load(Ordering::SeqCst), first.taken.load(Ordering::SeqCst)), (0, 0));
+        assert_eq!((shares.taken.load(SeqCst), first.taken.load(SeqCst)), (0, 0));
     }
 
     /// All take turns, as if each gave back and took again: the shares become equal, and one part stays free.
@@ -176,6 +186,51 @@ mod tests {
         };
         let (first, second, ()) = tokio::join!(shares.take(&share, 1), shares.take(&share, 1), give_back);
         assert!(first.is_some() && second.is_some());
-        assert_eq!(share.waiting.load(Ordering::SeqCst), 0);
+        assert_eq!(shares.waiting.load(SeqCst), 0);
+    }
+    #[tokio::test]
+    async fn one_that_holds_nothing_gets_what_another_holder_gives_back() {
+        let (shares, late) = (Shares::new(64), Arc::default());
+        let mut held: Vec<Part> = (0..64).filter_map(|_| shares.try_take(&Arc::default(), 1)).collect();
+        assert_eq!(held.len(), 64);
+        let mut waits = Box::pin(shares.take(&late, 1));
+        assert!(waits.as_mut().now_or_never().is_none());
+        held.pop();
+        let part = waits.as_mut().now_or_never().expect("a part is free, so it does not wait");
+        assert!(part.is_some());
+    }
+
+    #[tokio::test]
+    async fn all_of_many_that_wait_get_their_part_as_others_give_back() {
+        let shares = Shares::new(8);
+        let held: Vec<Part> = (0..8).filter_map(|_| shares.try_take(&Arc::default(), 1)).collect();
+        let holders: Vec<Arc<Share>> = (0..50).map(|_| Arc::default()).collect();
+        // It polls only those that were woken.
+        let mut waiting: FuturesUnordered<_> = (0..200).map(|n| shares.take(&holders[n % 50], 1)).collect();
+        let mut served = 0;
+        assert!(waiting.next().now_or_never().is_none());
+        drop(held);
+        for _ in 0..100 {
+            while let Some(Some(part)) = waiting.next().now_or_never() {
+                served += usize::from(part.is_some());
+            }
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(served, 200, "the others wait although parts are free");
+        assert_eq!((shares.taken.load(SeqCst), shares.waiting.load(SeqCst)), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn one_that_waited_behind_another_tries_once_more_at_the_end() {
+        let (shares, share) = (Shares::new(4), Arc::<Share>::default());
+        let held = fill(&shares, &share);
+        let before = share.turn.lock().await;
+        let give_back = async {
+            tokio::task::yield_now().await;
+            drop(held);
+        };
+        let (part, ()) = tokio::join!(shares.take(&share, 1), give_back);
+        assert!(part.is_some());
+        drop(before);
     }
 }

@@ -129,6 +129,11 @@ impl App {
         }
     }
 
+    /// The present time for rate limits.
+    pub(crate) fn nanos_since_start(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
         self.store.as_ref()
     }

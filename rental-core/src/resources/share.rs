@@ -1,17 +1,14 @@
 //! What counts for the quotas of an organization.
 
 use super::RESOURCES;
-use crate::{
-    rows::{Tag, key::OWNED},
-    store::Share,
-};
+use crate::{rows::Tag, store::Share};
 use uuid::Uuid;
 
 /// By the first byte of a key: whether it begins with an organization.
 const IS_OWNED: [bool; 256] = {
     let (mut owned, mut at) = ([false; 256], 0);
-    while at < OWNED.len() {
-        owned[OWNED[at] as usize] = true;
+    while at < Tag::ALL.len() {
+        owned[Tag::ALL[at] as usize] = Tag::ALL[at].is_owned();
         at += 1;
     }
     owned
@@ -46,6 +43,7 @@ mod tests {
     use crate::{
         resources::{event, organization, vehicle},
         rows::{Row, key},
+        store::Key,
         value::OrganizationId,
     };
 
@@ -53,8 +51,15 @@ mod tests {
     fn every_kind_whose_rows_name_their_organization_first_is_counted_and_no_other() {
         let organization = OrganizationId::from_u128(7);
         for tag in Tag::ALL {
-            let key = [&[*tag as u8], &organization.as_bytes()[..], &[0; 33]].concat();
-            assert_eq!(share_of(&key).is_some(), OWNED.contains(tag), "{tag:?}");
+            let keys =
+                (0..64).map(|rest| Key::from([&[*tag as u8], &organization.as_bytes()[..], &vec![0; rest]].concat()));
+            // Of the lengths, those that are a row of this kind.
+            let names = |key: &Key| Row::decode(key).is_some_and(|row| row.organization() == Some(organization));
+            let (named, others): (Vec<Key>, Vec<Key>) = keys.partition(names);
+            match named.is_empty() {
+                true => assert!(others.iter().all(|key| share_of(key.as_bytes()).is_none()), "{tag:?}"),
+                false => assert!(named.iter().all(|key| share_of(key.as_bytes()).is_some()), "{tag:?}"),
+            }
         }
         let counter = Row::Counter { organization, name: "invoices" }.encode();
         assert_eq!(share_of(counter.as_bytes()), Some(Share { owner: organization.uuid(), is_object: false }));

@@ -304,24 +304,9 @@ pub fn usage_of_all() -> Span {
     Span::under(key(Tag::Usage, &[]))
 }
 
-/// The kinds of rows whose keys begin with their organization. What an organization uses is the size of these rows.
-pub const OWNED: [Tag; 10] = [
-    Tag::Billed,
-    Tag::Calendar,
-    Tag::Erased,
-    Tag::Hold,
-    Tag::IndexEntry,
-    Tag::IdempotencyRecord,
-    Tag::Counter,
-    Tag::Subscribed,
-    Tag::Record,
-    Tag::Identity,
-];
-
-/// The rows of one of the kinds [`OWNED`] that belong to an organization.
-#[must_use]
-pub fn owned(kind: Tag, organization: OrganizationId) -> Span {
-    Span::under(key(kind, &[organization.as_bytes()]))
+/// The rows whose keys begin with this organization, by kind.
+pub fn owned(organization: OrganizationId) -> impl Iterator<Item = Span> {
+    Tag::ALL.iter().filter(|tag| tag.is_owned()).map(move |tag| of_organization(*tag, organization))
 }
 
 /// The key of a task, which continues after a restart.

@@ -32,7 +32,7 @@ pub enum Class {
 /// | `l` | server | JSON: the fingerprints of its master keys; the revision is its heartbeat | Server |
 /// | `m` | organization, idempotency key | JSON: the first response | State |
 /// | `n` | organization, name | empty; the revision is the last number | State |
-/// | `o` | event | organization, event type: no delivery was made yet | State |
+/// | `o` | organization, event | organization, event type: no delivery was made yet | State |
 /// | `q` | organization | empty: it has or had webhook endpoints | Derived |
 /// | `r` | organization, resource, id | the JSON of a GET | Record |
 /// | `s` | endpoint | JSON: its sealed secrets | State |
@@ -217,8 +217,8 @@ pub enum Marker {
 }
 
 impl Row<'_> {
-    /// The organization that the key names. Rows of other organizations can belong to one as well: their value, or their
-    /// endpoint or event, says so.
+    /// The organization that the key names. Rows whose key names none can belong to one as well: their value or their
+    /// endpoint says so. [`Tag::is_owned`](super::Tag::is_owned) says whether the organization is the first part of the key.
     #[must_use]
     pub fn organization(&self) -> Option<OrganizationId> {
         match self {
@@ -229,6 +229,7 @@ impl Row<'_> {
             | Self::IndexEntry { organization, .. }
             | Self::IdempotencyRecord { organization, .. }
             | Self::Counter { organization, .. }
+            | Self::Outbox { organization, .. }
             | Self::Subscribed { organization }
             | Self::Record { organization, .. }
             | Self::Identity { organization, .. }
@@ -238,7 +239,6 @@ impl Row<'_> {
             | Self::Due { .. }
             | Self::Bell { .. }
             | Self::Heartbeat { .. }
-            | Self::Outbox { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
             // A server counts in it. It removes the row when nothing of the organization is left.

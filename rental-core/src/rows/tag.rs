@@ -70,3 +70,34 @@ tags! {
     /// See [`Row::IdempotencyExpiry`](super::Row::IdempotencyExpiry).
     IdempotencyExpiry = b'x',
 }
+
+impl Tag {
+    /// Whether keys of this kind begin with their organization. What an organization uses is the size of these rows. A new
+    /// kind does not compile before it is decided here.
+    #[must_use]
+    pub const fn is_owned(self) -> bool {
+        match self {
+            Self::Billed
+            | Self::Calendar
+            | Self::Erased
+            | Self::Hold
+            | Self::IndexEntry
+            | Self::IdempotencyRecord
+            | Self::Counter
+            | Self::Outbox
+            | Self::Subscribed
+            | Self::Record
+            | Self::Identity => true,
+            Self::Marker
+            | Self::Access
+            | Self::Due
+            | Self::Bell
+            | Self::Heartbeat
+            | Self::Secrets
+            | Self::Task
+            | Self::Usage
+            | Self::Owner
+            | Self::IdempotencyExpiry => false,
+        }
+    }
+}

@@ -16,10 +16,11 @@ pub struct Amount {
 }
 
 /// The head of a server's rows.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum Head {
     /// The server may have counted more than its rows say.
+    #[default]
     Counting,
     /// The rows have everything that the server has counted.
     Settled,

@@ -399,3 +399,15 @@ fn report(state: &OrganizationDeletion, batch: &mut Batch, now: Timestamp) -> Re
     effects::index_keys(SYSTEM, &entry).into_iter().for_each(|place| batch.mark(place, Prior::New));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_that_name_the_organization_first_are_found_by_it() {
+        for tag in Tag::ALL {
+            assert_eq!(matches!(found(*tag), Found::ByOrganization), tag.is_owned(), "{tag:?}");
+        }
+    }
+}

@@ -137,19 +137,20 @@ impl Keyed<'_> {
         let call = self.call;
         let access = if self.action.writes() { Access::Write } else { Access::Read };
         pass.principal.authorize(access, call.clock.now())?;
+        // The key first: requests that its limit refuses take none from the other keys of the organization.
+        if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
+            self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, app.nanos_since_start())));
+        }
+        if let Some((_, RateLimitStatus { allowed: false, wait_secs, .. })) = self.rate_limit {
+            let refused = Problem::TooManyRequests { whose: "with this key", retry_after: wait_secs };
+            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), "default", self.rate_limit));
+        }
         if !self.taken
             && let Some(refused) = request_rate::refusal(app, call, pass)
         {
             return Ok(refused);
         }
         self.taken = true;
-        if let (Some(limit), None) = (app.limits.rate, &self.rate_limit) {
-            self.rate_limit = Some((limit, limit.take(&pass.usage.bucket, nanos_since_start(app))));
-        }
-        if let Some((_, RateLimitStatus { allowed: false, wait_secs, .. })) = self.rate_limit {
-            let refused = Problem::TooManyRequests { whose: "with this key", retry_after: wait_secs };
-            return Ok(with_limits(Reply::problem(&refused, call.request_id.as_str()), "default", self.rate_limit));
-        }
         let (organization, spec) = (&pass.principal.organization, self.collection.spec);
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
@@ -212,13 +213,9 @@ fn admitted(app: &App, pass: &Pass, part: Option<Part>) -> Result<Part, Problem>
     part.ok_or_else(|| {
         app.metrics.crowded.inc();
         let organization = pass.principal.organization.id;
-        if Limit::new(LINES_PER_SECOND).take(&app.crowded_lines, nanos_since_start(app)).allowed {
+        if Limit::new(LINES_PER_SECOND).take(&app.crowded_lines, app.nanos_since_start()).allowed {
             tracing::warn!(%organization, "requests were turned away: the organization has its share of those in progress");
         }
         Problem::Crowded
     })
-}
-
-fn nanos_since_start(app: &App) -> u64 {
-    u64::try_from(app.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

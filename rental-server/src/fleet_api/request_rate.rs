@@ -16,8 +16,7 @@ use crate::{
 /// Takes a request of the organization; the response if it has too many.
 pub(super) fn refusal(app: &App, call: &Call, pass: &Pass) -> Option<Reply> {
     let limit = pass.request_limit?;
-    let nanos = u64::try_from(call.at.saturating_duration_since(app.started).as_nanos()).unwrap_or(u64::MAX);
-    let status = limit.take(&pass.tenant.bucket, nanos);
+    let status = limit.take(&pass.tenant.bucket, app.nanos_since_start());
     if status.allowed {
         return None;
     }

@@ -22,8 +22,8 @@ const QUIET_TURNS: u32 = 5;
 pub(super) struct Book {
     /// The revision of the head of this server's rows; 0 while there is none.
     pub(super) head: Revision,
-    /// Whether the head says that everything is saved.
-    settled: bool,
+    /// What the head says.
+    state: Head,
     /// Turns since the last change.
     quiet: u32,
     /// What the rows of this server say.
@@ -150,8 +150,8 @@ impl Book {
         let saves: Vec<_> = self.pending.iter().take(MOST_ROWS).map(|(id, amount)| (*id, *amount)).collect();
         let state = match (saves.is_empty(), stopping) {
             (false, _) => Head::Counting,
-            (true, true) if self.head > 0 => Head::Stopped,
-            (true, false) if self.head > 0 && !self.settled => {
+            (true, true) if self.head > 0 && self.state != Head::Stopped => Head::Stopped,
+            (true, false) if self.head > 0 && !matches!(self.state, Head::Settled | Head::Stopped) => {
                 self.quiet += 1;
                 (self.quiet > QUIET_TURNS).then_some(Head::Settled)?
             }
@@ -171,7 +171,7 @@ impl Book {
             add(&mut self.saved, *organization, *amount);
         }
         self.no_longer_pending(step);
-        (self.head, self.settled) = (step.head, step.state != Head::Counting);
+        (self.head, self.state) = (step.head, step.state);
     }
 
     /// Sets what the rows of this server say, as they were read; `step` is saved if the head says so.
@@ -186,7 +186,7 @@ impl Book {
         {
             self.no_longer_pending(step);
         }
-        (self.head, self.settled, self.saved) = (head, matches!(state, Head::Settled | Head::Stopped), saved);
+        (self.head, self.state, self.saved) = (head, state, saved);
     }
 
     fn no_longer_pending(&mut self, step: &Step) {
@@ -206,7 +206,7 @@ impl Book {
 
     /// Notes that amounts of another server are now in the rows of this one.
     pub(super) fn adopted(&mut self, amounts: &[(OrganizationId, Amount)]) {
-        (self.head, self.settled, self.quiet) = (self.head + 1, false, 0);
+        (self.head, self.state, self.quiet) = (self.head + 1, Head::Counting, 0);
         for (organization, amount) in amounts {
             add(&mut self.saved, *organization, *amount);
             add(&mut self.others, *organization, difference(Amount::default(), *amount));
@@ -256,7 +256,10 @@ mod tests {
         let steps: Vec<Step> =
             (0..100).filter_map(|_| book.step(SERVER, false).inspect(|step| book.saved(step))).collect();
         assert_eq!(steps.iter().map(|step| step.state).collect::<Vec<_>>(), [Head::Settled]);
-        assert_eq!(book.step(SERVER, true).map(|step| step.state), Some(Head::Stopped));
+        let last = book.step(SERVER, true).expect("the head");
+        assert_eq!(last.state, Head::Stopped);
+        book.saved(&last);
+        assert!(book.step(SERVER, true).is_none(), "the head already says that the server has stopped");
     }
 
     #[test]

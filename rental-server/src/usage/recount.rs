@@ -144,8 +144,8 @@ impl Usage {
     /// Reads all rows of an organization. It pauses after each page, so that it takes a fifth of one thread at most.
     async fn found(&self, organization: OrganizationId, damaged: &DamagedRows) -> Result<Amount, Error> {
         let mut found = Amount::default();
-        for kind in key::OWNED {
-            let mut pages = Pages::of(self.store(), key::owned(kind, organization), PAGE);
+        for span in key::owned(organization) {
+            let mut pages = Pages::of(self.store(), span, PAGE);
             let mut began = edge::now().millis();
             while let Some(page) = pages.next().await? {
                 for row in &page {

@@ -144,6 +144,22 @@ fn all_keys_of_an_organization_share_its_requests_per_second() {
 }
 
 #[test]
+fn requests_over_the_limit_of_a_key_take_none_from_the_other_keys() {
+    let server = Server::start(&["--rate-limit", "1"]);
+    // The organization could have twenty at once.
+    let organization = server.organization_with(&json!({"name": "Busy", "max_requests_per_second": 10}));
+    let mut connection = Connection::open(&server.address);
+    let mut get =
+        |key: &str| connection.send("GET", "/v1/vehicles", &[("Authorization", &format!("Bearer {key}"))], b"");
+    let refused: Vec<_> = (0..300).map(|_| get(&organization.read)).filter(|reply| reply.status == 429).collect();
+    assert!(refused.len() > 100, "{}", refused.len());
+    for reply in &refused {
+        assert_eq!(reply.header("ratelimit-policy"), Some("\"default\";q=2;w=2"), "its own limit refuses it");
+    }
+    organization.get("/v1/vehicles").ok();
+}
+
+#[test]
 fn the_defaults_of_the_server_are_for_organizations_without_quotas() {
     let flags = ["--organization-objects", "2", "--organization-bytes", "0", "--organization-requests", "0"];
     let server = Server::start(&flags);

@@ -48,13 +48,10 @@ const INTERVALS: u32 = 3;
 pub(super) fn command() -> Command {
     Command::new("repair")
         .about("Remove damaged rows and write missing derived rows; the server must be stopped")
-        .arg(
-            Arg::new("url")
-                .value_name("URL")
-                .required(true)
-                .value_parser(place::parse)
-                .help(format!("Store to repair, {}", forms())),
-        )
+        .arg(Arg::new("url").value_name("URL").required(true).value_parser(place::parse).help(format!(
+            "Store to repair, {}. Servers with --no-webhooks of a database are not noticed: stop them first",
+            forms()
+        )))
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")
@@ -200,7 +197,9 @@ fn repair_store(place: &Place, waits: &Waits, store: &dyn Engine, matches: &ArgM
     Ok(done)
 }
 
-/// Refuses a database whose servers run: their heartbeats change. A file has one process, so it needs no such check.
+/// Refuses a database whose servers run: their heartbeats change. A file has one process, so it needs no such check. A server
+/// without webhooks has no heartbeat, and while it is idle it changes no row, so it is not noticed here. If it changes a sound
+/// row that a plan changes, applying the plan fails.
 fn refuse_running_servers(waits: &Waits, store: &dyn Engine) -> Result<(), StoreError> {
     let heartbeats = || -> Result<Vec<(Key, Revision)>, StoreError> {
         let span = key::heartbeats();
