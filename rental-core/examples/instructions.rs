@@ -13,8 +13,11 @@ use rental_core::{
     error::Error,
     operations::{self, Create, Intent, Update, edge::Edge, idempotency::IdempotencyKey},
     request::page::ListQuery,
-    resources::{self, Collection, organization::Organization},
-    store::{Store, memory::Memory, redb::Redb},
+    resources::{
+        self, Collection, Resource,
+        organization::{Organization, SYSTEM},
+    },
+    store::{Batch, Store, memory::Memory, redb::Redb},
     value::{OrganizationId, Timestamp},
 };
 use serde_json::{Value, json};
@@ -142,6 +145,9 @@ struct Fleet {
 impl Fleet {
     fn new(store: Box<dyn Store>) -> Outcome<Self> {
         let organization = Organization { id: OrganizationId::from_u128(7), ..Organization::system() };
+        let mut batch = Batch::default();
+        batch.insert(Organization::key(SYSTEM, organization.id), resources::to_json(&organization)?);
+        wait(store.commit(batch))?;
         let mut fleet = Self {
             store,
             edge: Fixed(AtomicU64::new(0)),
