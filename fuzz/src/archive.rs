@@ -15,7 +15,7 @@ use rental_core::{
     },
     rows::key,
     store::{
-        Batch, Environment, Key, Opening, Record, Restore, SCHEMA_VERSION, Span, Store, StoreError,
+        Absent, Batch, Environment, Key, Opening, Record, Restore, SCHEMA_VERSION, Span, Store, StoreError,
         archive::{Reader, Writer},
         memory::Memory,
         place,
@@ -143,6 +143,7 @@ fn restore_to(path: &Path, bytes: Vec<u8>) -> bool {
         writer: Uuid::from_u128(1),
         patience: Duration::from_secs(1),
         environment: &Nothing,
+        absent: Absent::Create,
     };
     let restore = Restore {
         archive: &mut archive,

@@ -29,6 +29,9 @@ mod http;
 mod edge;
 #[path = "../../rental-server/src/panics.rs"]
 mod panics;
+#[expect(dead_code, reason = "the target uses a part of it")]
+#[path = "../../rental-server/src/shares.rs"]
+mod shares;
 mod config;
 /// The simulated disk of the tests of the engine.
 #[expect(dead_code, reason = "the target uses a part of it")]
