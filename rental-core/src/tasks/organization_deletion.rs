@@ -2,7 +2,7 @@
 //!
 //! The first batch ([`begin`]) deletes the organization's record, its webhook endpoints with their secrets, and begins the
 //! task. From then on its API keys are refused, nothing is sent for it, and no write adds a row: every batch that does so
-//! checks that the organization, or the endpoint, exists. Each [`step`] then deletes a bounded number of rows, in the order
+//! checks that the organization, or the endpoint, exists. Each step then deletes a bounded number of rows, in the order
 //! of their tags. The last one adds an audit entry. Audit entries stay until their retention ends.
 
 use crate::{
