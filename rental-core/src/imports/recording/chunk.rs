@@ -9,7 +9,6 @@ use crate::{
     imports::RowOutcome,
     operations,
     store::{Batch, Commit, Key},
-    value::Id,
 };
 use std::collections::HashMap;
 
@@ -64,7 +63,7 @@ impl<T: Importable> Recorder<'_, T> {
     /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
     /// next transaction.
     async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T::Row>) -> Result<bool, Error> {
-        let mut object = self.object(row);
+        let object = self.object(row);
         let Some(identity) = object.identity() else {
             let why = "has neither a transaction number nor a time, so it could not be told from others";
             chunk.outcomes.push((number, RowOutcome::Invalid(why.into())));
@@ -72,24 +71,22 @@ impl<T: Importable> Recorder<'_, T> {
         };
         let key = self.identity_key(&identity);
         let stated = T::stated_amount(row);
-        let vehicle = self.vehicle(&object).await?;
-        *object.vehicle() = vehicle;
-        let earlier = match chunk.rows.get(&key) {
-            Some(earlier) => Some(self.with_vehicle(self.object(earlier)).await?),
-            None => None,
-        };
-        let outcome = match chunk.rows.get(&key) {
-            Some(_) if let Some(what) = earlier.and_then(|earlier| earlier.contradiction(&object)) => {
-                contradicted::<T>(what, None)
-            }
-            Some(earlier) if stated.map_or(*earlier == row, |_| T::stated_amount(earlier) == stated) => {
+        let mut object = self.with_vehicle(object).await?;
+        // A wrong row is not remembered: the next rows are compared with the one that was recorded.
+        let earlier = chunk.rows.get(&key).copied();
+        let claim = if earlier.is_none() { self.claim(&key).await? } else { None };
+        if stated.is_some()
+            && let Some(wrong) = self.contradiction(&object, earlier, claim.as_ref()).await?
+        {
+            chunk.outcomes.push((number, RowOutcome::Invalid(wrong)));
+            return Ok(true);
+        }
+        let outcome = match earlier {
+            Some(earlier) if stated.map_or(earlier == row, |_| T::stated_amount(earlier) == stated) => {
                 RowOutcome::Duplicate
             }
             Some(_) => return Ok(false),
-            None => match self.claim(&key).await? {
-                Some(claim) if let Some(what) = self.contradiction(&claim, &object).await? => {
-                    contradicted::<T>(what, Some(claim.id))
-                }
+            None => match claim {
                 Some(claim) if claim.former.iter().any(|former| Some(*former) == stated) => RowOutcome::Duplicate,
                 Some(claim) if stated.is_some() && (claim.amount.is_none() || claim.amount == stated) => {
                     RowOutcome::Duplicate
@@ -97,7 +94,7 @@ impl<T: Importable> Recorder<'_, T> {
                 Some(claim) => self.correct(claim, row, &object, &mut chunk.batch).await?,
                 None if self.would_have_written(&key) => T::REPEATED_IN_DRY_RUN,
                 None => {
-                    chunk.matched += u64::from(vehicle.is_some());
+                    chunk.matched += u64::from(object.vehicle().is_some());
                     if let [None, None, _] = object.identifiers() {
                         chunk.unidentified.push(number);
                     }
@@ -113,16 +110,6 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.outcomes.push((number, outcome));
         Ok(true)
     }
-}
-
-/// The outcome of a row with the number of another object.
-fn contradicted<T: Importable>(what: &str, other: Option<Id<T::Kind>>) -> RowOutcome {
-    let object = T::SPEC.object;
-    let other = other.map_or_else(|| "of an earlier row".to_owned(), |id| format!("of {object} {id}"));
-    RowOutcome::Invalid(format!(
-        "has the number {other}, but another {what}; an agency gives each {object} a number of its own, so look at the \
-         statement and correct the wrong row"
-    ))
 }
 
 /// The review message for a row without plate and transponder, whose vehicle cannot be found.

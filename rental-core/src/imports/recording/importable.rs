@@ -34,7 +34,8 @@ pub trait Importable: Attributable {
     }
 
     /// What contradicts that two objects of one identity are the same one: `vehicle`, `time` or `plaza`. Values that only one of
-    /// them has contradict nothing.
+    /// them has contradict nothing. Asked only for resources with a [stated amount](Importable::stated_amount): later rows of
+    /// the others replace what is known.
     fn contradiction(&self, _other: &Self) -> Option<&'static str> {
         None
     }

@@ -148,16 +148,30 @@ impl<'a, T: Importable> Recorder<'a, T> {
         Ok(Some(Claim { record, id: Id::from_uuid(id), amount, former }))
     }
 
-    /// What contradicts that a row is about the object that has its identity.
+    /// Why a row is not about the object that has its number: that of an earlier row of the same transaction, or of a claim.
     pub(super) async fn contradiction(
         &mut self,
-        claim: &Claim<T::Kind>,
         from_row: &T,
-    ) -> Result<Option<&'static str>, Error> {
-        let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
-        let Some(record) = found else { return Ok(None) };
-        let known = self.with_vehicle(parse::<T>(&record.key, &record.value)?).await?;
-        Ok(known.contradiction(from_row))
+        earlier: Option<&T::Row>,
+        claim: Option<&Claim<T::Kind>>,
+    ) -> Result<Option<String>, Error> {
+        let (known, whose) = match (earlier, claim) {
+            (Some(earlier), _) => (self.object(earlier), "an earlier row".to_owned()),
+            (None, Some(claim)) => {
+                let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
+                let Some(record) = found else { return Ok(None) };
+                (parse(&record.key, &record.value)?, format!("{} {}", T::SPEC.object, claim.id))
+            }
+            (None, None) => return Ok(None),
+        };
+        let what = self.with_vehicle(known).await?.contradiction(from_row);
+        let object = T::SPEC.object;
+        Ok(what.map(|what| {
+            format!(
+                "has the number of {whose}, but another {what}; an agency gives each {object} a number of its own, so look \
+                 at the statement and correct the wrong row"
+            )
+        }))
     }
 
     /// The object with its vehicle, if it was not known before.

@@ -145,6 +145,12 @@ fn a_number_of_another_passage_is_invalid_and_changes_nothing() {
     assert_eq!(counts(&answer), [1, 0, 0, 0, 1]);
     let recorded = all(&organization, "tolls");
     assert_eq!((recorded.len(), &recorded[0]["amount"]), (1, &json!(6.94)));
+    // The rows after a wrong one are compared with the toll, and not with the wrong row.
+    let (right, wrong) = (row("00412345678", first, "RKB", "6.94"), row("00487654321", other, "RKB", "3.00"));
+    for file in [[HEADER, &wrong, &right].concat(), [HEADER, &right, &wrong, &right].concat()] {
+        let rows = file.lines().count() as u64 - 1;
+        assert_eq!(counts(&import(&organization, "tolls", "", &file).ok()), [0, 0, rows - 1, 0, 1]);
+    }
     for (row, what) in [
         (row("00487654321", first, "RKB", "6.94"), "another vehicle"),
         (row("00412345678", other, "RKB", "3.00"), "another time"),
