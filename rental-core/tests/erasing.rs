@@ -1,7 +1,9 @@
-//! Erasing a person: nothing of the person remains in the rows of a store, whatever else happens at the same time.
+//! Erasing a person leaves no data of the person in the rows of a store, also when requests run at the same time.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "shared/between.rs"]
+mod between;
 #[path = "erasing/races.rs"]
 mod races;
 #[path = "erasing/returning.rs"]

@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "shared/between.rs"]
+mod between;
 #[path = "tasks/organization_deletion.rs"]
 mod organization_deletion;
 #[path = "tasks/sealing_anew.rs"]
 mod sealing_anew;
 
+use between::Between;
 use rental_core::{
     erasing::CustomerErasure,
     error::Error,
@@ -22,7 +25,7 @@ use rental_core::{
         key,
         outbox::{self, OutboxEvent},
     },
-    store::{Answer, Batch, Commit, Key, Prior, Record, Revision, Scanned, Span, Store, Write, memory::Memory},
+    store::{Batch, Commit, Prior, Record, Revision, Span, Store, Write, memory::Memory},
     tasks::{KINDS, Step, Task, Work, begin_left_over_deletions, step},
     value::{CustomerId, DeliveryId, EndpointId, EventId, OrganizationId, TaskId, Timestamp},
     webhooks::{
@@ -167,33 +170,6 @@ async fn of_two_servers_at_one_step_one_does_it_and_the_other_changes_nothing() 
     assert_eq!(statuses(&store, ENDPOINT).await, [("failed", 2 * deletion::BATCH)].into());
 }
 
-/// A store in which the outcome of an attempt is committed between the reads and the commit of a step.
-struct Meanwhile<'m>(&'m Memory, std::sync::Mutex<Option<Batch>>);
-
-impl Store for Meanwhile<'_> {
-    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        self.0.get(keys)
-    }
-
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
-        self.0.scan(span, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
-        let first = self.1.lock().unwrap().take();
-        Box::pin(async move {
-            if let Some(first) = first {
-                assert_eq!(self.0.commit(first).await?, Commit::Applied);
-            }
-            self.0.commit(batch).await
-        })
-    }
-
-    fn ready(&self) -> Answer<'_, ()> {
-        self.0.ready()
-    }
-}
-
 #[tokio::test]
 async fn a_delivery_that_arrives_during_the_step_stays_delivered() {
     let store = store(&[ENDPOINT], 2).await;
@@ -203,7 +179,7 @@ async fn a_delivery_that_arrives_during_the_step_stays_delivered() {
     delivered.status = DeliveryStatus::Delivered;
     let mut outcome = Batch::default();
     outcome.replace(row.key, row.revision, serde_json::to_vec(&delivered).unwrap().into());
-    let contended = Meanwhile(&store, std::sync::Mutex::new(Some(outcome)));
+    let contended = Between(&store, std::sync::Mutex::new(Some(outcome)));
     let seen = task(&store).await.unwrap();
     assert_eq!(next_step(&contended, &seen).await, Step::Continue, "stale, and to be repeated");
     assert_eq!(next_step(&contended, &task(&store).await.unwrap()).await, Step::Done);

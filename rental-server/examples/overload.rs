@@ -112,21 +112,13 @@ fn fairness(server: &Server, kind: &str) -> Outcome<()> {
     let (victim, offender) = kind.split_once(" beside ").ok_or("no pair")?;
     let of = |tenant: &Tenant, what: &str| if what == "reads" { tenant.read.clone() } else { tenant.write.clone() };
     let (victim, offender) = (of(&small, victim), of(&large, offender));
-    let load = |request, rate, connections, seed| Load {
-        address: &server.address,
-        request,
-        rate,
-        connections,
-        patience: PATIENCE,
-        seed,
-    };
-    let peak = load(&offender, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput();
-    let own = load(&victim, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
+    let peak = server.load(&offender, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput();
+    let own = server.load(&victim, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
     println!("{kind}: {own:.0}/s beside {:.0}/s", peak * 10.0);
     for round in 1..=ROUNDS {
-        let steady = load(&victim, Some(own), FEW_CONNECTIONS, round);
+        let steady = server.load(&victim, Some(own), FEW_CONNECTIONS, round);
         let alone = steady.run_for(TIME);
-        let flood = load(&offender, Some(peak * 10.0), CONNECTIONS, round);
+        let flood = server.load(&offender, Some(peak * 10.0), CONNECTIONS, round);
         let stop = AtomicBool::new(false);
         let (beside, theirs) = thread::scope(|scope| {
             let theirs = scope.spawn(|| in_background().map(|()| flood.run(&stop)));
@@ -148,20 +140,12 @@ fn fairness(server: &Server, kind: &str) -> Outcome<()> {
 fn unknown_keys(server: &Server) -> Outcome<()> {
     let tenant = server.tenant("Known")?;
     let unknown = request("GET", &server.address, "/v1/vehicles", "rk_unknown", None);
-    let load = |request, rate, connections, seed| Load {
-        address: &server.address,
-        request,
-        rate,
-        connections,
-        patience: PATIENCE,
-        seed,
-    };
-    let own = load(&tenant.read, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
+    let own = server.load(&tenant.read, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
     println!("reads beside unknown keys: {own:.0}/s");
     for round in 1..=ROUNDS {
-        let steady = load(&tenant.read, Some(own), FEW_CONNECTIONS, round);
+        let steady = server.load(&tenant.read, Some(own), FEW_CONNECTIONS, round);
         let alone = steady.run_for(TIME);
-        let (stop, flood) = (AtomicBool::new(false), load(&unknown, None, CONNECTIONS, round));
+        let (stop, flood) = (AtomicBool::new(false), server.load(&unknown, None, CONNECTIONS, round));
         let beside = thread::scope(|scope| {
             scope.spawn(|| in_background().map(|()| flood.run(&stop)));
             let beside = steady.run_for(TIME);
@@ -215,6 +199,11 @@ struct Server {
 }
 
 impl Server {
+    /// Requests to this server: `rate` of them per second, or as many as it answers.
+    fn load<'a>(&'a self, request: &'a [u8], rate: Option<f64>, connections: usize, seed: u64) -> Load<'a> {
+        Load { address: &self.address, request, rate, connections, patience: PATIENCE, seed }
+    }
+
     fn start() -> Outcome<Self> {
         let directory = tempfile::tempdir()?;
         let store = format!("redb:{}", directory.path().join("overload.redb").display());

@@ -190,8 +190,8 @@ impl World {
         known.objects.insert(path.to_owned(), (hash(body), change));
     }
 
-    /// Compares the objects that were changed last, at most `most`, with what was acknowledged. Clients go on meanwhile, so
-    /// an object that has changed again is left out.
+    /// Compares the objects that were changed last, at most `most`, with what was acknowledged. The
+    /// clients write during the check, so it leaves out an object that has changed again.
     fn check(&self, address: &str, most: usize) -> Outcome<()> {
         let mut sample: Vec<(String, (u64, u64))> = self.known().objects.clone().into_iter().collect();
         sample.sort_by_key(|(_, (_, change))| std::cmp::Reverse(*change));

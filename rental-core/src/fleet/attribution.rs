@@ -103,7 +103,7 @@ struct Weighed<'t, 'r> {
     possible: bool,
     /// Whether the customer had the vehicle, if the planned days were kept.
     surely: bool,
-    /// Why the customer did not have it, when another rental rules it out.
+    /// Whether another rental rules this one out.
     ruled_out_by_another: bool,
 }
 

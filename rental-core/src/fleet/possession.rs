@@ -50,7 +50,7 @@ pub(super) struct Timeline<'r> {
     pub(super) possessions: Vec<Possession<'r>>,
 }
 
-const BEGINNING: Timestamp = Timestamp::FIRST;
+/// After every return: the vehicle is still out.
 const END: Timestamp = Timestamp::LAST;
 
 /// The first instant of a day.
@@ -95,7 +95,7 @@ impl<'r> Possession<'r> {
         let (pickup, trusted_from) = match (rental.activated_at, rental.start_date) {
             (Some(at), _) => (Moment::exact(at), at),
             (None, Some(start)) => (Moment::on(zone, start), midnight(zone, start)),
-            (None, None) => (Moment::between(BEGINNING, rental.completed_at.unwrap_or(END)), END),
+            (None, None) => (Moment::between(Timestamp::FIRST, rental.completed_at.unwrap_or(END)), END),
         };
         let planned_end = rental.end_date.filter(|end| pickup.earliest < day_end(zone, *end));
         let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
@@ -109,7 +109,7 @@ impl<'r> Possession<'r> {
             (None, None) if rental.status == RentalStatus::Completed || evidence == Evidence::Doubtful => {
                 (Moment::between(pickup.earliest, END), pickup.earliest)
             }
-            (None, None) => (Moment::exact(END).planned(), END),
+            (None, None) => (Moment::between(END, END), END),
         };
         let giving_back = Moment { earliest: giving_back.earliest.max(pickup.earliest), ..giving_back };
         let pickup = Moment { latest: pickup.latest.min(giving_back.latest.max(pickup.earliest)), ..pickup };
@@ -144,40 +144,6 @@ impl<'r> Possession<'r> {
         }
     }
 
-    /// Whether this and another possession can have followed each other.
-    pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
-        self.giving_back.earliest <= other.pickup.latest || other.giving_back.earliest <= self.pickup.latest
-    }
-
-    /// Whether pickup and return are both recorded.
-    pub(super) fn is_recorded(&self) -> bool {
-        self.pickup.recorded && self.giving_back.recorded
-    }
-}
-
-impl Moment {
-    fn planned(self) -> Self {
-        Self { recorded: false, ..self }
-    }
-}
-
-impl<'r> Timeline<'r> {
-    /// The timeline of a vehicle with these rentals, in any order.
-    pub(super) fn of(rentals: &'r [Rental]) -> Self {
-        let mut possessions: Vec<Possession<'r>> = rentals.iter().filter_map(Possession::of).collect();
-        // Each round can tell the order of further pairs.
-        for _ in 0..possessions.len() {
-            let before = possessions.clone();
-            possessions.iter_mut().for_each(|one| one.adjust(&before));
-            if possessions == before {
-                break;
-            }
-        }
-        Self { possessions }
-    }
-}
-
-impl Possession<'_> {
     /// Ends this possession at the pickup of a later one, and begins it after the return of each earlier one. Only a pickup
     /// that follows from a recorded time ends a possession: plans are often late.
     fn adjust(&mut self, all: &[Self]) {
@@ -200,5 +166,31 @@ impl Possession<'_> {
             self.trusted_from = self.trusted_from.max(back);
             self.waited = true;
         }
+    }
+
+    /// Whether this and another possession can have followed each other.
+    pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
+        self.giving_back.earliest <= other.pickup.latest || other.giving_back.earliest <= self.pickup.latest
+    }
+
+    /// Whether pickup and return are both recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.pickup.recorded && self.giving_back.recorded
+    }
+}
+
+impl<'r> Timeline<'r> {
+    /// The timeline of a vehicle with these rentals, in any order.
+    pub(super) fn of(rentals: &'r [Rental]) -> Self {
+        let mut possessions: Vec<Possession<'r>> = rentals.iter().filter_map(Possession::of).collect();
+        // Each round can tell the order of further pairs.
+        for _ in 0..possessions.len() {
+            let before = possessions.clone();
+            possessions.iter_mut().for_each(|one| one.adjust(&before));
+            if possessions == before {
+                break;
+            }
+        }
+        Self { possessions }
     }
 }

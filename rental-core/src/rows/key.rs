@@ -336,7 +336,6 @@ pub(crate) fn of_endpoint(tag: Tag, endpoint: EndpointId) -> Span {
     Span::under(key(tag, &[endpoint.as_bytes()]))
 }
 
-/// The key of the mark of a deleted or erased object. Reserved.
 /// The key of the mark of an erased customer. Reserved for other resources.
 #[must_use]
 pub fn erased(organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Key {

@@ -1,18 +1,12 @@
 //! Moves the outbox rows of versions 2 to 4. Their keys have no organization; since version 5 it comes before the event.
 
-use super::{
-    state::{UpgradeError, yield_to_other_tasks},
-    walk::Upgrade,
-    window::Window,
-};
+use super::{state::UpgradeError, walk::Upgrade, window::Window};
 use crate::{
     rows::key,
-    store::{Key, Prior, Record, get_each, move_behind},
+    store::{Key, Prior, Record, get_each},
     value::{EventId, OrganizationId},
 };
 
-/// Rows in one scan.
-const PAGE: usize = 1000;
 /// Bytes of an old key: tag and event.
 const OLD_KEY: usize = 1 + 16;
 
@@ -27,12 +21,7 @@ impl Upgrade<'_> {
             span.from = Key::from_bytes(&hex::decode(at).unwrap_or_default());
         }
         while !window.is_full() {
-            yield_to_other_tasks().await;
-            let page = self.store.scan(&span, PAGE).await?;
-            if page.is_empty() {
-                return Ok(true);
-            }
-            move_behind(&mut span, &page)?;
+            let Some(page) = self.next_page(&mut span).await? else { return Ok(true) };
             let (old, new): (Vec<Record>, Vec<Key>) =
                 page.into_iter().flatten().filter_map(|row| new_key(&row).map(|key| (row, key))).unzip();
             let found = get_each(self.store, &new).await?;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     resources::{Resource, rental::Rental, spec_of_tag},
     rows::{Tag, key},
-    store::{Key, Order, Pages, Record, Span, after, get_each, key_of, move_behind},
+    store::{Key, Order, Pages, Record, Scanned, Span, after, get_each, key_of, move_behind},
     value::OrganizationId,
 };
 use std::collections::BTreeMap;
@@ -87,18 +87,24 @@ impl Upgrade<'_> {
         // If no record has rows with this prefix and no record is damaged, all of these rows are stale.
         let unknown = !self.marker.expected.contains_key(group) && !self.marker.damage_here;
         while !window.is_full() {
-            yield_to_other_tasks().await;
-            let page = self.store.scan(&span, PAGE).await?;
-            if page.is_empty() {
-                return Ok(true);
-            }
-            move_behind(&mut span, &page)?;
+            let Some(page) = self.next_page(&mut span).await? else { return Ok(true) };
             self.marker.resume_at = Some(hex::encode(span.from.as_bytes()));
             let keys: Vec<Key> = page.iter().map(|row| key_of(row).clone()).collect();
             let stale = if unknown { keys } else { self.without_record(keys).await? };
             stale.into_iter().for_each(|key| window.delete(key));
         }
         Ok(false)
+    }
+
+    /// The next rows of a span, which is moved behind them; `None` at its end.
+    pub(super) async fn next_page(&mut self, span: &mut Span) -> Result<Option<Vec<Scanned>>, UpgradeError> {
+        yield_to_other_tasks().await;
+        let page = self.store.scan(span, PAGE).await?;
+        if page.is_empty() {
+            return Ok(None);
+        }
+        move_behind(span, &page)?;
+        Ok(Some(page))
     }
 
     /// The keys whose record does not exist or does not have this row. Rows of a damaged record are kept.

@@ -1,7 +1,9 @@
 //! Requests that run while a person is erased: none brings the data back.
 
 use super::{
-    IN_LEADS, SECRETS, finish, found, sound,
+    IN_LEADS, SECRETS,
+    between::Between,
+    finish, found, sound,
     world::{ORGANIZATION, World, rows, step},
 };
 use rental_core::{
@@ -12,7 +14,7 @@ use rental_core::{
         organization::{Organization, SYSTEM},
     },
     rows::key,
-    store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store},
+    store::{Batch, Commit, Span, Store},
     tasks::{Step, Task, organization_deletion},
     value::{Id, Timestamp},
 };
@@ -73,33 +75,6 @@ async fn a_write_that_was_prepared_before_is_refused_by_the_store() {
     }
 }
 
-/// A store in which something is committed between the reads and the commit of a step.
-struct Meanwhile<'m>(&'m dyn Store, Mutex<Option<Batch>>);
-
-impl Store for Meanwhile<'_> {
-    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
-        self.0.get(keys)
-    }
-
-    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
-        self.0.scan(span, limit)
-    }
-
-    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
-        let first = self.1.lock().unwrap().take();
-        Box::pin(async move {
-            if let Some(first) = first {
-                assert_eq!(self.0.commit(first).await?, Commit::Applied);
-            }
-            self.0.commit(batch).await
-        })
-    }
-
-    fn ready(&self) -> Answer<'_, ()> {
-        self.0.ready()
-    }
-}
-
 /// Before each step of the task, in each possible place: a rental changes, an invoice is paid.
 #[tokio::test]
 async fn what_is_committed_between_the_reads_and_the_commit_of_a_step_is_rewritten_too() {
@@ -116,7 +91,7 @@ async fn what_is_committed_between_the_reads_and_the_commit_of_a_step_is_rewritt
                 ),
                 false => None,
             };
-            let store = Meanwhile(&world.store, Mutex::new(between));
+            let store = Between(&world.store, Mutex::new(between));
             assert_ne!(step(&store, &record.unwrap()).await, Step::Overtaken);
         }
         nothing_remains(&world).await;
@@ -129,7 +104,7 @@ async fn a_change_of_the_customer_at_the_same_moment_is_erased_with_the_rest() {
     let world = World::new().await;
     let person = world.person().await;
     let change = world.prepare_update("customer", &person, &json!({"notes": "allergic to cats, again"})).await.unwrap();
-    let store = Meanwhile(&world.store, Mutex::new(Some(change.batch)));
+    let store = Between(&world.store, Mutex::new(Some(change.batch)));
     let intent = rental_core::tasks::erasing::Erase { organization: &world.organization, id: &person };
     let render = |_: &rental_core::error::Error| (400, bytes::Bytes::new());
     operations::write(&store, &world.edge, ORGANIZATION, None, &intent, (200, &render)).await.unwrap();
@@ -175,7 +150,7 @@ async fn the_deletion_of_the_organization_leaves_nothing_of_an_erasing_that_runs
         let deletion = deletion(&world).await;
         match world.store.scan(&key::tasks(), 1).await.unwrap().pop().filter(|_| during) {
             Some(record) => {
-                let store = Meanwhile(&world.store, Mutex::new(Some(deletion)));
+                let store = Between(&world.store, Mutex::new(Some(deletion)));
                 step(&store, &record.unwrap()).await;
             }
             None => assert_eq!(world.store.commit(deletion).await, Ok(Commit::Applied)),

@@ -1,6 +1,6 @@
 //! The deletion of an organization leaves a store as if the organization had never existed, except for audit entries.
 
-use super::{Fixed, Meanwhile, commit, endpoint_object, keys, later, next_step, rows, task};
+use super::{Between, Fixed, commit, endpoint_object, keys, later, next_step, rows, task};
 use rental_core::{
     check::Audit,
     error::Error,
@@ -228,7 +228,7 @@ async fn nothing_is_written_for_an_organization_that_was_deleted_after_the_write
     let ids = (AuditEntryId::from_uuid(edge.new_id()), "req_1", later());
     let deletion::Begun { mut batch, state } = deletion::begin(&store, &record, LEAVING, ids).await.unwrap();
     Task::organization_deletion(state, later()).begin(&mut batch).unwrap();
-    let contended = Meanwhile(&store, Mutex::new(Some(batch)));
+    let contended = Between(&store, Mutex::new(Some(batch)));
     let intent =
         Create { collection: collection("lead"), organization: &leaving, body: b"{}".as_slice().into(), given: &[] };
     let idempotency_key = IdempotencyKey::new(b"late", "POST", "/", b"").unwrap();

@@ -101,10 +101,10 @@ impl Usage {
 
     /// Counts an organization; true if its count was wrong.
     async fn recount(&self, organization: OrganizationId, damaged: &DamagedRows) -> Result<bool, Error> {
-        let wrong = self.error(organization, Duration::ZERO, damaged).await?;
+        let wrong = self.shortfall(organization, Duration::ZERO, damaged).await?;
         // What other servers have counted arrives later: only an error that stays is one.
         let wrong = match wrong != Amount::default() && self.store.is_shared() {
-            true => self.error(organization, SETTLED, damaged).await?,
+            true => self.shortfall(organization, SETTLED, damaged).await?,
             false => wrong,
         };
         if wrong == Amount::default() {
@@ -116,9 +116,9 @@ impl Usage {
         Ok(true)
     }
 
-    /// By how much the count of an organization is too small. Anything up to what changes meanwhile is no error. `settle` is
-    /// the time before and after the count in which changes are noted, too.
-    async fn error(
+    /// What is missing from the count of an organization; negative when the count is too large. Changes during the recount can
+    /// explain a difference, which is then 0. `settle` is the time before and after the recount in which changes are noted too.
+    async fn shortfall(
         &self,
         organization: OrganizationId,
         settle: Duration,
