@@ -236,7 +236,7 @@ fn at_the_usual_level_a_log_has_no_line_for_each_request() {
     assert_eq!(server.log(), before);
 }
 
-/// Values of requests stay on the line of their request, and cannot move the cursor of whoever reads the log on a terminal.
+/// A value of a request cannot begin a new line of the log, and cannot send control codes to the reader's terminal.
 #[test]
 fn no_request_writes_a_line_of_its_own_into_the_log() {
     let forged = "1999-12-31T23:59:59.999999Z WARN rental_server: forged";
