@@ -35,7 +35,7 @@ pub use edit::{edit, replace};
 pub use intent::{Intent, Prepared, Preparing};
 pub use new_api_key::{IssueApiKey, NewApiKey};
 pub use newest::newest_id_time;
-pub use read::{get, list, owner_of};
+pub use read::{get, list, list_sound, owner_of};
 pub(crate) use reference::references;
 pub use sent_body::SentBody;
 pub use update::Update;

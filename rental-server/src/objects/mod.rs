@@ -36,6 +36,20 @@ pub(crate) async fn list(
     Ok(Reply::json(operations::list(store, organization, spec, &query).await?))
 }
 
+/// The same for lists of operators: without damaged rows, which are logged and counted. One that is left out would look
+/// deleted to a client that compares its copy, so the lists of the API fail instead.
+pub(crate) async fn list_sound(
+    app: &App,
+    organization: OrganizationId,
+    spec: &'static ResourceSpec,
+    call: &Call,
+) -> Handled {
+    let (query, mut damaged) = (ListQuery::parse(call.query(), spec)?, Vec::new());
+    let page = operations::list_sound(app.store(), organization, spec, &query, &mut damaged).await?;
+    damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+    Ok(Reply::json(page))
+}
+
 /// One object, or 304 when the client has its revision.
 pub(crate) async fn get(
     store: &dyn Store,

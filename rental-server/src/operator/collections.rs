@@ -40,7 +40,7 @@ pub(super) async fn organization_named(store: &dyn Store, id: &str) -> Result<Or
 /// GET on all objects of a resource that belongs to the operator.
 pub(super) fn list(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::list(format!("/admin/v1/{}", spec.plural), spec)
-        .reader(move |request| Box::pin(objects::list(request.app.store(), SYSTEM, spec, request.call)))
+        .reader(move |request| Box::pin(objects::list_sound(request.app, SYSTEM, spec, request.call)))
 }
 
 /// GET on an object of a resource that belongs to the operator.

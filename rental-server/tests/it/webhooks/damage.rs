@@ -193,3 +193,33 @@ fn a_damaged_task_with_the_id_of_an_endpoint_does_not_keep_it_from_being_deleted
         || format!("{:?}", observed(&organization, "deliveries", "")),
     );
 }
+
+#[test]
+fn a_damaged_organization_is_left_out_of_the_list_and_the_others_are_listed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let make = |name: &str| {
+        let made = server.admin("POST", "/admin/v1/organizations", &json!({"name": name})).ok();
+        made["id"].as_str().expect("an id").to_owned()
+    };
+    let [oldest, damaged, newest] = ["Moonlight", "break-me-here", "Sunshine"].map(make);
+    stop(server);
+    flip(directory.path(), "break-me-here");
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let page = |query: &str| {
+        let page = server.admin("GET", &format!("/admin/v1/organizations?{query}"), &Value::Null).ok();
+        let ids =
+            page["data"].as_array().expect("a list").iter().map(|one| one["id"].as_str().unwrap_or("").to_owned());
+        (ids.collect::<Vec<_>>(), page["next_cursor"].as_str().map(ToOwned::to_owned))
+    };
+    assert_eq!(page("limit=100"), (vec![newest.clone(), oldest.clone()], None));
+    let (first, cursor) = page("limit=1");
+    assert_eq!(first, [newest]);
+    let rest = page(&format!("limit=1&starting_after={}", cursor.expect("there is more")));
+    assert_eq!(rest, (vec![oldest], None));
+    assert_eq!(metric(&server, DAMAGED), 1.0);
+    assert!(server.log().contains(&format!("organization {damaged}")), "the log names it");
+    let read = server.admin("GET", &format!("/admin/v1/organizations/{damaged}"), &Value::Null);
+    assert_eq!(read.status, 500, "its reader is told");
+}
