@@ -10,11 +10,12 @@
 
 pub mod erasing;
 pub mod organization_deletion;
+pub mod organization_hold;
 pub mod progress;
 
 pub use progress::{Progress, Step};
 
-use organization_deletion::OrganizationDeletion;
+use organization_deletion::{OrganizationDeletion, OrganizationHold};
 
 use crate::{
     erasing as erasure,
@@ -56,10 +57,13 @@ pub enum Work {
     OrganizationDeletion(OrganizationDeletion),
     /// Removes what is stored about an erased customer.
     CustomerErasure(CustomerErasure),
+    /// Holds the writes of an organization back while a request decides whether to delete it.
+    OrganizationHold(OrganizationHold),
 }
 
 /// The names of the kinds, as tasks in a store have them.
-pub const KINDS: &[&str] = &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion", "customer_erasure"];
+pub const KINDS: &[&str] =
+    &["webhook_endpoint_deletion", "sealing_anew", "organization_deletion", "customer_erasure", "organization_hold"];
 
 /// The id of the task that seals all secrets anew: there is at most one.
 pub const SEALING_ANEW: TaskId = TaskId::from_u128(1);
@@ -142,6 +146,11 @@ pub async fn step(
     let (mut progress, mut task) = (Progress::of(record), Task::read(record)?);
     let mut batch = Batch::default();
     let done = match &mut task.work {
+        // The request that holds the writes back is at work.
+        Work::OrganizationHold(_) if !organization_deletion::is_forgotten(task.created_at, now) => {
+            return Ok(Step::Overtaken);
+        }
+        Work::OrganizationHold(_) => true,
         Work::WebhookEndpointDeletion(state) => deletion::step(store, state, &mut batch, now, damaged).await?,
         Work::SealingAnew(state) => master_key::step(store, keys, state, (&mut batch, now), damaged).await?,
         Work::OrganizationDeletion(state) => {

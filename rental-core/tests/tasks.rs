@@ -266,7 +266,9 @@ fn a_task_is_stored_as_json_with_its_kind_and_state() {
     let state = CustomerErasure::new(ORGANIZATION, CustomerId::from_u128(9), Vec::new());
     let work = Work::CustomerErasure(state);
     let fourth = serde_json::to_value(Task { id: TaskId::from_u128(9), work, created_at: later() }).unwrap();
-    let kinds = [&stored, &other, &third, &fourth].map(|task| task["kind"].as_str().unwrap());
+    let state = json!({"kind": "organization_hold", "state": {"organization_id": ORGANIZATION}, "id": ORGANIZATION, "created_at": later()});
+    let fifth = serde_json::to_value(serde_json::from_value::<Task>(state).unwrap()).unwrap();
+    let kinds = [&stored, &other, &third, &fourth, &fifth].map(|task| task["kind"].as_str().unwrap());
     assert_eq!(KINDS, kinds, "every kind is listed");
     let revision: Revision = 1;
     let record = Record { key: key.clone(), revision, value: value.clone() };

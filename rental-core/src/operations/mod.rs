@@ -25,7 +25,7 @@ mod sent_body;
 mod update;
 mod write_once;
 
-pub(crate) use commit_for::commit_for;
+pub(crate) use commit_for::{commit_for, deletion_of};
 pub(crate) use completion::finish;
 pub(crate) use counter::next_number;
 pub(crate) use create::created_at;

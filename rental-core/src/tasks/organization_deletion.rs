@@ -70,6 +70,21 @@ pub fn task_id(organization: OrganizationId) -> TaskId {
     TaskId::from_uuid(organization.uuid())
 }
 
+/// How long a hold lasts at most, in milliseconds. A server that stops between the hold and the decision leaves it behind.
+const LONGEST_HOLD: u64 = 30_000;
+
+/// The state of a hold, see [`super::organization_hold`].
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OrganizationHold {
+    /// The organization whose writes wait.
+    pub organization_id: OrganizationId,
+}
+
+/// Whether the request that made a hold is gone.
+pub(super) fn is_forgotten(held_at: Timestamp, now: Timestamp) -> bool {
+    now.millis().saturating_sub(held_at.millis()) > LONGEST_HOLD
+}
+
 /// Prepares the first batch of a deletion. `record` is that of the organization.
 ///
 /// # Errors

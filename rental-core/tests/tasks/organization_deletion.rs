@@ -20,8 +20,8 @@ use rental_core::{
         outbox::{self, OutboxEvent},
     },
     store::{Batch, Commit, Key, Prior, Record, Span, Store, memory::Memory},
-    tasks::{Step, Task, organization_deletion as deletion, step},
-    value::{AuditEntryId, EndpointId, EventId, OrganizationId, ServerId},
+    tasks::{Step, Task, organization_deletion as deletion, organization_hold, step},
+    value::{AuditEntryId, EndpointId, EventId, OrganizationId, ServerId, Timestamp},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -272,6 +272,79 @@ async fn due_rows_of_an_endpoint_that_was_deleted_before_go_too() {
     assert_eq!(begin(&store, &edge).await, Commit::Applied);
     while let Some(record) = task(&store).await {
         assert_ne!(next_step(&store, &record).await, Step::Overtaken);
+    }
+    assert_has(&store, &before).await;
+}
+
+async fn hold(store: &Memory) -> Result<(), Error> {
+    organization_hold::hold(store, LEAVING, later()).await
+}
+
+/// Tries to create a lead.
+async fn write_lead(store: &dyn Store, edge: &Fixed) -> Result<(), Error> {
+    let (whose, render) = (organization(LEAVING), |error: &Error| panic!("{error:?}"));
+    let collection = collection("lead");
+    let intent = Create { collection, organization: &whose, body: b"{}"[..].into(), given: &[] };
+    operations::write(store, edge, LEAVING, None, &intent, (200, &render)).await.map(drop)
+}
+
+#[tokio::test]
+async fn while_a_deletion_is_decided_writes_wait_also_those_prepared_before() {
+    let (store, edge, _) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    hold(&store).await.unwrap();
+    assert_eq!(problems(&store).await, Vec::<String>::new());
+    assert!(matches!(write_lead(&store, &edge).await, Err(Error::Unavailable(_))));
+    assert!(matches!(hold(&store).await, Err(Error::Unavailable(_))), "one request decides at a time");
+    // Others write.
+    create(&store, &edge, &organization(STAYING), "lead", json!({})).await;
+    organization_hold::release(&store, LEAVING).await.unwrap();
+    write_lead(&store, &edge).await.unwrap();
+    // The hold begins between the reads and the commit of the write.
+    let row = {
+        hold(&store).await.unwrap();
+        let row = task(&store).await.unwrap();
+        organization_hold::release(&store, LEAVING).await.unwrap();
+        row
+    };
+    let mut batch = Batch::default();
+    batch.insert(row.key, row.value);
+    let between = Between(&store, Mutex::new(Some(batch)));
+    assert!(matches!(write_lead(&between, &edge).await, Err(Error::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn a_hold_becomes_the_deletion_or_ends() {
+    let (store, edge, before) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    hold(&store).await.unwrap();
+    // The request may be at work.
+    let record = task(&store).await.unwrap();
+    let step_at = async |now: u64| {
+        step(&store, &record, (&keys(), Timestamp::from_millis(now.try_into().unwrap())), &mut Vec::new())
+            .await
+            .unwrap()
+    };
+    assert_eq!(step_at(later().millis() + 30_000).await, Step::Overtaken);
+    assert_eq!(task(&store).await.unwrap(), record, "nothing is written");
+    // The server of the request was killed.
+    assert_eq!(step_at(later().millis() + 30_001).await, Step::Done);
+    write_lead(&store, &edge).await.unwrap();
+    let place = Organization::key(SYSTEM, LEAVING);
+    let organization = store.get(std::slice::from_ref(&place)).await.unwrap().pop().flatten().unwrap();
+    let delete = async || {
+        let ids = (AuditEntryId::from_uuid(edge.new_id()), "req_1", later());
+        let mut begun = deletion::begin(&store, &organization, LEAVING, ids).await.unwrap();
+        let task = Task::organization_deletion(begun.state, later());
+        organization_hold::replace_hold(&store, &task, &mut begun.batch).await?;
+        Ok::<_, Error>(commit(&store, begun.batch).await)
+    };
+    assert!(matches!(delete().await, Err(Error::Unavailable(_))), "without a hold a write may have come in between");
+    hold(&store).await.unwrap();
+    assert_eq!(delete().await.unwrap(), Commit::Applied);
+    organization_hold::release(&store, LEAVING).await.unwrap();
+    while let Some(record) = task(&store).await {
+        next_step(&store, &record).await;
     }
     assert_has(&store, &before).await;
 }

@@ -96,7 +96,7 @@ fn imported(file: &[u8]) -> Objects {
     target.id = OrganizationId::from_u128(9);
     let store = Arc::new(Memory::default());
     let (place, mut batch) = (Organization::key(SYSTEM, target.id), Batch::default());
-    batch.insert(place.clone(), "{}".into());
+    batch.insert(place.clone(), serde_json::to_vec(&target).unwrap().into());
     wait(store.commit(batch)).unwrap();
     let found = organization::inspect(file, &target).expect("it is whole");
     let arrivals = wait(Importer::new(Arc::clone(&store) as Arc<dyn Store>, None, &edge, &target, found.source));

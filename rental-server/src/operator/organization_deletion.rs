@@ -2,6 +2,7 @@
 //! is. `rental_core::tasks::organization_deletion` says what each step does.
 
 use crate::{
+    edge,
     endpoint::{Endpoint, Parameter, Request, delete, get},
     guard::{Owner, Reader},
     http::{
@@ -31,6 +32,7 @@ use rental_core::{
     tasks::{
         Task, Work,
         organization_deletion::{FINISHED, OBJECT, begin, task_id},
+        organization_hold::{hold, release, replace_hold},
     },
     value::{AuditEntryId, EndpointId, OrganizationId, Timestamp},
 };
@@ -92,16 +94,17 @@ fn body(organization: OrganizationId, rows: u64, began: Timestamp, finished: Opt
 /// Begins a deletion.
 async fn start(request: Request<'_, Owner>) -> Handled {
     let Request { app, call, id, .. } = request;
-    if !without_export(call.query())? {
-        match collections::organization_named(app.store(), id).await {
-            Ok(organization) => must_be_exported(app.store(), &organization).await?,
-            // Deleted already: a request with the same idempotency key gets its response again.
-            Err(Error::NotFound { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+    let held = match without_export(call.query())? {
+        true => None,
+        false => hold_if_exported(app.store(), id).await?,
+    };
+    let (request_id, is_held) = (call.request_id.as_str(), held.is_some());
+    let intent = Delete { id, request_id, is_held, endpoints: Mutex::default() };
+    let outcome = write(app, &Organization::system(), call, b"", &intent).await;
+    if let (Some(organization), Err(_)) = (held, &outcome) {
+        release(app.store(), organization).await?;
     }
-    let intent = Delete { id, request_id: call.request_id.as_str(), endpoints: Mutex::default() };
-    let reply = write(app, &Organization::system(), call, b"", &intent).await?;
+    let reply = outcome?;
     app.authenticator.forget_all();
     let endpoints = intent.endpoints.into_inner().unwrap_or_else(PoisonError::into_inner);
     endpoints.into_iter().for_each(|endpoint| app.hooks.endpoint_changed(endpoint));
@@ -116,6 +119,29 @@ fn without_export(query: &str) -> Result<bool, Error> {
         Some(_) => Err(Error::field("without_export", FieldCode::Invalid, "must be `true` or `false`")),
         None => page::no_parameters(query).map(|()| false),
     }
+}
+
+/// Holds the writes of the organization back and refuses unless an export has its last change: a write of this moment
+/// either counts or waits. Returns the organization; `None` if there is none.
+async fn hold_if_exported(store: &dyn Store, id: &str) -> Result<Option<OrganizationId>, Problem> {
+    let organization = match collections::organization_named(store, id).await {
+        Ok(organization) => organization,
+        // Deleted already: a request with the same idempotency key gets its response again.
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    // Without a hold first, so that a refused request disturbs nobody.
+    must_be_exported(store, &organization).await?;
+    hold(store, organization.id, edge::now()).await?;
+    // The record may have changed since it was read.
+    let checked = match collections::organization_named(store, id).await {
+        Ok(organization) => must_be_exported(store, &organization).await,
+        Err(error) => Err(error.into()),
+    };
+    if checked.is_err() {
+        release(store, organization.id).await?;
+    }
+    checked.map(|()| Some(organization.id))
 }
 
 /// Refuses unless the newest complete export began after the last change of what an export has.
@@ -143,6 +169,8 @@ async fn newest(store: &dyn Store, organization: OrganizationId, action: &str) -
 struct Delete<'a> {
     id: &'a str,
     request_id: &'a str,
+    /// Whether writes of the organization wait.
+    is_held: bool,
     /// The endpoints of the batch that was prepared last.
     endpoints: Mutex<Vec<EndpointId>>,
 }
@@ -155,7 +183,11 @@ impl Intent for Delete<'_> {
             let report = AuditEntryId::from_uuid(edge.new_id());
             let mut begun = begin(store, &record, organization.id, (report, self.request_id, edge.now())).await?;
             self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&begun.state.endpoint_ids);
-            Task::organization_deletion(begun.state, edge.now()).begin(&mut begun.batch)?;
+            let task = Task::organization_deletion(begun.state, edge.now());
+            match self.is_held {
+                true => replace_hold(store, &task, &mut begun.batch).await?,
+                false => task.begin_again(store, &mut begun.batch).await?,
+            }
             let body = body(organization.id, 0, edge.now(), None).to_string().into();
             Ok(Prepared { batch: begun.batch, body, revision: 1, object: Some(Box::new(organization)) })
         })

@@ -11,7 +11,7 @@ use crate::{
     imports::{Counts, RowOutcome},
     operations::{self, edge::Edge},
     resources::{
-        RuleContext, invoice,
+        Object, Resource, RuleContext, invoice,
         organization::{self, Organization, SYSTEM},
         porters, to_json,
     },
@@ -280,13 +280,33 @@ impl<'a> Importer<'a> {
         match &self.trial {
             // The checks concern the real store, to which a dry run writes nothing.
             Some(trial) => Ok(trial.commit(Batch { checks: Vec::new(), writes: batch.writes }).await?),
-            None => operations::commit_for(self.store.as_ref(), self.organization.id, batch).await,
+            None => {
+                let batch = self.dated(batch).await?;
+                operations::commit_for(self.store.as_ref(), self.organization.id, batch).await
+            }
         }
+    }
+
+    /// Adds the change of the organization's `updated_at`. Imported objects keep their times, which can be older than an
+    /// export that does not have them: this change says that the export is outdated.
+    async fn dated(&self, mut batch: Batch) -> Result<Batch, Error> {
+        let place = Organization::key(SYSTEM, self.organization.id);
+        let missing = Error::NotFound { object: organization::SPEC.object };
+        let record = get_one(&*self.store, &place).await?.ok_or(missing)?;
+        let now = self.edge.now();
+        let rule = |organization: &mut Organization| {
+            organization.touch(now.max(organization.updated_at));
+            Ok(Vec::new())
+        };
+        let changed = operations::edit(&*self.store, self.edge, &Organization::system(), record, rule).await?.batch;
+        batch.checks.extend(changed.checks);
+        batch.writes.extend(changed.writes);
+        Ok(batch)
     }
 }
 
 fn invoice_counter() -> &'static str {
-    <invoice::Invoice as crate::resources::Resource>::COUNTER.unwrap_or_default()
+    <invoice::Invoice as Resource>::COUNTER.unwrap_or_default()
 }
 
 /// Adds a batch to another one of the same transaction. Leaves out checks of rows that the first batch writes, because the

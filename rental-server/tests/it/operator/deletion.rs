@@ -102,6 +102,40 @@ fn an_organization_is_deleted_only_after_an_export_of_its_last_change_or_without
 }
 
 #[test]
+fn no_write_that_was_accepted_after_the_export_is_deleted() {
+    let server = Server::start(&[]);
+    let (mut deleted, mut refused) = (0, 0);
+    for round in 0..20u64 {
+        let organization = server.organization();
+        export(&server, &organization.id);
+        let outcome = thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                thread::sleep(Duration::from_micros(round * 150));
+                let status = organization.post("/v1/leads", &json!({})).status;
+                assert!([200, 401, 503].contains(&status), "{status}");
+                status
+            });
+            let reply = server.admin("DELETE", &path(&organization.id), &Value::Null);
+            (reply.status, writer.join().expect("the writer does not panic"))
+        });
+        match outcome {
+            (200, written) => {
+                assert_ne!(written, 200, "round {round}: a lead was accepted and deleted");
+                deleted += 1;
+            }
+            (409, written) => {
+                assert_eq!(written, 200, "round {round}");
+                // The organization is as it was.
+                organization.post("/v1/leads", &json!({})).ok();
+                refused += 1;
+            }
+            other => panic!("round {round}: {other:?}"),
+        }
+    }
+    assert_eq!(deleted + refused, 20);
+}
+
+#[test]
 fn a_repeated_request_gets_the_response_of_the_first() {
     let server = Server::start(&[]);
     let organization = server.organization();
