@@ -82,9 +82,7 @@ fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> VehicleMatch {
         }
         ([one], ..) | ([], [one], _) => VehicleMatch::One(*one),
         ([_, _, ..], ..) => VehicleMatch::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
-        ([], _, _) => {
-            VehicleMatch::Unclear(format!("{} vehicles have this plate number, of different states.", by_plate.len()))
-        }
+        ([], _, _) => VehicleMatch::Unclear(format!("{} vehicles have this plate number.", by_plate.len())),
     }
 }
 

@@ -11,6 +11,7 @@ pub mod kinds;
 pub(crate) mod members;
 mod money;
 mod plate;
+mod state;
 mod text;
 mod timestamp;
 pub mod url;

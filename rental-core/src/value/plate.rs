@@ -1,12 +1,6 @@
 //! License plates and toll transponders in one canonical form. Agencies spell the same plate or number differently.
 
-/// The state codes that [`Plate::parse`] knows: the US states, DC, Puerto Rico, the provinces of Canada.
-const STATES: [&str; 65] = [
-    "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA", "ME",
-    "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR", "PA",
-    "RI", "SC", "SD", "TN", "TX", "UT", "VT", "VA", "WA", "WV", "WI", "WY", "DC", "PR", "AB", "BC", "MB", "NB", "NL",
-    "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT",
-];
+use super::state::{is_state_code, state_code};
 
 /// How many digits the number of a transponder has.
 const TAG_DIGITS: std::ops::RangeInclusive<usize> = 7..=20;
@@ -18,7 +12,8 @@ const SERIAL_DIGITS: usize = 8;
 /// Two states may issue the same number, so two plates are equal only when their states are equal too.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Plate {
-    /// The state's code, two capital letters; `None` when it is not known.
+    /// The state's code, such as `NY` or `ON`. An unknown spelling is a code of its own, so it contradicts every known state.
+    /// `None` when no state is given.
     pub state: Option<String>,
     /// The plate's number: at least one capital letter or digit, nothing else.
     pub number: String,
@@ -29,30 +24,25 @@ impl Plate {
     ///
     /// A state code at the start or end of `text` counts only when a delimiter separates it: `NY LZA7293`, `CUR123-NJ`,
     /// `MHR9274 - PA`, but not `TX1234`. When both ends are state codes, or `state` names another state, the letters
-    /// belong to the number. A `state` that is not two letters, alone or after `US-` or `CA-`, is ignored.
+    /// belong to the number. States are known by code or name: `NJ`, `New Jersey`, `US-NJ`, `ONT`.
     /// `None` when `text` has no letter or digit.
     #[must_use]
     pub fn parse(text: &str, state: Option<&str>) -> Option<Self> {
-        let given = state.and_then(two_letters);
+        let given = state.and_then(state_code);
         let parts: Vec<String> =
             text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).map(str::to_uppercase).collect();
         let (first, last) = (parts.first()?, parts.last()?);
         let ends = [(first, 1..parts.len()), (last, 0..parts.len() - 1)];
-        let mut found = ends.into_iter().filter(|(part, rest)| {
-            !rest.is_empty() && STATES.contains(&part.as_str()) && given.as_ref().is_none_or(|given| given == *part)
-        });
+        let is_state = |part: &str| match &given {
+            Some(given) => state_code(part).as_ref() == Some(given),
+            None => is_state_code(part),
+        };
+        let mut found = ends.into_iter().filter(|(part, rest)| !rest.is_empty() && is_state(part));
         match (found.next(), found.next()) {
-            (Some((state, rest)), None) => Some(Self { state: Some(state.clone()), number: parts[rest].concat() }),
+            (Some((state, rest)), None) => Some(Self { state: state_code(state), number: parts[rest].concat() }),
             _ => Some(Self { state: given, number: parts.concat() }),
         }
     }
-}
-
-/// The code in `NY`, `ny` or `US-NY`, as two capital letters; `None` for other text, such as a state's full name.
-fn two_letters(state: &str) -> Option<String> {
-    let state = state.trim().to_ascii_uppercase();
-    let state = ["US-", "CA-"].iter().find_map(|country| state.strip_prefix(country)).unwrap_or(&state);
-    (state.len() == 2 && state.bytes().all(|byte| byte.is_ascii_uppercase())).then(|| state.to_owned())
 }
 
 /// The digits of a transponder's number, leading zeros kept: `006 11743677` is `00611743677`.
@@ -128,8 +118,10 @@ mod tests {
         check("NY LZA7293", Some("nj"), Some("NJ"), "NYLZA7293");
         check("NY ABC NJ", Some("NJ"), Some("NJ"), "NYABC");
         check("LZA7293", Some(" ny "), Some("NY"), "LZA7293");
-        check("LZA7293", Some("New York"), None, "LZA7293");
-        check("NY LZA7293", Some("99"), Some("NY"), "LZA7293");
+        check("LZA7293", Some("New York"), Some("NY"), "LZA7293");
+        check("ONT CABC 123", Some("Ontario"), Some("ON"), "CABC123");
+        check("NY LZA7293", Some("-"), Some("NY"), "LZA7293");
+        check("LZA7293", Some("99"), Some("99"), "LZA7293");
         check("1", Some("CA-ON"), Some("ON"), "1");
     }
 

@@ -56,10 +56,14 @@ pub(super) fn bare(given: &str) -> &str {
     }
 }
 
-/// Why an identifier is none: a spreadsheet rounded it, or it is an error value or a word for nothing.
+/// Why an identifier is none: a spreadsheet rounded it, or it is an error value, a word for nothing or only zeros.
 pub(super) fn loss(bare: &str, column: &str) -> Option<String> {
     if is_rounded(bare) {
         return Some(rounded(bare, column));
+    }
+    if is_placeholder(bare) {
+        let bare = shorten(bare);
+        return Some(format!("`{column}` is {bare}, which identifies nothing; correct it, or leave it empty"));
     }
     is_error_value(bare).then(|| {
         let bare = shorten(bare);
@@ -76,6 +80,11 @@ fn is_error_value(text: &str) -> bool {
     let lower = text.to_lowercase();
     let word = lower.trim_matches(['(', ')', '[', ']', '<', '>', '{', '}', ' ']);
     NOTHING.contains(&word) || lower.starts_with('#')
+}
+
+/// Whether a program wrote zeros in place of a number that it did not have: `0`, `000000`, `0000-0000`.
+fn is_placeholder(text: &str) -> bool {
+    text.contains('0') && text.chars().all(|c| matches!(c, '0' | '-' | ' ' | '.'))
 }
 
 fn are_digits(text: &str) -> bool {
@@ -123,8 +132,15 @@ mod tests {
         for text in ["#N/A", "N/A", "n/a", "#REF!", "#VALUE!", "#NAME?", "########", "#", "null", "(none)", "=#N/A"] {
             assert!(identifier(text, "Tag").is_err_and(|why| why.contains("is lost")), "{text}");
         }
-        for text in ["NAN123", "NULL1", "A#1", "0"] {
+        for text in ["NAN123", "NULL1", "A#1", "0A", "10"] {
             assert_eq!(identifier(text, "Tag").as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn zeros_are_no_identifier() {
+        for text in ["0", "000000", "0.0", "0000-0000", "=\"00000000000\"", "'0"] {
+            assert!(identifier(text, "Tag").is_err_and(|why| why.contains("identifies nothing")), "{text}");
         }
     }
 

@@ -350,11 +350,12 @@ fn a_vehicle_is_found_by_tag_else_by_plate_and_state_and_never_guessed() {
     ];
     let mut file = HEADER.to_owned();
     for (n, (tag, plate, state, _)) in rows.iter().enumerate() {
-        writeln!(file, "{n},2026-06-02T10:03:00Z,A,P,{plate},{state},{tag},1").unwrap();
+        writeln!(file, "N{n},2026-06-02T10:03:00Z,A,P,{plate},{state},{tag},1").unwrap();
     }
     assert_eq!(counts(&import(&organization, "tolls", "", &file).ok()), [12, 0, 0, 0, 0]);
     for found in all(&organization, "tolls") {
-        let (tag, plate, state, expected) = rows[found["transaction_id"].as_str().unwrap().parse::<usize>().unwrap()];
+        let (tag, plate, state, expected) =
+            rows[found["transaction_id"].as_str().unwrap()[1..].parse::<usize>().unwrap()];
         assert_eq!(found["vehicle_id"].as_str(), expected.map(String::as_str), "{tag} {plate} {state}");
     }
     assert_ne!(twins[0], twins[1]);

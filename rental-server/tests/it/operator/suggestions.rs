@@ -193,7 +193,7 @@ fn a_walk_over_all_pages_sees_each_once_while_it_attaches() {
     let mut file = HEADER.to_owned();
     for n in 0..250 {
         let day = if n % 3 == 0 { "2026-07-02" } else { "2026-06-02" };
-        writeln!(file, "{n},{day}T14:00:00Z,A,,CAR5,,,1").unwrap();
+        writeln!(file, "N{n},{day}T14:00:00Z,A,,CAR5,,,1").unwrap();
     }
     import(&organization, "tolls", "", &file).ok();
     let (mut seen, mut cursor) = (Vec::new(), Value::Null);
@@ -251,4 +251,19 @@ fn an_organization_says_where_its_days_begin() {
     let usual =
         server.admin("GET", &format!("/admin/v1/organizations/{}", server.organization().id), &Value::Null).ok();
     assert_eq!(usual["time_zone"], "America/New_York");
+}
+
+#[test]
+fn a_state_is_the_same_in_every_spelling_and_an_unknown_one_contradicts() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "ABC1234", "plate_state": "New York"}));
+    stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let mut file = HEADER.to_owned();
+    for (number, state) in [(1, "NY"), (2, "US-NY"), (3, ""), (4, "New Jersey"), (5, "ONT"), (6, "New Yrok")] {
+        writeln!(file, "{number},2026-06-02T14:0{number}:00Z,MTAB&T,RKB,ABC1234,{state},,1").unwrap();
+    }
+    assert_eq!(counts(&import(&organization, "tolls", "", &file).ok())[0], 6);
+    let verdicts: Vec<Value> =
+        suggested(&organization, "tolls").iter().rev().map(|one| one["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["clear", "clear", "clear", "nobody", "nobody", "nobody"]);
 }
