@@ -29,8 +29,8 @@ pub fn check(data: &[u8]) {
         before = line;
         match row {
             Row::Record(toll) => bounded(&toll),
-            Row::Skipped(why) => assert!(!why.is_empty()),
-            Row::Invalid(why) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
+            Row::Skipped(why, _) => assert!(!why.is_empty()),
+            Row::Invalid(why, _) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         }
     }
 }

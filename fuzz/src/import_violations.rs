@@ -18,8 +18,8 @@ pub fn check(data: &[u8]) {
         before = number;
         match row {
             Row::Record(violation) => bounded(&violation),
-            Row::Skipped(why) => panic!("a violation is never skipped: {why}"),
-            Row::Invalid(why) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
+            Row::Skipped(why, _) => panic!("a violation is never skipped: {why}"),
+            Row::Invalid(why, _) => assert!(!why.is_empty() && why.len() < 1_000, "{why}"),
         }
     }
 }

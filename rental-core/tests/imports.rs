@@ -77,8 +77,8 @@ pub(crate) fn line<T>((number, row): &(u64, Row<T>), fields: fn(&T) -> Vec<Optio
             let shown = fields(record).into_iter().map(|field| field.unwrap_or_else(|| "-".into()));
             format!("{number}|{}", shown.collect::<Vec<_>>().join("|"))
         }
-        Row::Skipped(why) => format!("{number} skipped: {why}"),
-        Row::Invalid(why) => format!("{number} invalid: {why}"),
+        Row::Skipped(why, _) => format!("{number} skipped: {why}"),
+        Row::Invalid(why, _) => format!("{number} invalid: {why}"),
     }
 }
 

@@ -19,7 +19,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Span, Store, all_sound, memory::Memory},
-    value::{Money, Name, OrganizationId, Text, Timestamp},
+    value::{Money, Name, OrganizationId, Sum, Text, Timestamp},
 };
 use std::{
     collections::BTreeMap,
@@ -115,6 +115,12 @@ fn shown(store: &Memory) -> BTreeMap<String, String> {
 }
 
 fn adds_up(counts: &Counts, rows: usize) {
+    let amounts = counts.amounts.clone().unwrap();
+    let mut total = Sum::default();
+    [amounts.created, amounts.updated, amounts.duplicates, amounts.skipped, amounts.invalid]
+        .into_iter()
+        .for_each(|sum| total += sum);
+    assert_eq!(total, amounts.received, "{counts:?}");
     let sum = counts.created + counts.updated + counts.duplicates + counts.skipped + counts.invalid;
     assert_eq!((counts.received, sum), (rows as u64, rows as u64), "{counts:?}");
     assert_eq!(counts.errors.len() as u64 + counts.errors_omitted, counts.invalid);

@@ -113,8 +113,12 @@ fn show(json: &str, session: &Session) -> Result<(), Failure> {
         return session.out.object(json);
     }
     let record = Record::read(json)?;
-    let lists = ["errors", "errors_omitted", "review", "review_omitted"];
-    let counts: Vec<_> = record.fields().filter(|(name, _)| !lists.contains(&name.as_str())).collect();
+    let others = ["amounts", "errors", "errors_omitted", "review", "review_omitted"];
+    let mut counts: Vec<_> = record.fields().filter(|(name, _)| !others.contains(&name.as_str())).collect();
+    if let Some(amounts) = record.text("amounts") {
+        let amounts = Record::read(&amounts)?;
+        counts.extend(amounts.fields().map(|(name, amount)| (format!("amount {name}"), amount)));
+    }
     session.out.fields(&counts)?;
     let review = record.list("review");
     for row in review.iter().take(MOST_SHOWN) {

@@ -55,14 +55,14 @@ const WIDTHS: [u16; 2] = [80, 140];
 
 #[test]
 fn the_counts_of_an_import_are_numbers() {
-    const SUMMARY: &str = r#"{"object":"import","received":5,"created":2,"updated":1,"duplicates":1,"skipped":0,"invalid":1,"errors":[{"row":4,"message":"`amount` is missing."}]}"#;
+    const SUMMARY: &str = r#"{"object":"import","received":5,"created":2,"updated":1,"duplicates":1,"skipped":0,"invalid":1,"amounts":{"received":27.76,"created":13.88,"updated":-6.94},"errors":[{"row":4,"message":"`amount` is missing."}]}"#;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("tolls.csv");
     std::fs::write(&file, "transaction_id\n").unwrap();
     for columns in WIDTHS {
         let server = FakeServer::new(vec![ok("{}"), ok(&format!("{SUMMARY}\n"))]);
         let shown = plain(&server, &["tolls", "import", "--organization", "o", file.to_str().unwrap()], columns);
-        let counts = "received:   5\ncreated:    2\nupdated:    1\nduplicates: 1\nskipped:    0\ninvalid:    1\nrow 4: `amount` is missing.\n";
+        let counts = "received:   5\ncreated:    2\nupdated:    1\nduplicates: 1\nskipped:    0\ninvalid:    1\namount received: 27.76\nrow 4: `amount` is missing.\n";
         assert!(shown.contains(counts), "{columns}: {shown}");
     }
 }

@@ -1,5 +1,6 @@
-//! The result of an import: how many rows had which outcome.
+//! The result of an import: how many rows had which outcome, and the sums of their amounts.
 
+use crate::value::Sum;
 use serde::Serialize;
 
 /// Most rows that `errors` lists, and that `review` lists. All of them are counted.
@@ -29,6 +30,27 @@ pub struct RowError {
     pub message: String,
 }
 
+/// The sums of the amounts of the rows with each outcome. `received` is the sum of the next five members.
+///
+/// A charge adds its amount, and a credit or payment subtracts it. A row whose amount cannot be read is in no sum.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Amounts {
+    /// All rows.
+    pub received: Sum,
+    /// Rows that created an object.
+    pub created: Sum,
+    /// Rows that changed an object: what the rows state, not by how much the objects changed.
+    pub updated: Sum,
+    /// Rows that changed nothing, because their objects exist.
+    pub duplicates: Sum,
+    /// Rows that are no tolls or violations, such as payments and fees.
+    pub skipped: Sum,
+    /// Rows that cannot be recorded.
+    pub invalid: Sum,
+    /// Rows that created an object whose vehicle was found.
+    pub matched: Sum,
+}
+
 /// How many rows had which outcome. `received` is the sum of the next five members.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
@@ -46,6 +68,9 @@ pub struct Counts {
     pub invalid: u64,
     /// Number of new objects whose vehicle was found.
     pub matched: u64,
+    /// The sums of the amounts of the same rows; `None` for files whose rows have no amount of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amounts: Option<Amounts>,
     /// The first 1000 rows that cannot be recorded.
     pub errors: Vec<RowError>,
     /// Number of rows that cannot be recorded and are not listed.
@@ -57,18 +82,37 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one row.
-    pub fn add(&mut self, row: u64, outcome: RowOutcome) {
+    /// No rows yet, of a file whose rows have amounts.
+    #[must_use]
+    pub fn with_amounts() -> Self {
+        Self { amounts: Some(Amounts::default()), ..Self::default() }
+    }
+
+    /// Counts one row with its amount, which is 0 when it cannot be read.
+    pub fn add(&mut self, row: u64, outcome: RowOutcome, amount: Sum) {
         self.received += 1;
-        match outcome {
-            RowOutcome::Created => self.created += 1,
-            RowOutcome::Updated => self.updated += 1,
-            RowOutcome::Duplicate => self.duplicates += 1,
-            RowOutcome::Skipped => self.skipped += 1,
+        let mut none = Amounts::default();
+        let amounts = self.amounts.as_mut().unwrap_or(&mut none);
+        amounts.received += amount;
+        let (count, sum) = match outcome {
+            RowOutcome::Created => (&mut self.created, &mut amounts.created),
+            RowOutcome::Updated => (&mut self.updated, &mut amounts.updated),
+            RowOutcome::Duplicate => (&mut self.duplicates, &mut amounts.duplicates),
+            RowOutcome::Skipped => (&mut self.skipped, &mut amounts.skipped),
             RowOutcome::Invalid(message) => {
-                self.invalid += 1;
                 list(&mut self.errors, &mut self.errors_omitted, RowError { row, message });
+                (&mut self.invalid, &mut amounts.invalid)
             }
+        };
+        *count += 1;
+        *sum += amount;
+    }
+
+    /// Counts the amount of a new object whose vehicle was found.
+    pub(crate) fn add_matched(&mut self, amount: Sum) {
+        self.matched += 1;
+        if let Some(amounts) = &mut self.amounts {
+            amounts.matched += amount;
         }
     }
 

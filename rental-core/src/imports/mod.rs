@@ -11,4 +11,4 @@ pub mod organization;
 pub mod recording;
 pub mod statements;
 
-pub use counts::{Counts, RowError, RowOutcome};
+pub use counts::{Amounts, Counts, RowError, RowOutcome};

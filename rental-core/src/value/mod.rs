@@ -29,7 +29,7 @@ pub use kinds::{
     RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
-pub use money::{Currency, Money};
+pub use money::{Currency, Money, Sum};
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_digits, tag_serial};
 pub use text::{Email, Language, Name, Phone, Text};

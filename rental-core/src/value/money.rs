@@ -1,5 +1,9 @@
 //! Amounts of money: exact decimals in a currency's own precision.
 
+mod sum;
+
+pub use sum::Sum;
+
 use crate::value::{Decimal, DecimalError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 use serde_json::value::RawValue;

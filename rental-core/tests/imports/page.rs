@@ -25,5 +25,5 @@ fn the_mapping_of_the_page_reads_a_file() {
                 3,6/3/2026,8:20 PM,,,,,$20,Credit Card Payment\n";
     let rows = read_tolls(file.as_bytes(), None, Some(&mapping), &SETTINGS).expect("it is read");
     assert!(matches!(&rows[0].1, Row::Record(toll) if toll.plate.as_deref() == Some("ABC123")), "{rows:?}");
-    assert!(matches!((&rows[1].1, &rows[2].1), (Row::Skipped(_), Row::Skipped(_))), "{rows:?}");
+    assert!(matches!((&rows[1].1, &rows[2].1), (Row::Skipped(..), Row::Skipped(..))), "{rows:?}");
 }

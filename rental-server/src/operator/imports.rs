@@ -230,8 +230,8 @@ impl Import {
         for (done, row) in open(again(&mut file)?)?.enumerate() {
             match row.map_err(refused)? {
                 (number, Row::Record(row)) => chunk.push((number, row)),
-                (number, Row::Skipped(_)) => recorder.counts.add(number, RowOutcome::Skipped),
-                (number, Row::Invalid(why)) => recorder.counts.add(number, RowOutcome::Invalid(why)),
+                (number, Row::Skipped(_, sum)) => recorder.counts.add(number, RowOutcome::Skipped, sum),
+                (number, Row::Invalid(why, sum)) => recorder.counts.add(number, RowOutcome::Invalid(why), sum),
             }
             if chunk.len() == CHUNK {
                 let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));

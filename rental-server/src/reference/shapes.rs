@@ -12,6 +12,11 @@ pub(crate) fn amount() -> Value {
     json!({"type": "number", "format": "double", "minimum": 0, "maximum": max})
 }
 
+/// A sum of amounts, negative where more was given back than charged.
+pub(crate) fn sum() -> Value {
+    json!({"type": "number", "format": "double"})
+}
+
 /// A whole number from..=to; `int64` unless 32 bits hold both bounds.
 pub(crate) fn integer(from: i64, to: i64) -> Value {
     let mut schema = json!({"type": "integer", "minimum": from, "maximum": to});

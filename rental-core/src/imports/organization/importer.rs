@@ -18,7 +18,7 @@ use crate::{
     rows::key,
     store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_one, key_of, memory::Memory},
     upgrade::Members,
-    value::OrganizationId,
+    value::{OrganizationId, Sum},
 };
 use std::{
     collections::{BTreeMap, HashSet},
@@ -115,11 +115,11 @@ impl<'a> Importer<'a> {
                 Ok(erasure) => self.add_erasure(erasure).await?,
                 Err(why) => RowOutcome::Invalid(why),
             };
-            self.counts.add(row, outcome);
+            self.counts.add(row, outcome, Sum::default());
             return Ok(());
         }
         match object::parse(line, self.source, self.organization, self.edge.now()) {
-            Err(why) => self.counts.add(row, RowOutcome::Invalid(why)),
+            Err(why) => self.counts.add(row, RowOutcome::Invalid(why), Sum::default()),
             Ok(line) => match line.number.filter(|number| *number > self.next) {
                 Some(number) if !self.waiting.contains_key(&number) => self.wait(number, row, line).await?,
                 _ => {
@@ -200,7 +200,7 @@ impl<'a> Importer<'a> {
                 plan.outcomes.push((*row, outcome));
             }
             if self.commit(plan.batch).await? == Commit::Applied {
-                plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome));
+                plan.outcomes.into_iter().for_each(|(row, outcome)| self.counts.add(row, outcome, Sum::default()));
                 return Ok(());
             }
         }

@@ -6,17 +6,19 @@ use super::{
 };
 use crate::{
     error::Error,
-    imports::RowOutcome,
+    imports::{RowOutcome, statements::StatementRow},
     operations,
     store::{Batch, Commit, Key},
+    value::Sum,
 };
 use std::collections::HashMap;
 
 /// The rows of one transaction: its batch, and the outcomes that are counted after its commit.
 struct Chunk<'r, R> {
     batch: Batch,
-    outcomes: Vec<(u64, RowOutcome)>,
-    matched: u64,
+    outcomes: Vec<(u64, RowOutcome, Sum)>,
+    /// The amounts of the new objects whose vehicles were found.
+    matched: Vec<Sum>,
     /// The rows without plate and transponder.
     unidentified: Vec<u64>,
     /// The rows of the chunk, by the key of their identity.
@@ -32,7 +34,7 @@ impl<T: Importable> Recorder<'_, T> {
             let mut chunk = Chunk {
                 batch: Batch::default(),
                 outcomes: Vec::with_capacity(CHUNK),
-                matched: 0,
+                matched: Vec::new(),
                 unidentified: Vec::new(),
                 rows: HashMap::with_capacity(CHUNK),
                 look_ups: Vec::new(),
@@ -49,11 +51,11 @@ impl<T: Importable> Recorder<'_, T> {
             }
             if self.commit(chunk.batch).await? == Commit::Applied {
                 chunk.rows.keys().chain(&chunk.look_ups).for_each(|key| self.remember(key));
-                self.counts.matched += chunk.matched;
+                chunk.matched.into_iter().for_each(|amount| self.counts.add_matched(amount));
                 let dry_run = self.options.dry_run;
                 let unidentified = chunk.unidentified.into_iter();
                 unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
-                chunk.outcomes.into_iter().for_each(|(number, outcome)| self.counts.add(number, outcome));
+                chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
                 return Ok(taken);
             }
         }
@@ -66,7 +68,7 @@ impl<T: Importable> Recorder<'_, T> {
         let object = self.object(row);
         let Some(identity) = object.identity() else {
             let why = "has neither a transaction number nor a time, so it could not be told from others";
-            chunk.outcomes.push((number, RowOutcome::Invalid(why.into())));
+            chunk.outcomes.push((number, RowOutcome::Invalid(why.into()), row.sum()));
             return Ok(true);
         };
         let key = self.identity_key(&identity);
@@ -78,7 +80,7 @@ impl<T: Importable> Recorder<'_, T> {
         if stated.is_some()
             && let Some(wrong) = self.contradiction(&object, earlier, claim.as_ref()).await?
         {
-            chunk.outcomes.push((number, RowOutcome::Invalid(wrong)));
+            chunk.outcomes.push((number, RowOutcome::Invalid(wrong), row.sum()));
             return Ok(true);
         }
         let outcome = match earlier {
@@ -94,7 +96,7 @@ impl<T: Importable> Recorder<'_, T> {
                 Some(claim) => self.correct(claim, row, &object, &mut chunk.batch).await?,
                 None if self.would_have_written(&key) => T::REPEATED_IN_DRY_RUN,
                 None => {
-                    chunk.matched += u64::from(object.vehicle().is_some());
+                    chunk.matched.extend(object.vehicle().map(|_| row.sum()));
                     if let [None, None, _] = object.identifiers() {
                         chunk.unidentified.push(number);
                     }
@@ -107,7 +109,7 @@ impl<T: Importable> Recorder<'_, T> {
             },
         };
         chunk.rows.insert(key, row);
-        chunk.outcomes.push((number, outcome));
+        chunk.outcomes.push((number, outcome, row.sum()));
         Ok(true)
     }
 }

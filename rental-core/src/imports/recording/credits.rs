@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    imports::RowOutcome,
+    imports::{RowOutcome, statements::StatementRow},
     rows::claim,
     store::{Batch, Commit, all_sound},
     value::Id,
@@ -19,7 +19,7 @@ impl<T: Importable> Recorder<'_, T> {
             let mut batch = Batch::default();
             let outcome = self.take_back(credit, &mut batch).await?;
             if self.commit(batch).await? == Commit::Applied {
-                self.counts.add(number, outcome);
+                self.counts.add(number, outcome, credit.sum());
                 return Ok(());
             }
         }

@@ -67,7 +67,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             organization,
             options,
             issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
-            counts: Counts::default(),
+            counts: Counts::with_amounts(),
             vehicles: HashMap::new(),
             written: HashSet::new(),
             credits: Vec::new(),

@@ -11,7 +11,10 @@ use super::{
     row::{Plan, Row, Settings, StatementRow, Values},
     table::{Fields, Table},
 };
-use crate::request::body::{did_you_mean, shorten};
+use crate::{
+    request::body::{did_you_mean, shorten},
+    value::Sum,
+};
 use std::{io::Read, marker::PhantomData};
 
 /// An iterator over the rows of one file, with their numbers: of a CSV row the line where it begins, of a JSON object its
@@ -54,8 +57,8 @@ impl<R: Read, T: StatementRow> Iterator for Reader<R, T> {
             Err(failed) => return Some(Err(failed)),
         };
         let row = match fields {
-            Ok(fields) => T::read(&Values { plan: &self.plan, row: &fields }).into(),
-            Err(why) => Row::Invalid(why),
+            Ok(fields) => Row::read(&Values { plan: &self.plan, row: &fields }),
+            Err(why) => Row::Invalid(why, Sum::default()),
         };
         Some(Ok((number, row)))
     }

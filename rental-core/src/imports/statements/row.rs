@@ -8,17 +8,18 @@ use super::{
     layout::Layout,
     mapping::Mapping,
 };
-use crate::value::{Currency, Name, Text, Zone};
+use crate::value::{Currency, Name, Sum, Text, Zone};
 
 /// One row of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row<T> {
     /// A toll or violation to record.
     Record(T),
-    /// A row that is no toll or violation, such as a payment or a fee. The text says why.
-    Skipped(&'static str),
-    /// A row that cannot be recorded. The sentence for the operator says why.
-    Invalid(String),
+    /// A row that is no toll or violation, such as a payment or a fee. The text says why. The sum is [`StatementRow::sum`].
+    Skipped(&'static str, Sum),
+    /// A row that cannot be recorded. The sentence for the operator says why. The sum is that of its amount, and 0 when the
+    /// amount cannot be read.
+    Invalid(String, Sum),
 }
 
 /// A parsed row of one kind of file: a reported toll or violation.
@@ -31,6 +32,12 @@ pub trait StatementRow: Clone + PartialEq + Send + Sized {
     /// # Errors
     /// The record is no toll or violation, or is invalid.
     fn read(values: &Values<'_>) -> Result<Self, NotRecorded>;
+
+    /// The amount as the summary of an import counts it: of a charge above 0, of a credit or payment below 0.
+    fn sum(&self) -> Sum;
+
+    /// The same amount of a record that is no such row, if it can be read.
+    fn sum_of(values: &Values<'_>) -> Option<Sum>;
 }
 
 /// Why a record of a file is not recorded.
@@ -114,12 +121,14 @@ impl<'a> Values<'a> {
     }
 }
 
-impl<T> From<Result<T, NotRecorded>> for Row<T> {
-    fn from(read: Result<T, NotRecorded>) -> Self {
-        match read {
+impl<T: StatementRow> Row<T> {
+    /// Parses the values of one record.
+    pub(super) fn read(values: &Values<'_>) -> Self {
+        let sum = || T::sum_of(values).unwrap_or_default();
+        match T::read(values) {
             Ok(record) => Self::Record(record),
-            Err(NotRecorded::Skipped(why)) => Self::Skipped(why),
-            Err(NotRecorded::Invalid(why)) => Self::Invalid(why),
+            Err(NotRecorded::Skipped(why)) => Self::Skipped(why, sum()),
+            Err(NotRecorded::Invalid(why)) => Self::Invalid(why, sum()),
         }
     }
 }

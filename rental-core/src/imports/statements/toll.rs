@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     request::body::shorten,
-    value::{Date, Money, Name, Plate, Text, Timestamp, tag_digits},
+    value::{Date, Money, Name, Plate, Sum, Text, Timestamp, tag_digits},
 };
 
 /// A charge or a credit of a toll agency's statement.
@@ -68,6 +68,18 @@ impl StatementRow for TollRow {
             transponder_number,
         })
     }
+
+    fn sum(&self) -> Sum {
+        signed(self.amount, self.credit)
+    }
+
+    fn sum_of(values: &Values<'_>) -> Option<Sum> {
+        amount(values).ok().map(|(amount, credit)| signed(amount, credit))
+    }
+}
+
+fn signed(amount: Money, credit: bool) -> Sum {
+    if credit { -Sum::from(amount) } else { amount.into() }
 }
 
 /// Skips rows whose type says that they are no tolls.

@@ -7,7 +7,7 @@ use super::{
     row::{NotRecorded, StatementRow, Values},
     time::{self, Order},
 };
-use crate::value::{Date, Money, Name, Text, Timestamp};
+use crate::value::{Date, Money, Name, Sum, Text, Timestamp};
 
 /// A violation that a list reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,10 +61,23 @@ impl StatementRow for ViolationRow {
             issued_on,
             issued_at: local.and_then(|((zone, date), seconds)| time::instant(zone, date, seconds)),
         };
-        let due = money(values, Field::AmountDue)?.or_else(|| row.due());
+        let due = money(values, Field::AmountDue)?.or_else(|| {
+            due([row.fine_amount, row.penalty_amount, row.interest_amount, row.reduction_amount, row.payment_amount])
+        });
         row.amount_due =
             due.ok_or_else(|| format!("{}, and there is no fine to compute it from", values.blank(Field::AmountDue)))?;
         Ok(row)
+    }
+
+    fn sum(&self) -> Sum {
+        self.amount_due.into()
+    }
+
+    fn sum_of(values: &Values<'_>) -> Option<Sum> {
+        let of = |field| money(values, field).ok();
+        let parts =
+            [of(Field::Fine)?, of(Field::Penalty)?, of(Field::Interest)?, of(Field::Reduction)?, of(Field::Payment)?];
+        of(Field::AmountDue)?.or_else(|| due(parts)).map(Sum::from)
     }
 }
 
@@ -77,12 +90,10 @@ fn money(values: &Values<'_>, field: Field) -> Result<Option<Money>, String> {
     }
 }
 
-impl ViolationRow {
-    /// Fine + penalty + interest - reduction - payment, at least 0. Rows of the city have this amount due.
-    fn due(&self) -> Option<Money> {
-        let or_zero = Option::unwrap_or_default;
-        let owed = self.fine_amount?.plus(or_zero(self.penalty_amount))?.plus(or_zero(self.interest_amount))?;
-        let less = or_zero(self.reduction_amount).plus(or_zero(self.payment_amount))?;
-        Some(owed.minus(less).unwrap_or_default())
-    }
+/// Fine + penalty + interest - reduction - payment, at least 0. Rows of the city have this amount due.
+fn due([fine, penalty, interest, reduction, payment]: [Option<Money>; 5]) -> Option<Money> {
+    let or_zero = Option::unwrap_or_default;
+    let owed = fine?.plus(or_zero(penalty))?.plus(or_zero(interest))?;
+    let less = or_zero(reduction).plus(or_zero(payment))?;
+    Some(owed.minus(less).unwrap_or_default())
 }

@@ -17,8 +17,9 @@ use rental_core::{
     resources::{customer, organization},
     schema::ResourceSpec,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+const AMOUNTS: &str = "The sums of the amounts of the rows that each count counts, in the organization's currency. A charge is added, a credit or payment is subtracted; of a violation it is the amount due. A row whose amount cannot be read is in no sum. Absent in imports of exports.";
 const ROWS: &str = "Records each row once: a repeated import creates nothing. A row that cannot be used is reported, and the other rows are recorded. A file that does not match its format is refused as a whole.";
 
 /// An import of statements of this kind.
@@ -158,6 +159,9 @@ fn schema() -> Value {
     for (name, description) in counts {
         properties[name] = described(shapes::at_least(0), description);
     }
+    let summed = counts.iter().filter(|(name, _)| !name.ends_with("_omitted"));
+    let sums: Map<String, Value> = summed.map(|(name, _)| ((*name).to_owned(), shapes::sum())).collect();
+    let amounts = shapes::object(AMOUNTS, sums.into());
     for (name, description, why) in [
         ("errors", "Rows that cannot be used.", "Why it cannot be used."),
         ("review", "Rows that were recorded and that a person should look at.", "What is wrong, and what to do."),
@@ -168,5 +172,8 @@ fn schema() -> Value {
         });
         properties[name] = json!({"type": "array", "description": description, "items": shapes::object("", row)});
     }
-    shapes::object("The result of an import.", properties)
+    let mut schema = shapes::object("The result of an import.", properties);
+    // Not required: exports have none.
+    schema["properties"]["amounts"] = amounts;
+    schema
 }

@@ -35,6 +35,31 @@ fn a_toll_has_what_the_file_says_and_the_vehicle_with_its_tag() {
 }
 
 #[test]
+fn the_sums_of_an_import_count_the_money_of_every_row() {
+    let organization = Server::shared().organization();
+    organization.vehicle(json!({"transponder_number": "00412345678"}));
+    let wrong_time = toll(5, "0.5").replace("2026-06-02T10:03:00-04:00", "yesterday");
+    let other_car = toll(3, "2").replace("ABC1234,NY,00412345678", "XYZ77,NY,");
+    let rows = [toll(1, "6.94"), toll(1, "6.94"), toll(2, "10"), toll(2, "-4.5"), other_car, toll(4, "x"), wrong_time];
+    let file = HEADER.to_owned() + &rows.concat();
+    let answer = import(&organization, "tolls", "", &file).ok();
+    assert_eq!(counts(&answer), [3, 1, 1, 0, 2], "{answer}");
+    let expected = json!({
+        "received": 21.88, "created": 18.94, "updated": -4.5, "duplicates": 6.94, "skipped": 0, "invalid": 0.5,
+        "matched": 16.94,
+    });
+    assert_eq!(answer["amounts"], expected);
+
+    let list = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount,penalty_amount,amount_due\n\
+                A,NY,1,06/02/2026,02:03P,PHTO,50,,75\nA,NY,2,06/02/2026,02:03P,PHTO,50,10,\n\
+                A,NY,#N/A,06/02/2026,02:03P,PHTO,50,25,\n";
+    let answer = import(&organization, "violations", "", list).ok();
+    assert_eq!(counts(&answer), [2, 0, 0, 0, 1], "{answer}");
+    let sums = ["received", "created", "invalid"].map(|name| answer["amounts"][name].as_f64());
+    assert_eq!(sums, [Some(210.0), Some(135.0), Some(75.0)], "{answer}");
+}
+
+#[test]
 fn a_file_imported_twice_creates_nothing_the_second_time() {
     let organization = Server::shared().organization();
     let file = (0..450).fold(HEADER.to_owned(), |file, n| file + &toll(n, "1.5"));
