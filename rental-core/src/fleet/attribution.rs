@@ -122,7 +122,7 @@ pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
     let mut shown: Vec<&Weighed<'_, '_>> = open.clone();
     let is_held = open.iter().any(|one| one.surely || one.was_picked_up());
     let parked: Vec<&Weighed<'_, '_>> = if occasion == Occasion::Parking && !is_held {
-        weighed.iter().filter(|one| one.was_given_back_the_day_before()).collect()
+        weighed.iter().filter(|one| one.was_given_back_the_day_before() && !one.was_followed(&weighed)).collect()
     } else {
         Vec::new()
     };
@@ -189,13 +189,14 @@ impl<'t, 'r> Weighed<'t, 'r> {
         let planned = first.is_some_and(|first| {
             at.can_be_in(midnight(zone, first), last.map_or(Timestamp::LAST, |last| day_end(zone, last)))
         });
+        let reached = at.can_be_in(pickup.earliest, back.latest);
         Some(Self {
             possession,
             at,
             planned,
-            possible: at.can_be_in(pickup.earliest, back.latest),
+            possible: reached && !possession.displaced,
             surely: at.is_in(pickup.latest, back.earliest),
-            ruled_out_by_another: false,
+            ruled_out_by_another: reached && possession.displaced,
         })
     }
 
@@ -221,6 +222,12 @@ impl<'t, 'r> Weighed<'t, 'r> {
         };
         let Some(next) = Date::from_day_number(day.day_number() + 1) else { return false };
         self.at.can_be_in(midnight(zone, next), day_end(zone, next)) && !self.possession.ended_by_next
+    }
+
+    /// Whether another pickup is recorded between the return and the occasion.
+    fn was_followed(&self, all: &[Self]) -> bool {
+        let back = self.possession.giving_back.latest;
+        all.iter().any(|other| other.was_picked_up() && back <= other.possession.pickup.earliest)
     }
 
     fn candidate(&self) -> Candidate {

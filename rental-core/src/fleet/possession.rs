@@ -42,6 +42,8 @@ pub(super) struct Possession<'r> {
     pub(super) ended_by_next: bool,
     /// Whether the rental before was given back later than this pickup was planned.
     pub(super) waited: bool,
+    /// Whether a rental that took place cannot have been before or after this one, which nobody marked as handed over.
+    pub(super) displaced: bool,
 }
 
 /// The possessions of one vehicle.
@@ -113,8 +115,8 @@ impl<'r> Possession<'r> {
         };
         let giving_back = Moment { earliest: giving_back.earliest.max(pickup.earliest), ..giving_back };
         let pickup = Moment { latest: pickup.latest.min(giving_back.latest.max(pickup.earliest)), ..pickup };
-        let (ended_by_next, waited) = (false, false);
-        Some(Self { rental, evidence, pickup, giving_back, trusted_from, trusted_to, ended_by_next, waited })
+        let (ended_by_next, waited, displaced) = (false, false, false);
+        Some(Self { rental, evidence, pickup, giving_back, trusted_from, trusted_to, ended_by_next, waited, displaced })
     }
 
     /// Whether this possession was before another one, because one of them began before the other began or ended. `false`
@@ -168,6 +170,35 @@ impl<'r> Possession<'r> {
         }
     }
 
+    /// Adjusts this possession, which nobody marked as given back, to the planned pickup of the next rental: that one took
+    /// place, so the vehicle can have come back on the planned day of the return. When the next rental is completed, the
+    /// vehicle came back before that pickup.
+    fn end_by_plan(&mut self, all: &[Self]) {
+        let rental = self.rental;
+        let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
+        let Some(end) = rental.end_date.filter(|_| is_out && !self.giving_back.recorded) else { return };
+        let planned = |other: &&Self| {
+            let took_place = other.rental.id != rental.id && other.evidence == Evidence::HandedOver;
+            took_place && !other.pickup.recorded && other.rental.start_date.is_some() && self.is_before(other)
+        };
+        let next: Vec<&Self> = all.iter().filter(planned).collect();
+        if let Some(from) = next.iter().map(|other| other.pickup.earliest).min() {
+            let from = from.max(midnight(rental.time_zone, end)).max(self.pickup.earliest);
+            self.giving_back.earliest = self.giving_back.earliest.min(from);
+        }
+        let completed = next.iter().filter(|other| other.rental.status == RentalStatus::Completed);
+        if let Some(at) = completed.map(|other| other.pickup.latest).min() {
+            self.end_at(at);
+        }
+    }
+
+    /// Whether nobody marked the rental as handed over, and one that took place overlaps with its plan.
+    fn is_displaced(&self, all: &[Self]) -> bool {
+        let took_place = |other: &&Self| other.evidence == Evidence::HandedOver;
+        let is_only_planned = self.evidence == Evidence::Doubtful && !self.pickup.recorded;
+        is_only_planned && all.iter().filter(took_place).any(|other| !self.can_follow_or_precede(other))
+    }
+
     /// Whether this and another possession can have followed each other.
     pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
         self.giving_back.earliest <= other.pickup.latest || other.giving_back.earliest <= self.pickup.latest
@@ -183,6 +214,8 @@ impl<'r> Timeline<'r> {
     /// The timeline of a vehicle with these rentals, in any order.
     pub(super) fn of(rentals: &'r [Rental]) -> Self {
         let mut possessions: Vec<Possession<'r>> = rentals.iter().filter_map(Possession::of).collect();
+        let alone = possessions.clone();
+        possessions.iter_mut().for_each(|one| one.end_by_plan(&alone));
         // Each round can tell the order of further pairs.
         for _ in 0..possessions.len() {
             let before = possessions.clone();
@@ -191,6 +224,8 @@ impl<'r> Timeline<'r> {
                 break;
             }
         }
+        let adjusted = possessions.clone();
+        possessions.iter_mut().for_each(|one| one.displaced = one.is_displaced(&adjusted));
         Self { possessions }
     }
 }

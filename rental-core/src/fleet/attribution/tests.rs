@@ -152,6 +152,83 @@ fn an_overdue_rental_makes_the_next_one_unclear() {
 }
 
 #[test]
+fn a_vehicle_that_another_customer_drove_since_was_not_parked_by_the_one_before() {
+    let both = [
+        rental(
+            1,
+            "COMPLETED",
+            ("2026-06-01", "2026-06-05"),
+            Some("2026-06-01T14:00:00Z"),
+            Some("2026-06-05T12:00:00Z"),
+        ),
+        of(
+            8,
+            rental(
+                2,
+                "COMPLETED",
+                ("2026-06-05", "2026-06-06"),
+                Some("2026-06-05T13:00:00Z"),
+                Some("2026-06-05T23:00:00Z"),
+            ),
+        ),
+        of(9, rental(3, "COMPLETED", ("2026-06-06", "2026-06-09"), None, None)),
+    ];
+    let when = When { at: Some(at("2026-06-06T14:00:00Z")), on: None };
+    let Verdict::Unclear(_, candidates) = decide(&both, when, Occasion::Parking) else { panic!("it is unclear") };
+    let possible = candidates.iter().filter(|one| !one.reason.contains("another")).map(|one| one.rental);
+    assert!(!possible.map(|id| id.uuid().as_u128()).any(|id| id == 1), "{candidates:?}");
+}
+
+#[test]
+fn a_completed_rental_shows_that_the_one_before_was_given_back() {
+    let both = |start| {
+        [
+            rental(1, "ACTIVE", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), None),
+            of(8, rental(2, "COMPLETED", (start, "2026-06-09"), None, None)),
+        ]
+    };
+    for (start, when, expected) in [
+        ("2026-06-05", "2026-06-04T12:00:00Z", "1"),
+        ("2026-06-05", "2026-06-05T23:00:00Z", "unclear"),
+        ("2026-06-05", "2026-06-06T12:00:00Z", "2"),
+        ("2026-06-05", "2026-06-09T12:00:00Z", "2"),
+        ("2026-06-07", "2026-06-05T23:00:00Z", "1"),
+        ("2026-06-07", "2026-06-07T12:00:00Z", "unclear"),
+        ("2026-06-07", "2026-06-08T12:00:00Z", "2"),
+        // The plans contradict each other.
+        ("2026-06-04", "2026-06-06T12:00:00Z", "unclear"),
+    ] {
+        check(&both(start), when, expected);
+    }
+}
+
+#[test]
+fn an_active_rental_planned_for_the_day_of_a_return_makes_that_day_unclear() {
+    let both = [
+        rental(1, "ACTIVE", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), None),
+        of(8, rental(2, "ACTIVE", ("2026-06-05", "2026-06-09"), None, None)),
+    ];
+    check(&both, "2026-06-04T12:00:00Z", "1");
+    check(&both, "2026-06-05T23:00:00Z", "unclear");
+}
+
+#[test]
+fn a_booking_that_overlaps_with_a_rental_that_took_place_did_not_take_place() {
+    let both = |status, start, end| {
+        [
+            rental(1, status, ("2026-06-01", "2026-06-10"), None, None),
+            of(8, rental(2, "APPROVED", (start, end), None, None)),
+        ]
+    };
+    for status in ["COMPLETED", "ACTIVE"] {
+        check(&both(status, "2026-06-04", "2026-06-04"), "2026-06-04T12:00:00Z", "1");
+        check(&both(status, "2026-06-04", "2026-06-12"), "2026-06-09T12:00:00Z", "1");
+        check(&both(status, "2026-06-12", "2026-06-14"), "2026-06-13T12:00:00Z", "unclear");
+    }
+    check(&both("COMPLETED", "2026-06-10", "2026-06-12"), "2026-06-10T12:00:00Z", "unclear");
+}
+
+#[test]
 fn who_was_only_planned_for_the_day_does_not_make_a_recorded_rental_unclear() {
     for status in ["APPROVED", "ACTIVE", "COMPLETED"] {
         let both = [

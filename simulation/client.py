@@ -1,0 +1,63 @@
+"""Requests to a running server, and the server itself when the simulation starts one."""
+
+import http.client
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from urllib.parse import urlencode, urlsplit
+
+TOKEN = "simulation-admin-token-of-more-than-32-characters"
+
+
+class Server:
+    """A server that was started elsewhere, or one on a new store in a temporary directory."""
+
+    def __init__(self, url=None, program=None):
+        self.process, self.local = None, threading.local()
+        self.token = os.environ.get("RENTAL_ADMIN_TOKEN", TOKEN)
+        if url is None:
+            self.directory = tempfile.TemporaryDirectory()
+            store = f"redb:{self.directory.name}/store.redb"
+            env = dict(os.environ, RENTAL_ADMIN_TOKEN=self.token, RENTAL_STORE=os.environ.get("RENTAL_STORE", store))
+            self.process = subprocess.Popen(
+                [program, "--listen", "127.0.0.1:0", "--organization-requests", "0"],
+                env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )
+            url = next(line for line in self.process.stdout if "listening on" in line).split()[-1]
+        self.place = urlsplit(url).netloc
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+            self.directory.cleanup()
+
+    def send(self, method, path, body=None, key=None, query=None, media="application/json"):
+        """The JSON of a response; raises for anything but success."""
+        connection = getattr(self.local, "connection", None)
+        # The server closes connections that are idle for long.
+        if connection is None or time.monotonic() - self.local.used > 5:
+            connection = self.local.connection = http.client.HTTPConnection(self.place, timeout=600)
+        self.local.used = time.monotonic()
+        data = None if body is None else (body if isinstance(body, bytes) else json.dumps(body).encode())
+        headers = {"Authorization": f"Bearer {key or self.token}", "Content-Type": media}
+        connection.request(method, path + ("?" + urlencode(query) if query else ""), data, headers)
+        response = connection.getresponse()
+        text = response.read()
+        if response.status >= 300:
+            raise RuntimeError(f"{method} {path}: {response.status} {text.decode()} for {body if media == 'application/json' else ''}")
+        return json.loads(text)
+
+    def pages(self, path, key=None, method="GET"):
+        """All objects of a list."""
+        cursor = None
+        while True:
+            asked = {"limit": 100, **({"starting_after": cursor} if cursor else {})}
+            page = self.send(method, path, asked if method == "POST" else None, key, asked if method == "GET" else None)
+            yield from page["data"]
+            cursor = page["next_cursor"]
+            if not page["has_more"]:
+                return
