@@ -10,7 +10,7 @@ mod documentation;
 mod route;
 
 pub(crate) use documentation::{BodySchema, Documentation, Example, Operation, Parameter, ReplySchema};
-pub(crate) use route::{Documented, camel, capitalized, create, delete, get, list, post, retrieve, update};
+pub(crate) use route::{Documented, camel, capitalized, create, delete, get, list, post, put, retrieve, update};
 
 use crate::{
     guard::{Open, Operator, Owner, Reader},

@@ -7,6 +7,7 @@ mod config;
 mod damaged_rows;
 mod demo;
 mod disk;
+mod documents;
 mod edge;
 mod endpoint;
 mod endpoints;

@@ -109,7 +109,7 @@ impl Api {
                 attempt = attempt.header(HeaderName::from_static("idempotency-key"), key);
             }
             if let Some(body) = &request.body {
-                attempt = attempt.header(CONTENT_TYPE, "application/json").body(body.clone());
+                attempt = attempt.header(CONTENT_TYPE, request.media).body(body.clone());
             }
             self.read(attempt.send().map_err(|error| self.unreachable(&error))?, request)
         })

@@ -11,7 +11,9 @@ pub(crate) struct Request {
     pub(super) access: Access,
     pub(super) path: String,
     pub(super) query: Vec<(String, String)>,
-    pub(super) body: Option<String>,
+    pub(super) body: Option<Vec<u8>>,
+    /// Media type of the body.
+    pub(super) media: &'static str,
     pub(super) idempotency_key: Option<HeaderValue>,
     /// The id in the path, if it is not a UUID and so cannot exist.
     pub(super) odd_id: Option<String>,
@@ -25,17 +27,23 @@ impl Request {
             .fold(access.prefix().to_owned(), |path, segment| format!("{path}/{}", percent_encode(segment)));
         // The second segment is the id: `vehicles/ID`, `organizations/ID/events`.
         let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
-        Self { method: Method::GET, access, path, query: Vec::new(), body: None, idempotency_key: None, odd_id }
+        let (query, media) = (Vec::new(), "application/json");
+        Self { method: Method::GET, access, path, query, body: None, media, idempotency_key: None, odd_id }
     }
 
     /// A POST, with a JSON body or an empty one.
     pub(crate) fn post(access: Access, segments: &[&str], body: Option<String>) -> Self {
-        Self { method: Method::POST, body, ..Self::get(access, segments) }
+        Self { method: Method::POST, body: body.map(String::into_bytes), ..Self::get(access, segments) }
     }
 
     /// A PATCH with a JSON body.
     pub(crate) fn patch(access: Access, segments: &[&str], body: String) -> Self {
-        Self { method: Method::PATCH, body: Some(body), ..Self::get(access, segments) }
+        Self { method: Method::PATCH, body: Some(body.into_bytes()), ..Self::get(access, segments) }
+    }
+
+    /// A PUT of a file.
+    pub(crate) fn put(access: Access, segments: &[&str], media: &'static str, body: Vec<u8>) -> Self {
+        Self { method: Method::PUT, body: Some(body), media, ..Self::get(access, segments) }
     }
 
     /// A DELETE.

@@ -10,12 +10,18 @@ use crate::{
     },
     failure::Failure,
     output::{
-        print,
+        print_bytes,
         whole_file::{Partial, already_exists, cannot_write},
     },
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use rental_core::{request::body::Verb, resources::invoice::SPEC};
+use rental_core::{
+    request::body::Verb,
+    resources::{
+        invoice::SPEC,
+        organization::{InvoiceLanguage, PaperSize},
+    },
+};
 use std::{io::Write as _, path::PathBuf};
 
 pub(crate) const GROUP: Group = Group { name: "invoices", command, run };
@@ -31,6 +37,10 @@ fn command() -> Command {
     ];
     let pay = ["rental-cli invoices pay ID"];
     let printed = ["rental-cli invoices print ID --to INV-000042.html"];
+    let pdf = [
+        "rental-cli invoices pdf ID --to INV-000042.pdf",
+        "rental-cli invoices pdf ID --language fr --paper a4 --to f.pdf",
+    ];
     let void = ["rental-cli invoices void ID"];
     let command = Command::new(GROUP.name)
         .about("Manage invoices (list, get: organization; all else: operator)")
@@ -38,7 +48,8 @@ fn command() -> Command {
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::create(&SPEC, &create).arg(collection::organization("Organization that bills")))
         .subcommand(collection::action(&SPEC, "pay", "Mark an open invoice as paid", &pay))
-        .subcommand(with_examples(print_command(), &printed))
+        .subcommand(with_examples(document("pdf", "Get an invoice as a PDF file, to send to the customer"), &pdf))
+        .subcommand(with_examples(document("print", "Get the printable page of an invoice (HTML)"), &printed))
         .subcommand(collection::action(&SPEC, "void", "Void an open invoice", &void));
     with_examples(command, &[list[0], create[0], pay[0]])
 }
@@ -51,45 +62,62 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             let path = ["organizations", session.organization(matches)?, SPEC.plural];
             Request::post(Access::Operator, &path, Some(body))
         }
-        "print" => return print_page(matches, session),
+        "pdf" | "print" => return save(verb, matches, session),
         "pay" | "void" => Request::post(Access::Operator, &[SPEC.plural, text(matches, "id"), verb], None),
         _ => return COLLECTION.run(verb, matches, session),
     };
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
 }
 
-fn print_command() -> Command {
-    Command::new("print")
-        .about("Get the printable page of an invoice (HTML)")
+/// Builds `print ID` and `pdf ID`.
+fn document(verb: &'static str, about: &'static str) -> Command {
+    let word = |name: &'static str, words, help| {
+        let parser = clap::builder::PossibleValuesParser::new(words);
+        Arg::new(name).long(name).value_name("WORD").value_parser(parser).help(help)
+    };
+    Command::new(verb)
+        .about(about)
         .arg(collection::id(&SPEC))
         .arg(
             Arg::new("to")
                 .long("to")
+                .alias("out")
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("File to write the page to [default: stdout]"),
+                .help("File to write to [default: stdout]"),
         )
         .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace an existing file"))
+        .arg(word(
+            "language",
+            InvoiceLanguage::WORDS.to_vec(),
+            "Language [default: the customer's or the organization's]",
+        ))
+        .arg(word("paper", PaperSize::WORDS.to_vec(), "Size of the pages [default: the organization's]"))
 }
 
-fn print_page(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+/// Runs `print` and `pdf`.
+fn save(verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let to = matches.get_one::<PathBuf>("to");
     if session.out.json && to.is_none() {
-        return Err(Failure::Usage("the page is not JSON; with --json, use --to FILE".into()));
+        return Err(Failure::Usage("the document is not JSON; with --json, use --to FILE".into()));
+    }
+    if verb == "pdf" && to.is_none() && session.out.is_terminal() {
+        return Err(Failure::Usage("a PDF file is not text; use --to FILE".into()));
     }
     let replace = matches.get_flag("force");
     if let Some(to) = to.filter(|to| to.exists() && !replace) {
         return Err(already_exists(to));
     }
     let id = text(matches, "id");
-    let page = session.api.send(&Request::get(Access::Operator, &[SPEC.plural, id, "print"]))?;
-    let Some(to) = to else {
-        let page = String::from_utf8(page).map_err(|_| Failure::Unreadable("the page is not UTF-8".into()))?;
-        return print(&page);
-    };
+    let preferences = ["language", "paper"].into_iter();
+    let query = preferences.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone())));
+    let request = Request::get(Access::Operator, &[SPEC.plural, id, verb]).with_query(query.collect());
+    let document = session.api.send(&request)?;
+    let Some(to) = to else { return print_bytes(&document) };
     let partial = Partial::create_for(to)?;
-    partial.file().write_all(&page).map_err(|error| cannot_write(&partial.at, error))?;
+    partial.file().write_all(&document).map_err(|error| cannot_write(&partial.at, error))?;
     partial.publish(to, replace)?;
-    let object = serde_json::json!({"object": "page", "id": id, "file": to, "bytes": page.len()});
+    let object = if verb == "print" { "page" } else { verb };
+    let object = serde_json::json!({"object": object, "id": id, "file": to, "bytes": document.len()});
     session.out.object(&object.to_string())
 }

@@ -129,6 +129,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Url => "URL",
         Kind::TimeZone => "ZONE",
         Kind::EventTypes => "TYPE",
+        Kind::Paragraph(_) => "LINES",
         Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::AttemptLog => "TEXT",
     }
 }

@@ -1,6 +1,7 @@
 //! `organizations`: the tenants, managed by the operator.
 
 mod deletion;
+mod logo;
 
 use crate::{
     client::access::Access,
@@ -28,6 +29,7 @@ fn command() -> Command {
     let list = ["rental-cli organizations list"];
     let get = ["rental-cli organizations get ID"];
     let update = ["rental-cli organizations update ID --plan free"];
+    let logo = ["rental-cli organizations logo ID logo.png", "rental-cli organizations logo ID --remove"];
     let delete = ["rental-cli organizations delete ID", "rental-cli organizations delete ID --yes --json"];
     let command = Command::new(GROUP.name)
         .about("Manage organizations, the tenants of the server (operator)")
@@ -35,14 +37,17 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::update(&SPEC, &update))
+        .subcommand(logo::command(&logo))
         .subcommand(deletion::command(&delete));
     with_examples(command, &[create[0], list[0], update[0]])
 }
 
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
-    if verb == "delete" {
-        return deletion::run(matches, session);
+    match verb {
+        "delete" => return deletion::run(matches, session),
+        "logo" => return logo::run(matches, session),
+        _ => {}
     }
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);

@@ -171,6 +171,15 @@ pub(crate) fn show_failure(failure: &Failure, json: bool) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// Writes a document to stdout: text like [`print`], other bytes as they are.
+pub(crate) fn print_bytes(document: &[u8]) -> Result<(), Failure> {
+    if let Ok(text) = std::str::from_utf8(document) {
+        return print(text);
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(document).and_then(|()| stdout.flush()).map_err(Failure::stdout)
+}
+
 /// Writes data to stdout and flushes it. On a terminal, characters that it would obey are escaped as in JSON.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();

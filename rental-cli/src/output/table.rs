@@ -169,6 +169,7 @@ fn rank(field: &FieldSpec) -> u8 {
         Kind::Id if field.name == "id" => 0,
         Kind::Id | Kind::Object | Kind::Json(_) | Kind::Lines | Kind::AttemptLog => NEVER_SHOWN,
         Kind::Text(max) if max > 255 => NEVER_SHOWN,
+        Kind::Paragraph(_) => NEVER_SHOWN,
         Kind::Time if field.name == "updated_at" => NEVER_SHOWN,
         Kind::Time if field.name == "next_attempt_at" => 3,
         Kind::Reference(_) => 4,

@@ -112,7 +112,7 @@ impl<'g> Audit<'g> {
             Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),
             Row::Outbox { .. } => self.outbox(row),
             Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
-            Row::Subscribed { organization } => self.organization_exists(organization),
+            Row::Subscribed { organization } | Row::Logo { organization } => self.organization_exists(organization),
             Row::Secrets { endpoint } => self.secrets(endpoint, row),
             Row::Counter { organization, .. } => self.counter(organization, row),
             Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),

@@ -5,7 +5,7 @@ mod rules;
 use crate::{
     resources::{Resource, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Name, OrganizationId, Timestamp, Zone, words},
+    value::{Currency, Email, Name, OrganizationId, Phone, Text, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,38 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "500",
         )
         .optional(),
+        field("legal_name", Kind::Name(255), "Name on invoices; `null` for `name`.", "\"Sunrise Rentals LLC\"").optional(),
+        field(
+            "address",
+            Kind::Paragraph(500),
+            "Address on invoices, in lines.",
+            "\"1 Ocean Drive\\nMiami Beach, FL 33139\\nUnited States\"",
+        )
+        .optional(),
+        field("tax_id", Kind::Text(100), "Tax number on invoices.", "\"12-3456789\"").optional(),
+        field("contact_email", Kind::Email, "Email address on invoices.", "\"billing@sunrise.example\"").optional(),
+        field("contact_phone", Kind::Phone, "Phone number on invoices, in E.164 format.", "\"+13055550100\"").optional(),
+        field(
+            "payment_instructions",
+            Kind::Paragraph(1000),
+            "How to pay, printed below the total of an open invoice.",
+            "\"Bank: First Example Bank\\nIBAN: DE02 1203 0000 0000 2020 51\"",
+        )
+        .optional(),
+        field(
+            "invoice_language",
+            Kind::Word(InvoiceLanguage::WORDS),
+            "Language of the fixed words on invoices to customers whose `preferred_language` is none of these.",
+            "\"en\"",
+        )
+        .starts_as("\"en\""),
+        field(
+            "paper_size",
+            Kind::Word(PaperSize::WORDS),
+            "Paper of invoices; `null` is `letter` when `default_currency` is USD or CAD, and `a4` otherwise.",
+            "\"letter\"",
+        )
+        .optional(),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -94,6 +126,30 @@ words! {
     }
 }
 
+words! {
+    /// The languages that an invoice can be in.
+    pub enum InvoiceLanguage {
+        /// English.
+        English = "en",
+        /// Spanish.
+        Spanish = "es",
+        /// French.
+        French = "fr",
+        /// German.
+        German = "de",
+    }
+}
+
+words! {
+    /// The sizes of paper that an invoice can be made for.
+    pub enum PaperSize {
+        /// A4: 210 by 297 mm.
+        A4 = "a4",
+        /// US Letter: 8.5 by 11 inches.
+        Letter = "letter",
+    }
+}
+
 fields! {
     /// An organization, which owns vehicles, customers, rentals and all other objects.
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -109,6 +165,14 @@ fields! {
         pub max_objects: Option<i64>,
         pub max_bytes: Option<i64>,
         pub max_requests_per_second: Option<u32>,
+        pub legal_name: Option<Name>,
+        pub address: Option<Text>,
+        pub tax_id: Option<Text>,
+        pub contact_email: Option<Email>,
+        pub contact_phone: Option<Phone>,
+        pub payment_instructions: Option<Text>,
+        pub invoice_language: InvoiceLanguage,
+        pub paper_size: Option<PaperSize>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -133,6 +197,14 @@ impl Organization {
             max_objects: None,
             max_bytes: None,
             max_requests_per_second: None,
+            legal_name: None,
+            address: None,
+            tax_id: None,
+            contact_email: None,
+            contact_phone: None,
+            payment_instructions: None,
+            invoice_language: InvoiceLanguage::English,
+            paper_size: None,
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
         }

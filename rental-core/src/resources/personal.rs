@@ -224,6 +224,7 @@ mod tests {
                 kind,
                 Kind::Text(_)
                     | Kind::Name(_)
+                    | Kind::Paragraph(_)
                     | Kind::Email
                     | Kind::Phone
                     | Kind::Language
@@ -279,6 +280,12 @@ mod tests {
             "violation.violation",
             "violation.issuing_agency",
             "organization.name",
+            "organization.legal_name",
+            "organization.address",
+            "organization.tax_id",
+            "organization.contact_email",
+            "organization.contact_phone",
+            "organization.payment_instructions",
             "api_key.name",
             "api_key.hint",
             "webhook_endpoint.url",

@@ -86,6 +86,7 @@ fn meaning(row: &Row<'_>) -> String {
             let name: String = name.chars().take(SHOWN_NAME).collect();
             format!("the counter {name} of organization {organization}")
         }
+        Row::Logo { organization } => format!("the logo of organization {organization}"),
         Row::Task { id } => format!("the long task {id}"),
         Row::Erased { organization, resource, id } => {
             format!("the mark that {} {id} of organization {organization} was erased", object(resource))

@@ -46,6 +46,7 @@ impl<'a> Row<'a> {
             Tag::IdempotencyRecord => Self::IdempotencyRecord { organization: parts.id()?, name: parts.text()? },
             Tag::Counter => Self::Counter { organization: parts.id()?, name: parts.text()? },
             Tag::Outbox => Self::Outbox { organization: parts.id()?, event: parts.id()? },
+            Tag::Logo => Self::Logo { organization: parts.id()? },
             Tag::Subscribed => Self::Subscribed { organization: parts.id()? },
             Tag::Record => Self::Record { organization: parts.id()?, resource: parts.byte()?, id: parts.uuid()? },
             Tag::Secrets => Self::Secrets { endpoint: parts.id()? },

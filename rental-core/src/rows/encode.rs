@@ -30,6 +30,7 @@ impl Row<'_> {
             Self::IdempotencyRecord { organization, name } => key::idempotency_record(organization, name),
             Self::Counter { organization, name } => key::counter(organization, name),
             Self::Outbox { organization, event } => key::outbox(organization, event),
+            Self::Logo { organization } => key::logo(organization),
             Self::Subscribed { organization } => key::subscribed(organization),
             Self::Record { organization, resource, id } => key::record_of(organization, resource, id),
             Self::Secrets { endpoint } => key::secrets(endpoint),

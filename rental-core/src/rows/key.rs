@@ -159,6 +159,12 @@ pub fn outbox_rows() -> Span {
     Span::under(key(Tag::Outbox, &[]))
 }
 
+/// The key of the logo of an organization.
+#[must_use]
+pub fn logo(organization: OrganizationId) -> Key {
+    key(Tag::Logo, &[organization.as_bytes()])
+}
+
 /// The key of the row that exists when an organization has or had a webhook endpoint. Without it, events need no outbox
 /// row.
 #[must_use]

@@ -33,6 +33,7 @@ pub enum Class {
 /// | `m` | organization, idempotency key | JSON: the first response | State |
 /// | `n` | organization, name | empty; the revision is the last number | State |
 /// | `o` | organization, event | organization, event type: no delivery was made yet | State |
+/// | `p` | organization | PNG: its logo on invoices | State |
 /// | `q` | organization | empty: it has or had webhook endpoints | Derived |
 /// | `r` | organization, resource, id | the JSON of a GET | Record |
 /// | `s` | endpoint | JSON: its sealed secrets | State |
@@ -149,6 +150,11 @@ pub enum Row<'a> {
         /// The id of the event.
         event: EventId,
     },
+    /// The logo of an organization, as a PNG.
+    Logo {
+        /// The organization.
+        organization: OrganizationId,
+    },
     /// The organization has or had webhook endpoints, so its events go through the outbox.
     Subscribed {
         /// The organization.
@@ -230,6 +236,7 @@ impl Row<'_> {
             | Self::IdempotencyRecord { organization, .. }
             | Self::Counter { organization, .. }
             | Self::Outbox { organization, .. }
+            | Self::Logo { organization }
             | Self::Subscribed { organization }
             | Self::Record { organization, .. }
             | Self::Identity { organization, .. }
@@ -262,6 +269,7 @@ impl Row<'_> {
             | Self::IdempotencyRecord { .. }
             | Self::Counter { .. }
             | Self::Outbox { .. }
+            | Self::Logo { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
             | Self::Identity { .. }

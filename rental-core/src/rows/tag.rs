@@ -53,6 +53,8 @@ tags! {
     Counter = b'n',
     /// See [`Row::Outbox`](super::Row::Outbox).
     Outbox = b'o',
+    /// See [`Row::Logo`](super::Row::Logo).
+    Logo = b'p',
     /// See [`Row::Subscribed`](super::Row::Subscribed).
     Subscribed = b'q',
     /// See [`Row::Record`](super::Row::Record).
@@ -85,6 +87,7 @@ impl Tag {
             | Self::IdempotencyRecord
             | Self::Counter
             | Self::Outbox
+            | Self::Logo
             | Self::Subscribed
             | Self::Record
             | Self::Identity => true,

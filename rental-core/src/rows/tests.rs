@@ -63,6 +63,7 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         }
         Tag::Counter => (id(), name()).prop_map(|(organization, name)| Row::Counter { organization, name }).boxed(),
         Tag::Outbox => (id(), id()).prop_map(|(organization, event)| Row::Outbox { organization, event }).boxed(),
+        Tag::Logo => id().prop_map(|organization| Row::Logo { organization }).boxed(),
         Tag::Subscribed => id().prop_map(|organization| Row::Subscribed { organization }).boxed(),
         Tag::Record => (id(), any::<u8>(), uuid())
             .prop_map(|(organization, resource, id)| Row::Record { organization, resource, id })
@@ -117,6 +118,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         }
         Row::Counter { organization, name } => (Tag::Counter, vec![number(organization)], name.as_bytes()),
         Row::Outbox { organization, event } => (Tag::Outbox, vec![number(organization), number(event)], b""),
+        Row::Logo { organization } => (Tag::Logo, vec![number(organization)], b""),
         Row::Subscribed { organization } => (Tag::Subscribed, vec![number(organization)], b""),
         Row::Record { organization, resource, id } => {
             (Tag::Record, vec![number(organization), resource.into(), id.as_u128()], b"")

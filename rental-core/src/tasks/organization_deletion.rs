@@ -147,6 +147,7 @@ const fn found(tag: Tag) -> Found {
         | Tag::IdempotencyRecord
         | Tag::Counter
         | Tag::Outbox
+        | Tag::Logo
         | Tag::Subscribed
         | Tag::Record
         | Tag::Identity => Found::ByOrganization,

@@ -32,7 +32,7 @@ pub use members::Members;
 pub use money::{Currency, Money, Sum};
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_digits, tag_serial};
-pub use text::{Email, Language, Name, Phone, Text};
+pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub(crate) use words::words;
 pub use zone::{Instants, LocalTime, Zone};

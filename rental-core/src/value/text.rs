@@ -10,6 +10,8 @@ use std::ops::Deref;
 
 /// Most bytes of an e-mail address (RFC 5321, 4.5.3.1.3, less the angle brackets).
 const EMAIL_MAX_BYTES: usize = 254;
+/// Most lines of a text with lines.
+pub const MOST_LINES: usize = 20;
 /// Most bytes of a language tag; the longest registered ones stay under 40.
 const LANGUAGE_MAX_BYTES: usize = 100;
 
@@ -64,7 +66,8 @@ macro_rules! text_type {
 }
 
 text_type! {
-    /// Text without control characters. The field's description gives its greatest length.
+    /// Text without control characters, except line breaks in a text with lines. The field's description gives its greatest
+    /// length.
     Text
 }
 text_type! {
@@ -92,6 +95,27 @@ impl Text {
     pub fn parse(given: impl Into<String>, most: usize) -> Result<Self, String> {
         let given = given.into();
         check(&given, most)?;
+        Ok(Self(given))
+    }
+
+    /// Parses text of at most `most` characters in at most [`MOST_LINES`] lines, with `\n` between the lines.
+    ///
+    /// # Errors
+    /// A sentence that says which rule it breaks.
+    pub fn parse_lines(given: impl Into<String>, most: usize) -> Result<Self, String> {
+        let given = given.into();
+        if given.split('\n').count() > MOST_LINES {
+            return Err(format!("must be at most {MOST_LINES} lines"));
+        }
+        for line in given.split('\n') {
+            check(line, most).map_err(|rule| match line.contains('\r') {
+                true => "must have lines that end with \\n, not with \\r\\n".to_owned(),
+                false => rule,
+            })?;
+        }
+        if given.chars().nth(most).is_some() {
+            return Err(format!("must be at most {most} characters"));
+        }
         Ok(Self(given))
     }
 
@@ -204,6 +228,17 @@ mod tests {
         for bad in ["a\0b", "a\nb", "\u{7f}", "\u{85}", "tab\there"] {
             assert!(Text::parse(bad, 255).is_err() && Name::parse(bad, 255).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_text_with_lines_has_line_breaks_and_no_other_control_characters() {
+        assert!(Text::parse_lines("1 Main St\nMiami, FL 33101", 500).is_ok());
+        for bad in ["a\r\nb", "a\tb", "a\0", "\u{1b}[31m"] {
+            assert!(Text::parse_lines(bad, 500).is_err(), "{bad:?}");
+        }
+        assert!(Text::parse_lines("é\n".repeat(MOST_LINES - 1), 500).is_ok());
+        assert!(Text::parse_lines("\n".repeat(MOST_LINES), 500).is_err());
+        assert!(Text::parse_lines("ab\ncd", 5).is_ok() && Text::parse_lines("ab\ncd", 4).is_err());
     }
 
     #[test]

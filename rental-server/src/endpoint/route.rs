@@ -32,6 +32,10 @@ pub(crate) fn post(path: impl Into<String>) -> Route {
     Route { method: Method::POST, path: path.into() }
 }
 
+pub(crate) fn put(path: impl Into<String>) -> Route {
+    Route { method: Method::PUT, path: path.into() }
+}
+
 fn patch(path: impl Into<String>) -> Route {
     Route { method: Method::PATCH, path: path.into() }
 }

@@ -1,24 +1,45 @@
 //! Operators mark invoices as paid or void, and print them.
 
 use crate::{
-    endpoint::{Endpoint, Request, get, post},
+    documents::{
+        html,
+        logo::Logo,
+        model::{Document, Preferences, Source},
+        pdf,
+    },
+    endpoint::{Endpoint, Parameter, Request, get, post},
     guard::{Operator, Reader},
-    http::reply::{Handled, Reply},
+    http::{
+        header,
+        reply::{Handled, Reply},
+    },
     objects::write::write,
-    operator::invoice_page,
+    reference::parts,
 };
 use rental_core::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
     operations::{self, Edge, Intent, Preparing},
     request::page,
     resources::{
+        Resource,
         customer::{self, Customer},
         invoice::{self, Invoice, Settlement},
-        organization::Organization,
+        organization::{InvoiceLanguage, Organization, PaperSize},
         parse,
+        rental::Rental,
+        vehicle::Vehicle,
     },
-    store::Store,
+    rows::key,
+    store::{Store, get_one},
+    value::RentalId,
 };
 use serde_json::json;
+use std::collections::HashMap;
+use tokio::sync::Semaphore;
+
+/// Documents that are made at the same time.
+const MOST_AT_ONCE: usize = 2;
+static AT_ONCE: Semaphore = Semaphore::const_new(MOST_AT_ONCE);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -32,8 +53,16 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         get("/admin/v1/invoices/{id}/print")
             .about(&invoice::SPEC, "printInvoice", "Print invoice")
             .says("An HTML page for printing. It loads nothing from other servers.")
+            .parameters(preferences())
             .replies_in(json!({"text/html": {"schema": {"type": "string"}}}))
             .reader(|request| Box::pin(print(request))),
+        get("/admin/v1/invoices/{id}/pdf")
+            .about(&invoice::SPEC, "getInvoicePdf", "Invoice as a PDF file")
+            .says("The document to send to the customer. The same invoice and the same seller give the same bytes.")
+            .parameters(preferences())
+            .without_revision()
+            .replies_in(json!({"application/pdf": {"schema": {"type": "string", "format": "binary"}}}))
+            .reader(|request| Box::pin(file(request))),
     ]
 }
 
@@ -43,17 +72,104 @@ async fn settle(request: Request<'_, Operator>, how: Settlement) -> Handled {
     write(app, &organization, call, &body, &Settle { organization: &organization, id, how }).await
 }
 
+fn preferences() -> Vec<Parameter> {
+    let language = parts::query(
+        "language",
+        "Language of the fixed words, dates and amounts. By default the customer's `preferred_language`, otherwise the organization's `invoice_language`.",
+        json!({"type": "string", "enum": InvoiceLanguage::WORDS}),
+    );
+    let paper = parts::query(
+        "paper",
+        "Size of the pages. By default the organization's `paper_size`.",
+        json!({"type": "string", "enum": PaperSize::WORDS}),
+    );
+    vec![Parameter::Own(language), Parameter::Own(paper)]
+}
+
 /// An invoice as an HTML page.
 async fn print(request: Request<'_, Reader>) -> Handled {
-    let Request { app, call, id, .. } = request;
-    page::no_parameters(call.query())?;
-    let organization = operations::owner_of(app.store(), &invoice::SPEC, id).await?;
-    let record = operations::get(app.store(), organization.id, &invoice::SPEC, id).await?;
+    let document = document(request.app.store(), request.id, request.call.query()).await?;
+    let page = made(move || Ok(html::page(&document))).await?;
+    Ok(Reply::page(page.into(), html::POLICY))
+}
+
+/// An invoice as a PDF file.
+async fn file(request: Request<'_, Reader>) -> Handled {
+    let document = document(request.app.store(), request.id, request.call.query()).await?;
+    let name = document.file_name("pdf");
+    let file = made(move || pdf::file(&document)).await?;
+    Ok(Reply::json(file.into())
+        .with(header::CONTENT_TYPE, "application/pdf")
+        .with(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\"")))
+}
+
+/// Runs on another thread, because it would block those that serve requests.
+async fn made<T: Send + 'static>(make: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Error> {
+    let _permit = AT_ONCE.acquire().await.map_err(|_| Error::Unavailable("stopping".into()))?;
+    let made = tokio::task::spawn_blocking(make).await;
+    made.map_err(|error| error.to_string())
+        .and_then(|made| made)
+        .map_err(|why| Error::Internal(format!("the document of an invoice cannot be made: {why}")))
+}
+
+/// Reads what the document of an invoice says.
+async fn document(store: &dyn Store, id: &str, query: &str) -> Result<Document, Error> {
+    let preferred = asked(query)?;
+    let organization = operations::owner_of(store, &invoice::SPEC, id).await?;
+    let record = operations::get(store, organization.id, &invoice::SPEC, id).await?;
     let invoice: Invoice = parse(&record.key, &record.value)?;
     let billed = invoice.customer_id.to_string();
-    let record = operations::get(app.store(), organization.id, &customer::SPEC, &billed).await?;
+    let record = operations::get(store, organization.id, &customer::SPEC, &billed).await?;
     let customer: Customer = parse(&record.key, &record.value)?;
-    Ok(Reply::page(invoice_page::page(&organization, &customer, &invoice).into(), invoice_page::POLICY))
+    let rentals = rentals(store, &organization, &invoice).await?;
+    let logo = get_one(store, &key::logo(organization.id)).await?.map(|row| row.value);
+    let made = made(move || {
+        // A logo that cannot be drawn any more is left out: the invoice matters more.
+        let logo = logo.and_then(|png| Logo::decode(png).ok());
+        let source =
+            Source { organization: &organization, customer: &customer, invoice: &invoice, rentals: &rentals, logo };
+        Ok(Document::of(source, preferred))
+    });
+    made.await
+}
+
+fn asked(query: &str) -> Result<Preferences, Error> {
+    let (mut asked, mut errors) = (Preferences::default(), FieldErrors::default());
+    for (name, value) in page::parameters(query, &["language", "paper"])? {
+        let known = if name == "language" {
+            asked.language = InvoiceLanguage::parse(&value);
+            asked.language.is_some()
+        } else {
+            asked.paper = PaperSize::parse(&value);
+            asked.paper.is_some()
+        };
+        if !known {
+            let words = if name == "language" { InvoiceLanguage::WORDS } else { PaperSize::WORDS };
+            errors.push(FieldError::new(&name, FieldCode::Invalid, &format!("must be one of {}", words.join(", "))));
+        }
+    }
+    errors.or(asked)
+}
+
+/// The rentals that an invoice names, each with its vehicle. One that was not found is left out.
+async fn rentals(
+    store: &dyn Store,
+    organization: &Organization,
+    invoice: &Invoice,
+) -> Result<HashMap<RentalId, (Rental, Option<Vehicle>)>, Error> {
+    let keys: Vec<_> =
+        invoice.lines.iter().filter_map(|line| line.rental_id).map(|id| Rental::key(organization.id, id)).collect();
+    let rows = store.get(&keys).await?;
+    let rentals: Vec<Rental> =
+        rows.into_iter().flatten().map(|row| parse(&row.key, &row.value)).collect::<Result<_, _>>()?;
+    let keys: Vec<_> = rentals.iter().map(|rental| Vehicle::key(organization.id, rental.vehicle_id)).collect();
+    let rows = store.get(&keys).await?;
+    let mut found = HashMap::new();
+    for (rental, row) in rentals.into_iter().zip(rows) {
+        let vehicle = row.map(|row| parse(&row.key, &row.value)).transpose()?;
+        found.insert(rental.id, (rental, vehicle));
+    }
+    Ok(found)
 }
 
 /// An operator marks an invoice as paid or void.

@@ -8,8 +8,8 @@ mod erasures;
 mod events;
 mod export;
 mod imports;
-mod invoice_page;
 pub(crate) mod invoices;
+mod logos;
 mod master_key;
 pub(crate) mod operators;
 mod organization_deletion;
@@ -26,6 +26,7 @@ use rental_core::resources::{audit_entry, delivery, toll::Toll, violation::Viola
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     [
         organizations::endpoints(),
+        logos::endpoints(),
         organization_deletion::endpoints(),
         api_keys::resource(),
         webhook_endpoints::resource(),

@@ -254,13 +254,16 @@ fn upload(line: &str, tag: &Value, media: &str, file: &Value) -> Markup {
     let ending = match media {
         "text/csv" => "csv",
         "application/x-ndjson" => "ndjson",
+        "image/png" => "png",
         _ => "json",
     };
     let name = format!("{}.{ending}", tag["name"].as_str().unwrap_or("file").to_lowercase());
     html! {
         pre { (line) " \\\n  -H 'Content-Type: " (media) "' \\\n  --data-binary @" (name) }
-        p { "with " code { (name) } ":" }
-        pre class="file" { (file.as_str().map_or_else(|| file.to_string(), str::to_owned)) }
+        @if !file.is_null() {
+            p { "with " code { (name) } ":" }
+            pre class="file" { (file.as_str().map_or_else(|| file.to_string(), str::to_owned)) }
+        }
     }
 }
 

@@ -107,7 +107,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 self.keeps_hold(organization, vehicle, rental, key, sound)
             }
             // Beside the row itself, only its organization can be missing.
-            Row::Subscribed { .. } => sound.is_some(),
+            Row::Subscribed { .. } | Row::Logo { .. } => sound.is_some(),
             Row::Counter { .. } => sound.is_some_and(|row| row.revision > 0),
             Row::IdempotencyExpiry { organization, name, .. } => {
                 let empty = |row: &Record| row.revision == 0 && row.value.is_empty();

@@ -191,7 +191,7 @@ fn head(line: &[u8], version: u64, target: &Organization) -> Result<(Organizatio
 mod tests {
     use super::*;
 
-    const HEAD: &str = r#"{"id":"0190d0f2-7c3a-7cc0-8000-000000000000","object":"organization","name":"Sunrise Rentals","plan":"pro","default_currency":"USD","booking_policy":"exclusive","time_zone":"America/New_York","max_objects":null,"max_bytes":null,"max_requests_per_second":null,"created_at":"2026-05-05T09:30:00.000Z","updated_at":"2026-05-05T09:30:00.000Z"}"#;
+    const HEAD: &str = r#"{"id":"0190d0f2-7c3a-7cc0-8000-000000000000","object":"organization","name":"Sunrise Rentals","plan":"pro","default_currency":"USD","booking_policy":"exclusive","time_zone":"America/New_York","max_objects":null,"max_bytes":null,"max_requests_per_second":null,"legal_name":null,"address":null,"tax_id":null,"contact_email":null,"contact_phone":null,"payment_instructions":null,"invoice_language":"en","paper_size":null,"created_at":"2026-05-05T09:30:00.000Z","updated_at":"2026-05-05T09:30:00.000Z"}"#;
 
     #[track_caller]
     fn check(file: &str, expected: Result<u64, &str>) {

@@ -189,8 +189,8 @@ fn an_invoice_prints_as_a_page_without_scripts_or_anything_from_elsewhere() {
         "Ada &quot;O&#39;Neill&quot;",
         "ada@example.com",
         "INV-000001",
-        "1234.50 USD",
-        "1239.50 USD",
+        "1,234.50",
+        "$1,239.50",
         "&lt;script&gt;",
         "Open",
     ] {
@@ -198,7 +198,57 @@ fn an_invoice_prints_as_a_page_without_scripts_or_anything_from_elsewhere() {
     }
     assert!(!text.contains("<script") && !text.contains("http") && !text.contains("src="), "{text}");
     settle(&organization, &invoice, "pay").ok();
-    assert!(print().text().contains("Paid on 20"));
+    assert!(print().text().contains(">Paid on "));
     let unknown = "/admin/v1/invoices/01900000-0000-7000-8000-000000000000/print";
     organization.server.admin("GET", unknown, &Value::Null).error(404, "invalid_request_error", "resource_missing");
+}
+
+/// A PNG image of one pixel.
+const LOGO: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\0\0\0\nIDAT\x78\x9c\x63\xa8\x07\0\0\x81\0\x80\xd3\x94\x53\x4a\0\0\0\0IEND\xae\x42\x60\x82";
+
+#[test]
+fn an_invoice_is_a_pdf_file_that_is_the_same_each_time() {
+    let organization = Server::shared().organization();
+    let customer = organization.post("/v1/customers", &json!({"full_name": "Ada"})).id();
+    let invoice = bill(&organization, &customer, &json!([{"description": "Fee", "amount": 5}])).id();
+    let pdf = |query: &str| {
+        organization.server.admin("GET", &format!("/admin/v1/invoices/{invoice}/pdf{query}"), &Value::Null)
+    };
+    let file = pdf("");
+    assert_eq!((file.status, file.header("content-type")), (200, Some("application/pdf")));
+    assert_eq!(file.header("content-disposition"), Some("attachment; filename=\"INV-000001.pdf\""));
+    assert!(file.body.starts_with(b"%PDF-"));
+    assert_eq!(file.body, pdf("").body);
+    assert_ne!(file.body, pdf("?language=de&paper=a4").body);
+    let error = pdf("?language=it&paper=a5").error(400, "invalid_request_error", "parameter_invalid");
+    assert_eq!(error["errors"][0]["message"], "`language` must be one of en, es, fr, de.");
+    assert_eq!(error["errors"][1]["message"], "`paper` must be one of a4, letter.");
+    pdf("?lang=de").error(400, "invalid_request_error", "parameter_unknown");
+}
+
+#[test]
+fn a_logo_is_set_shown_replaced_and_removed() {
+    let organization = Server::shared().organization();
+    let path = format!("/admin/v1/organizations/{}/logo", organization.id);
+    let customer = organization.post("/v1/customers", &json!({"full_name": "Ada"})).id();
+    let invoice = bill(&organization, &customer, &json!([{"description": "Fee", "amount": 5}])).id();
+    let page = || organization.server.admin("GET", &format!("/admin/v1/invoices/{invoice}/print"), &Value::Null).text();
+    let send = |method: &str, body: &[u8]| organization.server.admin_bytes(method, &path, "image/png", body);
+    send("GET", b"").error(404, "invalid_request_error", "resource_missing");
+    send("DELETE", b"").error(404, "invalid_request_error", "resource_missing");
+    assert!(!page().contains("<img"));
+    for _ in 0..2 {
+        let set = send("PUT", LOGO).ok();
+        assert_eq!((&set["object"], &set["width"], &set["bytes"]), (&json!("logo"), &json!(1), &json!(LOGO.len())));
+    }
+    assert_eq!(send("GET", b"").body, LOGO);
+    assert!(page().contains("<img") && page().contains("data:image/png;base64,iVBOR"));
+    send("PUT", b"GIF89a").error(400, "invalid_request_error", "parameter_invalid");
+    assert_eq!(send("PUT", &vec![0; (256 << 10) + 1]).status, 413);
+    assert_eq!(send("GET", b"").body, LOGO, "what was refused changed nothing");
+    send("DELETE", b"").ok();
+    send("GET", b"").error(404, "invalid_request_error", "resource_missing");
+    let unknown = "/admin/v1/organizations/01900000-0000-7000-8000-000000000000/logo";
+    let refused = organization.server.admin_bytes("PUT", unknown, "image/png", LOGO);
+    refused.error(404, "invalid_request_error", "resource_missing");
 }

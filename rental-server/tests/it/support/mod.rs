@@ -182,6 +182,13 @@ impl Server {
         Connection::open(&self.address).send(method, path, &headers, body.as_bytes())
     }
 
+    /// The same with a body that is not JSON.
+    pub(crate) fn admin_bytes(&self, method: &str, path: &str, media: &str, body: &[u8]) -> Reply {
+        let token = format!("Bearer {}", self.admin_token);
+        let headers = [("Authorization", token.as_str()), ("Content-Type", media)];
+        Connection::open(&self.address).send(method, path, &headers, body)
+    }
+
     /// A new organization with a read and a read_write key.
     pub(crate) fn organization(&self) -> Organization<'_> {
         self.organization_with(&json!({"name": "Test"}))

@@ -1,0 +1,236 @@
+//! What an invoice says: every text in its language, in its order. HTML and PDF lay it out.
+
+use super::{formats, logo::Logo, words};
+use rental_core::{
+    resources::{
+        customer::Customer,
+        invoice::{Invoice, InvoiceStatus, Line},
+        organization::{InvoiceLanguage, Organization, PaperSize},
+        rental::Rental,
+        vehicle::Vehicle,
+    },
+    value::{Money, RentalId, Timestamp},
+};
+use std::collections::HashMap;
+
+/// The objects of which an invoice is made.
+pub(crate) struct Source<'a> {
+    pub(crate) organization: &'a Organization,
+    pub(crate) customer: &'a Customer,
+    pub(crate) invoice: &'a Invoice,
+    /// The rentals that it names, each with its vehicle.
+    pub(crate) rentals: &'a HashMap<RentalId, (Rental, Option<Vehicle>)>,
+    pub(crate) logo: Option<Logo>,
+}
+
+/// What the caller asks for; `None` for what the customer and the organization prefer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Preferences {
+    pub(crate) language: Option<InvoiceLanguage>,
+    pub(crate) paper: Option<PaperSize>,
+}
+
+/// An invoice as texts.
+pub(crate) struct Document {
+    /// The tag of its language.
+    pub(super) language: &'static str,
+    pub(super) paper: PaperSize,
+    pub(super) logo: Option<Logo>,
+    /// The word for invoice.
+    pub(super) heading: &'static str,
+    pub(super) number: String,
+    pub(super) seller: String,
+    pub(super) seller_lines: Vec<String>,
+    /// Number, dates and status, each after its name.
+    pub(super) facts: Vec<(&'static str, String)>,
+    pub(super) state: State,
+    pub(super) buyer_heading: &'static str,
+    pub(super) buyer: Vec<String>,
+    /// The headings of the two columns.
+    pub(super) columns: [String; 2],
+    pub(super) rows: Vec<Row>,
+    /// Sums below the lines; the last one is the total.
+    pub(super) sums: Vec<(&'static str, String)>,
+    /// The heading and the lines; none when nothing is left to pay.
+    pub(super) payment: Option<(&'static str, Vec<String>)>,
+    page: &'static str,
+    of: &'static str,
+}
+
+/// Whether an invoice is paid, for its colour.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum State {
+    Open,
+    Paid,
+    Void,
+}
+
+/// One line of an invoice.
+pub(super) struct Row {
+    pub(super) description: String,
+    /// Vehicle, dates and nights of a rental.
+    pub(super) detail: Option<String>,
+    pub(super) amount: String,
+}
+
+impl Document {
+    /// The document of an invoice.
+    pub(crate) fn of(source: Source<'_>, preferred: Preferences) -> Self {
+        let Source { organization, customer, invoice, rentals, logo } = source;
+        let language = preferred.language.unwrap_or_else(|| language_for(customer, organization));
+        let words = words::of(language);
+        let money = |amount: Money| formats::money(amount, invoice.currency, language);
+        let (state, status) = status(organization, invoice, language);
+        let number = invoice.invoice_number.as_deref().unwrap_or_default().to_owned();
+        let row = |line: &Line| {
+            let rental = line.rental_id.and_then(|id| rentals.get(&id));
+            Row {
+                description: line.description.as_deref().unwrap_or_default().to_owned(),
+                detail: rental.map(|rental| detail(rental, line.amount, language)),
+                amount: formats::number(line.amount.unwrap_or_default(), invoice.currency.digits(), language),
+            }
+        };
+        let instructions = organization.payment_instructions.as_deref().filter(|_| state == State::Open);
+        Self {
+            language: words.tag,
+            paper: preferred.paper.unwrap_or_else(|| paper_for(organization)),
+            logo,
+            heading: words.invoice,
+            seller: organization.legal_name.as_ref().unwrap_or(&organization.name).to_string(),
+            seller_lines: seller(organization, words.tax_id),
+            facts: vec![
+                (words.number, number.clone()),
+                (words.date, day(organization, invoice.created_at, language)),
+                (words.status, status),
+            ],
+            number,
+            state,
+            buyer_heading: words.bill_to,
+            buyer: [Some(&*customer.full_name), customer.email.as_deref(), customer.phone.as_deref()]
+                .into_iter()
+                .flatten()
+                .map(str::to_owned)
+                .collect(),
+            columns: [words.description.to_owned(), format!("{} ({})", words.amount, invoice.currency)],
+            rows: invoice.lines.iter().map(row).collect(),
+            sums: vec![(words.total, money(invoice.total.unwrap_or_default()))],
+            payment: instructions.map(|text| (words.payment, lines(text))),
+            page: words.page,
+            of: words.of,
+        }
+    }
+
+    /// The text at the end of a page.
+    pub(super) fn page_of(&self, page: usize, pages: usize) -> String {
+        format!("{} {page} {} {pages}", self.page, self.of)
+    }
+
+    /// The title of the document.
+    pub(super) fn title(&self) -> String {
+        format!("{} {} - {}", self.heading, self.number, self.seller)
+    }
+
+    /// The name of a file with this document, in visible ASCII.
+    pub(crate) fn file_name(&self, extension: &str) -> String {
+        let fine = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let name: String = self.number.chars().filter(fine).collect();
+        format!("{}.{extension}", if name.is_empty() { "invoice" } else { &name })
+    }
+}
+
+/// The language of the customer if an invoice can be in it, otherwise that of the organization.
+fn language_for(customer: &Customer, organization: &Organization) -> InvoiceLanguage {
+    let primary = customer.preferred_language.split('-').next().unwrap_or_default();
+    InvoiceLanguage::parse(primary).unwrap_or(organization.invoice_language)
+}
+
+/// The organization's paper; by default that of its country, as far as its currency tells.
+fn paper_for(organization: &Organization) -> PaperSize {
+    organization.paper_size.unwrap_or_else(|| match organization.default_currency.to_string().as_str() {
+        "USD" | "CAD" => PaperSize::Letter,
+        _ => PaperSize::A4,
+    })
+}
+
+fn day(organization: &Organization, time: Timestamp, language: InvoiceLanguage) -> String {
+    formats::date(organization.time_zone.local(time).date(), language)
+}
+
+fn status(organization: &Organization, invoice: &Invoice, language: InvoiceLanguage) -> (State, String) {
+    let words = words::of(language);
+    let since = |what: &str, time: Option<Timestamp>| {
+        time.map_or_else(|| what.to_owned(), |time| format!("{what} {}", day(organization, time, language)))
+    };
+    match invoice.status {
+        Some(InvoiceStatus::Paid) => (State::Paid, since(words.paid_on, invoice.paid_at)),
+        Some(InvoiceStatus::Void) => (State::Void, since(words.void_since, invoice.voided_at)),
+        Some(InvoiceStatus::Open) | None => (State::Open, words.open.to_owned()),
+    }
+}
+
+/// The lines below the seller's name.
+fn seller(organization: &Organization, tax_id: &str) -> Vec<String> {
+    let mut all = organization.address.as_deref().map(lines).unwrap_or_default();
+    all.extend(organization.tax_id.as_ref().map(|id| format!("{tax_id}: {id}")));
+    all.extend(organization.contact_email.as_deref().map(str::to_owned));
+    all.extend(organization.contact_phone.as_deref().map(str::to_owned));
+    all
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.split('\n').map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// Vehicle, plate, dates and nights of a rental, such as `4 nights × 59.00`.
+fn detail((rental, vehicle): &(Rental, Option<Vehicle>), amount: Option<Money>, language: InvoiceLanguage) -> String {
+    let words = words::of(language);
+    let mut parts = Vec::new();
+    if let Some(vehicle) = vehicle {
+        parts.push(vehicle.name.to_string());
+        parts.extend(vehicle.plate.as_deref().map(str::to_owned));
+    }
+    if let (Some(start), Some(end)) = (rental.start_date, rental.end_date) {
+        parts.push(format!("{} – {}", formats::date(start, language), formats::date(end, language)));
+    }
+    if let Some(nights) = rental.rental_days.filter(|nights| *nights > 0) {
+        let word = if nights == 1 { words.one_night } else { words.nights };
+        let digits = rental.currency.digits();
+        let each = amount.and_then(|amount| share(amount, nights, digits));
+        let each = each.map(|each| format!(" × {}", formats::number(each, digits, language))).unwrap_or_default();
+        parts.push(format!("{nights} {word}{each}"));
+    }
+    parts.join(" · ")
+}
+
+/// The amount for one of `count` nights; `None` if that has more decimals than the currency.
+fn share(amount: Money, count: u32, digits: u32) -> Option<Money> {
+    let places = usize::try_from(digits).ok()?;
+    let plain = amount.with_digits(digits);
+    let (_, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    if fraction.len() > places {
+        return None;
+    }
+    let units: u128 = plain.replace('.', "").parse().ok()?;
+    let each = units.is_multiple_of(u128::from(count)).then(|| units / u128::from(count))?;
+    let text = format!("{each:0>width$}", width = places + 1);
+    let (whole, fraction) = text.split_at_checked(text.len() - places)?;
+    Money::parse(&if places == 0 { whole.to_owned() } else { format!("{whole}.{fraction}") }, digits).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_price_of_a_night_is_shown_when_it_is_exact() {
+        let check = |(amount, nights, digits): (&str, u32, u32), expected: Option<&str>| {
+            let each = share(Money::parse(amount, 4).unwrap(), nights, digits);
+            assert_eq!(each.map(|each| each.with_digits(digits)).as_deref(), expected, "{amount} in {nights}");
+        };
+        check(("236", 4, 2), Some("59.00"));
+        check(("0.04", 4, 2), Some("0.01"));
+        check(("100", 3, 2), None);
+        check(("9000", 3, 0), Some("3000"));
+        check(("0", 2, 2), Some("0.00"));
+    }
+}
