@@ -7,6 +7,7 @@ use super::{
     pdf,
 };
 use bytes::Bytes;
+use proptest::prelude::*;
 use rental_core::{
     resources::{
         customer::Customer,
@@ -248,6 +249,33 @@ fn the_seller_is_on_both_documents_and_a_closed_invoice_asks_for_no_payment() {
 fn the_same_invoice_gives_the_same_bytes() {
     let file = || pdf::file(&simple("Ada 王小明", "Cleaning")).unwrap();
     assert_eq!(file(), file());
+}
+
+/// Characters of many kinds: scripts, marks, directions, spaces, what no font has.
+fn any_text() -> impl Strategy<Value = String> {
+    let hard =
+        "[ \u{a0}\u{2003}\u{200f}\u{202e}\u{2066}\u{2029}\u{feff}\u{301}\u{64b}אبلاء王김ก็😀\u{10ffff}Wi/.-]{0,255}";
+    prop_oneof![hard, "\\PC{0,255}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn every_text_makes_a_file(name in any_text(), description in any_text()) {
+        let document = simple(&name, &description);
+        prop_assert!(pdf::file(&document).unwrap().starts_with(b"%PDF-"));
+        prop_assert!(html::page(&document).ends_with("</html>\n"));
+    }
+}
+
+#[test]
+fn a_text_of_many_scripts_is_broken_into_lines_that_can_all_be_found() {
+    let name = "محمد عبد الله / 王小明 / 김민준 / Ελένη Παπαδοπούλου / สมชาย ใจดี / סבטלנה";
+    let text = text_of(&simple(
+        name,
+        "山田太郎 ヤマダ 東京都千代田区の長い説明文がここにあり、行の幅を超えて折り返される必要があります。",
+    ));
+    has(&text, &["王小明", "김민준", "Ελένη", "Παπαδοπούλου", "สมชาย", "סבטלנה", "山田太郎", "محمد", "要があります。"]);
 }
 
 #[test]

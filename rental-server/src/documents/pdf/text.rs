@@ -27,6 +27,10 @@ pub(super) struct Line {
 impl Line {
     /// Shapes a text of one line. Parts of it that are written from right to left are put in that order.
     pub(super) fn new(text: &str, size: f32, bold: bool) -> Self {
+        if text.is_empty() {
+            // `visual_runs` panics without a character.
+            return Self { runs: Vec::new(), size, width: 0.0 };
+        }
         let bidi = ParagraphBidiInfo::new(text, None);
         let (levels, ranges) = bidi.visual_runs(0..text.len());
         let mut runs = Vec::new();
@@ -90,7 +94,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
         while let Some((_, character)) = characters.next() {
             let Some((next_at, next)) = characters.peek().copied() else { break };
             let after_space = character.is_whitespace() && !is_glued(character) && !next.is_whitespace();
-            if after_space || character == '-' || is_east_asian(character) || is_east_asian(next) {
+            let around = is_east_asian(character) && !ends_a_phrase(next) || is_east_asian(next);
+            if after_space || character == '-' || around {
                 end = next_at;
                 break;
             }
@@ -104,6 +109,11 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 /// White space at which no line ends.
 fn is_glued(character: char) -> bool {
     matches!(character, '\u{a0}' | '\u{202f}' | '\u{2007}')
+}
+
+/// Punctuation of East Asian scripts with which no line begins.
+fn ends_a_phrase(character: char) -> bool {
+    matches!(character, '、' | '。' | '，' | '．' | '！' | '？' | '：' | '；' | '）' | '」' | '』' | '】' | '》' | 'ー')
 }
 
 fn is_east_asian(character: char) -> bool {
