@@ -56,13 +56,15 @@ pub(crate) enum Handler {
     Key(Action, &'static Collection),
 }
 
-/// The generic handlers of a resource.
+/// The handlers of requests with an API key: the generic ones of a resource, and those of their own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     List,
     Get,
     Create,
     Update,
+    /// What the key is, and what it may do.
+    Me,
 }
 
 impl Handler {

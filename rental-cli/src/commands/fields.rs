@@ -94,14 +94,21 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
         Arg::new("all").long("all").action(ArgAction::SetTrue).help("Fetch all pages"),
     ];
     let ranges = spec.ranges.iter().flat_map(|range| {
-        [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
-            Arg::new(format!("{}[{bound}]", range.param))
-                .long(format!("{}-{bound}", range.param))
-                .value_name("TIME")
-                .help(format!(
-                    "Only those {} {words} (RFC 3339), the earliest first; without other filters",
-                    range.param
-                ))
+        let (value, example) = match spec.field(range.field).map(|field| field.kind) {
+            Some(Kind::Date) => ("DATE", "YYYY-MM-DD"),
+            _ => ("TIME", "RFC 3339"),
+        };
+        let param = range.param;
+        let (what, at) = match param {
+            "updated" => (param.to_owned(), " at"),
+            _ => (format!("whose {} is", param.replace('_', " ")), ""),
+        };
+        let unit = value.to_lowercase();
+        [("gte", format!("{at} this {unit} or later")), ("lt", format!(" before this {unit}"))].map(|(bound, words)| {
+            Arg::new(format!("{param}[{bound}]"))
+                .long(format!("{}-{bound}", param.replace('_', "-")))
+                .value_name(value)
+                .help(format!("Only those {what}{words} ({example}), the earliest first; without other filters"))
         })
     });
     filters.chain(ranges).chain(common).collect()

@@ -6,13 +6,13 @@ use super::{
     collection::{self, Collection},
     customers, deliveries, events,
     group::{Group, with_examples},
-    invoices, listen, master_key, operators, organizations, store, tolls, transfer, trigger, violations,
+    invoices, leads, listen, master_key, operators, organizations, store, tolls, transfer, trigger, violations,
     webhook_endpoints,
 };
 use crate::client::access::Access;
 use clap::Command;
 use rental_core::{
-    resources::{Resource, lead::Lead, rental::Rental, vehicle::Vehicle},
+    resources::{Resource, rental::Rental, vehicle::Vehicle},
     schema::ResourceSpec,
 };
 
@@ -29,7 +29,7 @@ pub(crate) const GROUPS: &[Group] = &[
     invoices::GROUP,
     tolls::GROUP,
     violations::GROUP,
-    plain::<Lead>(),
+    leads::GROUP,
     operators::GROUP,
     audit::GROUP,
     master_key::GROUP,
@@ -74,14 +74,6 @@ impl Plain for Rental {
     const UPDATE: &'static [&'static str] = &[
         "rental-cli rentals update ID --status COMPLETED --damage-at-return true",
         "rental-cli rentals update ID --end-date 2026-06-07",
-    ];
-}
-
-impl Plain for Lead {
-    const ABOUT: &'static str = "Record inquiries from intake forms";
-    const CREATE: &'static [&'static str] = &[
-        "rental-cli leads create --source-channel website --raw-data '{\"message\":\"Need an SUV in June\"}'",
-        "rental-cli leads create --customer ID --raw-data @form.json",
     ];
 }
 

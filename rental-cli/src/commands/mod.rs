@@ -16,6 +16,7 @@ mod groups;
 mod import;
 mod invoices;
 mod json_text;
+mod leads;
 mod listen;
 mod master_key;
 mod operators;

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const LINES: &[(&str, &[&str], &str)] = &[
     ("rental-cli vehi", &["vehicles"], "customers"),
     ("rental-cli vehicles ", &["create", "get", "list", "update"], "import"),
-    ("rental-cli vehicles list --sta", &["--starting-after"], "--status"),
+    ("rental-cli customers list --sta", &["--starting-after"], "--status"),
     ("rental-cli rentals list --stat", &["--status"], "--starting-after"),
     ("rental-cli api-keys create --scope r", &["read", "read_write"], "rotate"),
     ("rental-cli webhook-endpoints rotate-secret --ov", &["--overlap"], "--url"),

@@ -279,7 +279,7 @@ fn with_json_every_other_failure_has_the_same_shape() {
     for (args, message, hint) in [
         (
             &["leads"][..],
-            "'rental-cli leads' requires a subcommand but one was not provided [subcommands: create]",
+            "'rental-cli leads' requires a subcommand but one was not provided [subcommands: list, get, create, update]",
             "`--help` shows how",
         ),
         (&["vehicls", "list"], "unrecognized subcommand 'vehicls'", "a similar subcommand exists: 'vehicles'"),

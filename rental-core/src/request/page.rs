@@ -13,7 +13,7 @@ use crate::{
     request::body::{did_you_mean, shorten},
     rows::key,
     schema::{FilterSpec, IndexValue, ResourceSpec},
-    store::{Record, Span},
+    store::{Order, Record, Span},
     value::{OrganizationId, Timestamp},
 };
 use bytes::{BufMut, Bytes, BytesMut};
@@ -43,6 +43,8 @@ pub struct ListQuery {
     pub created_lt: Option<Timestamp>,
     /// The values of the filters, in the order of the resource's description; `None` for unused ones.
     pub filters: Vec<Option<String>>,
+    /// Whether the list is in order of creation, oldest first; otherwise it is newest first.
+    pub rising: bool,
     /// The range and position of a sync list; `None` for a list in order of creation.
     pub range: Option<Range>,
 }
@@ -88,9 +90,15 @@ impl ListQuery {
             _ => {
                 let Some(place) = spec.filters.iter().position(|filter| filter.param == name) else {
                     let (range, bracket) = range_of(name, spec).ok_or_else(|| unknown(name, spec))?;
-                    let time = bound(name, value)?;
+                    let place = range::bound(name, value, range, spec)?;
+                    match &self.range {
+                        Some(other) if other.param != range.param => {
+                            return Err(bad(&format!("cannot be combined with a range of `{}`", other.param)));
+                        }
+                        _ => {}
+                    }
                     let range = self.range.get_or_insert_with(|| Range::new(range));
-                    *(if bracket == "[gte]" { &mut range.gte } else { &mut range.lt }) = Some(time);
+                    *(if bracket == "[gte]" { &mut range.gte } else { &mut range.lt }) = Some(place);
                     return Ok(());
                 };
                 if value.is_empty() || value.chars().nth(255).is_some() {
@@ -137,7 +145,7 @@ impl ListQuery {
                 let send =
                     if known.is_empty() { String::new() } else { format!("; send {} with it", known.join(" or ")) };
                 return Err(bad(&format!(
-                    "is the cursor of a list that is ordered by a time{send}, as for its first page"
+                    "is the cursor of a list that is ordered by a time or date{send}, as for its first page"
                 )));
             }
             (_, _, None) => return Err(bad("must be the `next_cursor` of an earlier page")),
@@ -153,7 +161,7 @@ impl ListQuery {
         let filters = spec.filters.iter().filter(|filter| used.contains(&filter.field)).map(|filter| filter.param);
         let mut names: Vec<String> = filters.map(str::to_owned).collect();
         let served = match &self.range {
-            None => used.is_empty() || spec.index_over(&used, None).is_some(),
+            None => spec.takes(&used),
             Some(range) => {
                 let bound = if range.gte.is_some() { "[gte]" } else { "[lt]" };
                 names.insert(0, format!("{}{bound}", range.param));
@@ -167,6 +175,12 @@ impl ListQuery {
         Err(FieldError::new(first, FieldCode::Invalid, &rule))
     }
 
+    /// The value that the query has for a filter.
+    fn value_of(&self, filter: &FilterSpec, spec: &ResourceSpec) -> Option<&str> {
+        let at = spec.filters.iter().position(|one| one.param == filter.param)?;
+        self.filters.get(at)?.as_deref()
+    }
+
     /// The span of the store that contains the objects of this list in `organization`; `None` when no object can match.
     #[must_use]
     pub fn span(&self, organization: OrganizationId, spec: &ResourceSpec) -> Option<Span> {
@@ -178,17 +192,28 @@ impl ListQuery {
             key::records(organization, spec)
         } else {
             let value = |field: &str| {
-                let at = spec.filters.iter().position(|filter| filter.field == field)?;
-                IndexValue::parse(spec.field(field)?.kind, self.filters[at].as_deref()?)
+                let filter = spec.filters.iter().find(|filter| filter.field == field)?;
+                IndexValue::parse(spec.field(field)?.kind, self.value_of(filter, spec)?)
             };
-            spec.index_over(&used, None)?.with(value)?.prefix(organization, spec)
+            let entries =
+                match spec.look_up_over(&used).and_then(|filter| filter.look_up.zip(self.value_of(filter, spec))) {
+                    Some((look_up, text)) => look_up(text)?,
+                    None => spec.index_over(&used, None)?.with(value)?,
+                };
+            entries.prefix(organization, spec)
         };
         let mut span = Span::newest_first(&prefix);
+        if self.rising {
+            span.order = Order::Ascending;
+        }
         if !used.is_empty() {
             span = span.following(key::records(organization, spec));
         }
         if let Some(cursor) = self.starting_after {
-            span = span.before_id(&prefix, cursor);
+            match span.order {
+                Order::Ascending => span.from = key::entry(&prefix, cursor).next(),
+                Order::Descending => span = span.before_id(&prefix, cursor),
+            }
         }
         if let Some(time) = self.created_gte {
             span = span.created_from(&prefix, time.millis());

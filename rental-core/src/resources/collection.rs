@@ -26,6 +26,8 @@ pub struct Collection {
     pub counter: Option<&'static str>,
     /// Whether it offers GET on the collection.
     pub list: bool,
+    /// Whether the list is in order of creation, oldest first. Other lists are newest first.
+    pub rising: bool,
     /// Whether it offers GET on an object.
     pub get: bool,
     /// The rule of a POST on the collection, if it is offered.
@@ -34,14 +36,20 @@ pub struct Collection {
     pub update: Option<Change>,
 }
 
+impl Collection {
+    /// A collection that offers nothing.
+    pub(super) const fn none(spec: &'static ResourceSpec) -> Self {
+        Self { spec, counter: None, list: false, rising: false, get: false, create: None, update: None }
+    }
+}
+
 /// A row of a route table, for one resource.
 pub struct Row<T>(Collection, PhantomData<T>);
 
 /// Begins a row for `T`, without any operation.
 #[must_use]
 pub const fn of<T: Resource>() -> Row<T> {
-    let none = Collection { spec: T::SPEC, counter: T::COUNTER, list: false, get: false, create: None, update: None };
-    Row(none, PhantomData)
+    Row(Collection { counter: T::COUNTER, ..Collection::none(T::SPEC) }, PhantomData)
 }
 
 impl<T: Resource> Row<T> {

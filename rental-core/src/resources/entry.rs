@@ -53,7 +53,7 @@ pub struct Porter {
 /// Events are stored as the bytes that are sent, so they have no struct.
 pub(super) const EVENT: Entry = Entry {
     spec: &event::SPEC,
-    public: None,
+    public: Some(Collection { list: true, rising: true, get: true, ..Collection::none(&event::SPEC) }),
     operator: None,
     recorded: None,
     porter: None,

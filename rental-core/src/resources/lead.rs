@@ -1,9 +1,9 @@
-//! Leads (spec, Lead): inquiries of future customers. The API can only create them.
+//! Leads (spec, Lead): inquiries of future customers. API keys can only create them; operators read and settle them.
 
 use crate::{
     error::Error,
-    resources::{Create, Portable, Resource, RuleContext, event::EventType, fields},
-    schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
+    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
+    schema::{CREATED_AT, Fields, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object},
     value::{CustomerId, LeadId, Text, Timestamp, words},
 };
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,12 @@ words! {
     pub enum LeadStatus {
         /// The fleet has not handled the lead.
         New = "NEW",
+        /// Somebody is in contact with the person.
+        InProgress = "IN_PROGRESS",
+        /// The person became a customer.
+        Converted = "CONVERTED",
+        /// Nothing came of it.
+        Closed = "CLOSED",
     }
 }
 
@@ -36,8 +42,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "Link to an existing customer, if known.",
             "\"0190d0f2-7c3a-7cc0-8000-000000000002\"",
         )
-        .optional()
-        .fixed(),
+        .optional(),
         field(
             "raw_data",
             Kind::Json(65_536),
@@ -47,15 +52,16 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         .optional()
         .fixed()
         .personal("null"),
-        field("status", Kind::Word(LeadStatus::WORDS), "Where the lead stands.", "\"NEW\""),
+        field("status", Kind::Word(LeadStatus::WORDS), "Where the lead stands.", "\"NEW\"").update_only(),
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[],
+    filters: &[filter("status", "status")],
     ranges: &[],
-    indexes: &[],
+    // None by customer: erasing a person reads all leads, because those without a customer can contain the address.
+    indexes: &[index(1, &["status"])],
     look_ups: &[],
-    usual_changes: &[],
+    usual_changes: &["status"],
 };
 
 fields! {
@@ -78,7 +84,24 @@ impl Resource for Lead {
     const SPEC: &'static ResourceSpec = &SPEC;
 }
 
+impl PartialEq for Lead {
+    /// `raw_data` is compared as text, because it is kept as received.
+    fn eq(&self, other: &Self) -> bool {
+        let raw = |lead: &Self| lead.raw_data.as_ref().map(|raw| raw.get().to_owned());
+        (self.id, &self.source_channel, self.customer_id, self.status, self.created_at, self.updated_at)
+            == (other.id, &other.source_channel, other.customer_id, other.status, other.created_at, other.updated_at)
+            && raw(self) == raw(other)
+    }
+}
+
 impl Portable for Lead {}
+
+impl Update for Lead {
+    /// None: the specification has no event for it.
+    fn events(&self, _: &Self, _: bool, _: &Fields) -> Vec<EventType> {
+        Vec::new()
+    }
+}
 
 impl Create for Lead {
     fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {

@@ -63,7 +63,8 @@ pub const RESOURCES: &[Entry] = &[
     entry::portable::<Violation>(5)
         .public(of::<Violation>().list().get().update().done())
         .recorded(of::<Violation>().create().done()),
-    entry::portable::<Lead>(7).public(of::<Lead>().create().done()),
+    // Only operators read and settle leads (spec, Leads).
+    entry::portable::<Lead>(7).public(of::<Lead>().create().done()).operator(of::<Lead>().list().get().update().done()),
     entry::entry::<Organization>().operator(of::<Organization>().list().get().create().update().done()),
     // Separate actions change keys, so there is no update.
     entry::entry::<ApiKey>().operator(of::<ApiKey>().list().get().create().done()),

@@ -4,8 +4,8 @@ use crate::{
     error::{Error, FieldCode, FieldError},
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
-        UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, look_up, object, ordered_index,
     },
     value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, words},
 };
@@ -122,8 +122,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[filter("status", "status"), filter("customer", "customer_id"), filter("vehicle", "vehicle_id")],
-    ranges: BY_UPDATE,
+    filters: &[
+        filter("status", "status"),
+        filter("customer", "customer_id"),
+        filter("vehicle", "vehicle_id"),
+        filter("booking_id", "booking_id"),
+    ],
+    ranges: &[filter("updated", "updated_at"), filter("start_date", "start_date"), filter("end_date", "end_date")],
     indexes: &[
         index(1, &["status"]),
         index(2, &["customer_id"]),
@@ -133,6 +138,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         index(6, &["customer_id", "vehicle_id"]),
         index(7, &["status", "customer_id", "vehicle_id"]),
         ordered_index(16, "updated_at"),
+        index(20, &["booking_id"]),
+        ordered_index(21, "start_date"),
+        ordered_index(22, "end_date"),
     ],
     look_ups: &[STAY, RECORDED],
     usual_changes: &["status", "damage_at_return"],

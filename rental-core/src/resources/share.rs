@@ -14,11 +14,11 @@ const IS_OWNED: [bool; 256] = {
     owned
 };
 
-/// By the tag of a resource: whether it is offered to API keys. What the server itself makes, such as events, is no object.
+/// By the tag of a resource: whether an export has it. What the server itself makes, such as events, is no object.
 const IS_OBJECT: [bool; 256] = {
     let (mut objects, mut at) = ([false; 256], 0);
     while at < RESOURCES.len() {
-        objects[RESOURCES[at].spec.tag as usize] = RESOURCES[at].public.is_some();
+        objects[RESOURCES[at].spec.tag as usize] = RESOURCES[at].porter.is_some();
         at += 1;
     }
     objects

@@ -5,7 +5,7 @@ use crate::{
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
         BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT,
-        field, id, look_up, object, ordered_index,
+        field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
 };
@@ -63,9 +63,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[],
+    filters: &[filter("status", "status"), filter_by("plate", plates_like)],
     ranges: BY_UPDATE,
-    indexes: &[ordered_index(16, "updated_at")],
+    indexes: &[ordered_index(16, "updated_at"), index(20, &["status"])],
     look_ups: &[TAG, PLATE],
     usual_changes: &["daily_rate", "status"],
 };
@@ -100,6 +100,11 @@ fields! {
 #[must_use]
 pub(crate) fn tag_look_up(digits: &str) -> IndexPrefix {
     TAG.of(&[tag_serial(digits).as_bytes()])
+}
+
+/// The look-up prefix of vehicles with a plate of the same number as this text, in all states. `None` without letter or digit.
+fn plates_like(text: &str) -> Option<IndexPrefix> {
+    Plate::parse(text, None).map(|plate| plate_look_up(&plate))
 }
 
 /// The look-up prefix of vehicles with a plate of this number, in all states.

@@ -4,7 +4,7 @@
 //! an index is never reused, so an index contains no entries that an older program wrote for another index.
 
 use super::kind::Kind;
-use crate::value::{self, IndexValue, Timestamp};
+use crate::value::{self, Date, IndexValue, Timestamp};
 
 /// An index for the filters of a list. An object has one entry in it if all fields of the index are set.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct IndexSpec {
     pub number: u8,
     /// The fields that a query compares, in the order of the key.
     pub fields: &'static [&'static str],
-    /// The time field that orders the entries; `None` for the order of creation.
+    /// The time or date that orders the entries; `None` for the order of creation.
     pub ordered_by: Option<&'static str>,
     /// A field of the index and its words for which objects have an entry; `None` when all objects have one.
     pub only: Option<(&'static str, &'static [&'static str])>,
@@ -36,7 +36,7 @@ pub(crate) const fn sparse_index(
     IndexSpec { number, fields, ordered_by: None, only: Some(only) }
 }
 
-/// An index with this number over all objects, ordered by a time field.
+/// An index with this number over all objects that have a value in a time or date field, ordered by it.
 #[must_use]
 pub(crate) const fn ordered_index(number: u8, ordered_by: &'static str) -> IndexSpec {
     IndexSpec { number, fields: &[], ordered_by: Some(ordered_by), only: None }
@@ -72,6 +72,7 @@ impl<'a> IndexValue<'a> {
         match kind {
             Kind::Reference(_) | Kind::Id => value::id(text).map(Self::Id),
             Kind::Time => Timestamp::parse(text).map(Self::Time),
+            Kind::Date => Date::parse(text).map(Self::Date),
             _ => Some(Self::Text(text)),
         }
     }
@@ -81,6 +82,7 @@ impl<'a> IndexValue<'a> {
             Self::Text(text) => prefix.with(text.as_bytes()),
             Self::Id(id) => prefix.with(id.as_bytes()),
             Self::Time(time) => prefix.with(&time.millis().to_be_bytes()),
+            Self::Date(date) => prefix.with(&u64::from(date.day_number()).to_be_bytes()),
         }
     }
 }

@@ -15,6 +15,18 @@ impl ResourceSpec {
         self.indexes.iter().find(|index| index.serves(fields, ordered_by))
     }
 
+    /// Whether a list can be filtered by exactly these fields, in order of creation.
+    #[must_use]
+    pub(crate) fn takes(&self, fields: &[&str]) -> bool {
+        fields.is_empty() || self.index_over(fields, None).is_some() || self.look_up_over(fields).is_some()
+    }
+
+    /// The filter of a list filtered by this one field, if a look-up serves it.
+    pub(crate) fn look_up_over(&self, fields: &[&str]) -> Option<&'static FilterSpec> {
+        let looks_up = |filter: &&FilterSpec| filter.look_up.is_some() && [filter.field] == *fields;
+        self.filters.iter().find(looks_up)
+    }
+
     /// The index entries of an object: one for each index whose fields are all set. `value` returns the value of a field.
     pub(crate) fn index_prefixes<'a>(&self, value: impl Fn(&str) -> Option<IndexValue<'a>> + Copy) -> Vec<IndexPrefix> {
         self.indexes.iter().filter_map(|index| index.with(value)).collect()
@@ -41,7 +53,10 @@ impl ResourceSpec {
                 index.fields.iter().map(|field| format!("`{}`", self.parameter_of(field))).collect();
             names.join(" with ")
         };
-        let filters: Vec<String> = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one).collect();
+        let looked_up = self.filters.iter().filter(|filter| filter.look_up.is_some());
+        let looked_up = looked_up.map(|filter| format!("`{}`", filter.param));
+        let indexed = self.indexes.iter().filter(|index| !index.fields.is_empty()).map(one);
+        let filters: Vec<String> = indexed.chain(looked_up).collect();
         let exact = match filters.is_empty() {
             true => "`created`".to_owned(),
             false => format!("{}, each also with `created`", filters.join(", ")),

@@ -26,7 +26,7 @@ pub use effects::{Charge, Effects};
 pub(crate) use field_spec::field;
 pub use field_spec::{FieldSpec, Personal, Presence};
 pub use filter_spec::FilterSpec;
-pub(crate) use filter_spec::{BY_UPDATE, filter};
+pub(crate) use filter_spec::{BY_UPDATE, filter, filter_by};
 pub use hold::Hold;
 pub use index::{IndexPrefix, IndexSpec, LookUpSpec};
 pub(crate) use index::{index, look_up, ordered_index, sparse_index};

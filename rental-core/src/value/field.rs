@@ -102,6 +102,8 @@ pub enum IndexValue<'a> {
     Id(Uuid),
     /// A time, stored as 8 bytes of milliseconds, big-endian, so that keys are in the order of time.
     Time(Timestamp),
+    /// A day, stored as 8 bytes with its number, big-endian, so that keys are in the order of days.
+    Date(Date),
 }
 
 /// The type of a struct's field, which a checked value can be converted into.
@@ -143,7 +145,6 @@ from_variant! {
     Phone: Phone, in indexes as Text;
     Language: Language;
     String: Plain, in indexes as Text;
-    Date: Date;
     Currency: Currency;
     Zone: Zone;
     Box<RawValue>: Json;
@@ -160,6 +161,19 @@ impl FromField for Timestamp {
 
     fn index_value(&self) -> Option<IndexValue<'_>> {
         Some(IndexValue::Time(*self))
+    }
+}
+
+impl FromField for Date {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Date(date) => Some(*date),
+            _ => None,
+        }
+    }
+
+    fn index_value(&self) -> Option<IndexValue<'_>> {
+        Some(IndexValue::Date(*self))
     }
 }
 

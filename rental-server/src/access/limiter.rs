@@ -29,6 +29,11 @@ impl Limit {
         Self { per_second: per_second.max(1) }
     }
 
+    /// Requests per second.
+    pub(crate) fn per_second(self) -> u32 {
+        self.per_second
+    }
+
     /// Most requests at once.
     pub(crate) fn burst(self) -> u64 {
         u64::from(self.per_second) * 2

@@ -1,5 +1,6 @@
-//! `/v1`: the seven resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
+//! `/v1`: the resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
 
+mod me;
 mod request_rate;
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
         problem::BadToken,
         reply::{Handled, Problem, Reply},
     },
-    objects::{create, get, list, update},
+    objects::{create, get, list_ordered, update},
     shares::Part,
     state::App,
 };
@@ -44,12 +45,19 @@ pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
 
 /// Every operation of the public API.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    resources::api().flat_map(of).collect()
+    [me::endpoint()].into_iter().chain(resources::api().flat_map(of)).collect()
 }
 
 fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
     let (all, one) = (format!("/v1/{}", row.spec.plural), format!("/v1/{}/{{id}}", row.spec.plural));
-    let list = row.list.then(|| endpoint::list(&all, row.spec).key(Action::List, row));
+    let list = row.list.then(|| {
+        let list = endpoint::list(&all, row.spec);
+        let list = match row.rising {
+            true => list.says("Oldest first. Pass `next_cursor` as `starting_after` to get the next page."),
+            false => list,
+        };
+        list.key(Action::List, row)
+    });
     let create = row.create.is_some().then(|| {
         let create = endpoint::create(&all, row.spec);
         let create = match row.spec.object {
@@ -159,14 +167,17 @@ impl Keyed<'_> {
                 Box::pin(async {
                     let _part = admit(app, pass).await?;
                     match self.action {
-                        Action::List => list(store, organization.id, spec, call).await,
+                        Action::List => {
+                            list_ordered(store, organization.id, (spec, self.collection.rising), call).await
+                        }
                         _ => get(store, organization.id, spec, self.id, call).await,
                     }
                 })
                 .await
             }
-            Action::List => list(store, organization.id, spec, call).await,
+            Action::List => list_ordered(store, organization.id, (spec, self.collection.rising), call).await,
             Action::Get => get(store, organization.id, spec, self.id, call).await,
+            Action::Me => me::reply(app, call, pass),
             // Writes are boxed, so that the future of a read stays small.
             Action::Create | Action::Update => {
                 Box::pin(async {

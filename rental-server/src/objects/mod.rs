@@ -25,14 +25,24 @@ pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
     lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true)
 }
 
-/// A page of a list.
+/// A page of a list, newest first unless the query has a range.
 pub(crate) async fn list(
     store: &dyn Store,
     organization: OrganizationId,
     spec: &'static ResourceSpec,
     call: &Call,
 ) -> Handled {
-    let query = ListQuery::parse(call.query(), spec)?;
+    list_ordered(store, organization, (spec, false), call).await
+}
+
+/// The same, oldest first when the boolean says so.
+pub(crate) async fn list_ordered(
+    store: &dyn Store,
+    organization: OrganizationId,
+    (spec, rising): (&'static ResourceSpec, bool),
+    call: &Call,
+) -> Handled {
+    let query = ListQuery { rising, ..ListQuery::parse(call.query(), spec)? };
     Ok(Reply::json(operations::list(store, organization, spec, &query).await?))
 }
 

@@ -9,6 +9,7 @@ mod events;
 mod export;
 mod imports;
 pub(crate) mod invoices;
+mod leads;
 mod logos;
 mod master_key;
 pub(crate) mod operators;
@@ -37,6 +38,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         vec![collections::list_of_organization(&delivery::SPEC), collections::retrieve_of_any(&delivery::SPEC)],
         events::actions(),
         erasures::endpoints(),
+        leads::endpoints(),
         records::endpoints(),
         invoices::endpoints(),
         imports::statements::<Toll>(),

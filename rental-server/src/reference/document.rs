@@ -106,7 +106,7 @@ fn parameters(endpoint: &Endpoint, operation: &Operation) -> Value {
             Parameter::Shared(name) => list.push(json!({"$ref": format!("#/components/parameters/{name}")})),
             Parameter::Filters => {
                 list.extend(spec.filters.iter().map(|filter| parts::filter(spec, filter)));
-                list.extend(spec.ranges.iter().flat_map(parts::range));
+                list.extend(spec.ranges.iter().flat_map(|range| parts::range(spec, range)));
             }
             Parameter::Own(parameter) => list.push(parameter.clone()),
         }

@@ -17,7 +17,7 @@ Every request carries `Authorization: Bearer <API_KEY>`. A key belongs to one or
 RFC 3339 in UTC, **dates** are `YYYY-MM-DD`, **ids** are opaque strings. Fields that are not set are `null`, so an \
 object always has the same shape.
 
-**Lists** are newest first. Pass `next_cursor` as `starting_after` for the next page; a cursor stays valid whatever \
+**Lists** are newest first, except that of events, which is oldest first. Pass `next_cursor` as `starting_after` for the next page; a cursor stays valid whatever \
 happens to the objects. With `updated[gte]` or `updated[lt]` a list is ordered by `updated_at`, rising: walk through it \
 to learn what changed.
 
@@ -71,18 +71,24 @@ pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
         Some(words) => schema::of_kind(Kind::Word(words), spec),
         None => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
-    query(filter.param, &format!("Only those whose `{}` is exactly this.", filter.field), schema)
+    let how = if filter.look_up.is_some() { "this, however it is spelt" } else { "exactly this" };
+    query(filter.param, &format!("Only those whose `{}` is {how}.", filter.field), schema)
 }
 
 /// The two bounds of a range that makes a list a sync list.
-pub(super) fn range(range: &FilterSpec) -> [Value; 2] {
-    [("gte", "at this time or later"), ("lt", "before this time")].map(|(bound, words)| {
+pub(super) fn range(spec: &ResourceSpec, range: &FilterSpec) -> [Value; 2] {
+    let (what, format) = match spec.field(range.field).map(|field| field.kind) {
+        Some(Kind::Date) => ("date", "date"),
+        _ => ("time", "date-time"),
+    };
+    [("gte", "this", "or later"), ("lt", "before this", "")].map(|(bound, before, after)| {
         let description = format!(
-            "Only those whose `{}` is {words}. The list is then ordered by that time, rising, has cursors of its own, and \
+            "Only those whose `{}` is {}. The list is then ordered by that {what}, rising, has cursors of its own, and \
              takes no other filter.",
-            range.field
+            range.field,
+            format!("{before} {what} {after}").trim_end()
         );
-        query(&format!("{}[{bound}]", range.param), &description, json!({"type": "string", "format": "date-time"}))
+        query(&format!("{}[{bound}]", range.param), &description, json!({"type": "string", "format": format}))
     })
 }
 

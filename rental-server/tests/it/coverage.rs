@@ -58,7 +58,7 @@ fn of_organizations() -> Vec<Operation> {
 }
 
 #[test]
-fn the_document_has_the_operations_of_the_specification_and_no_others() {
+fn the_document_has_the_operations_of_the_specification_and_of_the_decisions_and_no_others() {
     let mut found: Vec<(String, String)> = of_organizations().into_iter().map(|one| (one.method, one.path)).collect();
     let mut expected = rules::OPERATIONS.map(|(method, path)| (method.to_owned(), path.to_owned()));
     found.sort();

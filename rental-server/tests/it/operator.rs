@@ -4,6 +4,7 @@ mod audit;
 mod billing;
 mod deletion;
 mod imports;
+mod leads;
 mod listener;
 pub(crate) mod operators;
 mod suggestions;

@@ -1,14 +1,14 @@
-//! Sync lists: all objects with a time in a range, ordered by that time and the id, ascending.
+//! Sync lists: all objects with a time or date in a range, ordered by it and the id, ascending.
 //!
 //! An object that changes while a client reads such a list moves to its end, so the client sees it again. The cursor
-//! contains the time and id of a page's last object. It is opaque to clients, and a cursor of another list is an error.
+//! contains the time or date and the id of a page's last object. It is opaque to clients, and a cursor of another list is an error.
 
 use crate::{
-    error::Error,
+    error::{Error, FieldCode, FieldError},
     rows::key,
-    schema::{FilterSpec, IndexPrefix, IndexSpec, ResourceSpec},
+    schema::{FilterSpec, IndexPrefix, IndexSpec, Kind, ResourceSpec},
     store::{self, Key, Order, Record, Span},
-    value::{OrganizationId, Timestamp},
+    value::{Date, OrganizationId, Timestamp},
 };
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -16,28 +16,31 @@ use uuid::Uuid;
 
 /// The first byte of every cursor: the version of its format.
 const CURSOR_VERSION: u8 = 1;
-/// Version, tag of the resource, number of the index, milliseconds, id.
+/// Version, tag of the resource, number of the index, place, id.
 const CURSOR_BYTES: usize = 1 + 1 + 1 + 8 + 16;
 
-/// A range of a time field, and the position after which a page begins.
+/// A place in the order of a sync list: the milliseconds of a time, or the number of a day.
+type Place = u64;
+
+/// A range of a time or date field, and the position after which a page begins.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Range {
     /// The name of its parameters before the bracket: `updated`.
     pub param: &'static str,
-    /// The time field: `updated_at`.
+    /// The field: `updated_at`.
     pub field: &'static str,
-    /// Only objects with this time or a later one.
-    pub gte: Option<Timestamp>,
-    /// Only objects with a time before this one.
-    pub lt: Option<Timestamp>,
+    /// Only objects at this place or a later one.
+    pub gte: Option<Place>,
+    /// Only objects before this place.
+    pub lt: Option<Place>,
     /// The position of the last object of the page before; `None` for the first page.
     pub after: Option<Position>,
 }
 
-/// A position in a sync list: that of the object with this time and id.
+/// A position in a sync list: that of the object with this place and id.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Position {
-    time: Timestamp,
+    place: Place,
     id: Uuid,
 }
 
@@ -49,10 +52,10 @@ impl Range {
     /// The span of the index that contains the objects of this list.
     pub(super) fn span(&self, organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec) -> Span {
         let all = IndexPrefix::new(index.number).prefix(organization, spec);
-        let at = |time: Timestamp| place(organization, spec, index, time);
+        let at = |place: Place| first_at(organization, spec, index, place);
         let mut from = self.gte.map_or_else(|| all.clone(), at);
         if let Some(after) = self.after {
-            from = from.max(store::after(&key::entry(&at(after.time), after.id)));
+            from = from.max(store::after(&key::entry(&at(after.place), after.id)));
         }
         let to = self.lt.map_or_else(|| store::after(&all), at);
         let span = Span { from, to, order: Order::Ascending, follow: None };
@@ -62,28 +65,46 @@ impl Range {
     /// The cursor of a page whose last record this is.
     ///
     /// # Errors
-    /// The record lacks the time field of the list: the store is damaged.
+    /// The record lacks the field of the list: the store is damaged.
     pub(super) fn cursor(&self, spec: &ResourceSpec, record: &Record) -> Result<String, Error> {
         let members: HashMap<&str, &RawValue> =
             serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-        let time = members.get(self.field).and_then(|raw| serde_json::from_str::<Timestamp>(raw.get()).ok());
-        let whole = time.zip(record.key.id()).zip(spec.index_over(&[], Some(self.field)));
-        let ((time, id), index) =
+        let text = members.get(self.field).and_then(|raw| serde_json::from_str::<&str>(raw.get()).ok());
+        let place = text.and_then(|text| place_of(text, self.field, spec));
+        let whole = place.zip(record.key.id()).zip(spec.index_over(&[], Some(self.field)));
+        let ((place, id), index) =
             whole.ok_or_else(|| Error::Internal(format!("a {} has no {}", spec.object, self.field)))?;
-        Ok(Position { time, id }.cursor(spec, index))
+        Ok(Position { place, id }.cursor(spec, index))
     }
 }
 
-/// The first key of the entries with this time.
-fn place(organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec, time: Timestamp) -> Key {
-    IndexPrefix::new(index.number).with(&time.millis().to_be_bytes()).prefix(organization, spec)
+/// The first key of the entries with this place.
+fn first_at(organization: OrganizationId, spec: &ResourceSpec, index: &IndexSpec, place: Place) -> Key {
+    IndexPrefix::new(index.number).with(&place.to_be_bytes()).prefix(organization, spec)
+}
+
+/// The place of a value of a time or date field.
+fn place_of(text: &str, field: &str, spec: &ResourceSpec) -> Option<Place> {
+    match spec.field(field)?.kind {
+        Kind::Date => Date::parse(text).map(|date| u64::from(date.day_number())),
+        _ => Timestamp::parse_bound(text).map(Timestamp::millis),
+    }
+}
+
+/// Parses the bound of a range of times or dates.
+pub(super) fn bound(name: &str, value: &str, range: &FilterSpec, spec: &ResourceSpec) -> Result<Place, FieldError> {
+    let rule = match spec.field(range.field).map(|field| field.kind) {
+        Some(Kind::Date) => "must be a date, such as 2026-05-05",
+        _ => "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z",
+    };
+    place_of(value, range.field, spec).ok_or_else(|| FieldError::new(name, FieldCode::Invalid, rule))
 }
 
 impl Position {
     fn cursor(self, spec: &ResourceSpec, index: &IndexSpec) -> String {
         let mut bytes = Vec::with_capacity(CURSOR_BYTES);
         bytes.extend_from_slice(&[CURSOR_VERSION, spec.tag, index.number]);
-        bytes.extend_from_slice(&self.time.millis().to_be_bytes());
+        bytes.extend_from_slice(&self.place.to_be_bytes());
         bytes.extend_from_slice(self.id.as_bytes());
         hex::encode(bytes)
     }
@@ -95,10 +116,9 @@ impl Position {
         }
         let bytes = hex::decode(text).ok()?;
         let (&[version, tag, number], rest) = bytes.split_first_chunk::<3>()?;
-        let (millis, id) = rest.split_first_chunk::<8>()?;
-        let time = Timestamp::from_millis(i64::try_from(u64::from_be_bytes(*millis)).ok()?);
-        let position = Self { time, id: Uuid::from_slice(id).ok()? };
-        let known = version == CURSOR_VERSION && time.millis() == u64::from_be_bytes(*millis);
+        let (place, id) = rest.split_first_chunk::<8>()?;
+        let position = Self { place: u64::from_be_bytes(*place), id: Uuid::from_slice(id).ok()? };
+        let known = version == CURSOR_VERSION;
         known.then_some((position, tag == spec.tag && index.is_some_and(|index| index.number == number)))
     }
 }

@@ -110,7 +110,7 @@ fn a_cursor_of_another_kind_of_list_is_refused_and_says_so() {
     for (raw, words) in [
         (after(&id.to_string()), "is the cursor of a list in order of creation"),
         (after(&other), "is the cursor of another list"),
-        (format!("starting_after={own}"), "ordered by a time; send `updated` with it"),
+        (format!("starting_after={own}"), "ordered by a time or date; send `updated` or"),
         (after("x"), "must be the `next_cursor` of an earlier page"),
         (after(&own.to_uppercase()), "must be the `next_cursor` of an earlier page"),
         (after(&format!("ff{}", &own[2..])), "must be the `next_cursor` of an earlier page"),

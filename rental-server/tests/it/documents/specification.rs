@@ -4,7 +4,7 @@ use super::{
     openapi, read,
     shell::{Kind, Program},
 };
-use crate::support::{Connection, Reply};
+use crate::support::{Connection, Reply, rules::OPERATIONS};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ fn every_endpoint_parameter_and_field_of_the_specification_is_in_the_document() 
         }
     }
     let served = document["paths"].as_object().expect("paths").iter().filter(|row| row.0.starts_with("/v1/"));
-    assert_eq!(served.map(|(_, item)| item.as_object().expect("operations").len()).sum::<usize>(), rows);
+    assert_eq!(served.map(|(_, item)| item.as_object().expect("operations").len()).sum::<usize>(), OPERATIONS.len());
     assert_eq!(rows, 21);
 }
 

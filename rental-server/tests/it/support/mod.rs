@@ -344,7 +344,10 @@ impl Organization<'_> {
         let toll = self.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T", "vehicle_id": vehicle}));
         let violation =
             self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
+        let events = self.get("/v1/events?limit=1").ok();
+        let event = events["data"][0]["id"].as_str().expect("an event").to_owned();
         vec![
+            ("events", event),
             ("vehicles", vehicle),
             ("customers", customer),
             ("rentals", rental),

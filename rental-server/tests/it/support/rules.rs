@@ -4,7 +4,10 @@ use super::{Organization, Reply, Server};
 use serde_json::{Value, json};
 
 /// The operations of the specification (spec, Endpoints).
-pub(crate) const OPERATIONS: [(&str, &str); 21] = [
+pub(crate) const OPERATIONS: [(&str, &str); 24] = [
+    ("GET", "/v1/me"),
+    ("GET", "/v1/events"),
+    ("GET", "/v1/events/{id}"),
     ("GET", "/v1/vehicles"),
     ("GET", "/v1/vehicles/{id}"),
     ("POST", "/v1/vehicles"),

@@ -1,0 +1,4 @@
+//! `/v1/events`
+
+mod get;
+mod list;
