@@ -6,7 +6,7 @@
 mod display;
 
 use crate::store::{DamagedRow, Key, StoreError};
-use crate::value::RentalId;
+use crate::value::Holder;
 
 /// One error in one field of a body or one parameter of a query.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -176,10 +176,10 @@ pub enum Error {
     Malformed(String),
     /// At least one field or parameter is wrong.
     Invalid(FieldErrors),
-    /// Another rental of the same organization holds the vehicle on one of these nights.
+    /// Another rental, or a block, of the same organization holds the vehicle on one of these nights.
     VehicleUnavailable {
-        /// The id of the rental that holds the vehicle.
-        rental: RentalId,
+        /// The rental or block that holds the vehicle.
+        holder: Holder,
         /// A sentence for the client, with the nights.
         message: String,
     },

@@ -118,6 +118,10 @@ impl Store for WithinSpace<'_> {
         self.store.scan(span, limit)
     }
 
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        self.store.scan_each(scans)
+    }
+
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
         match self.space.refuses_clients() {
             true => Box::pin(std::future::ready(Err(StoreError::NoRoom))),

@@ -65,6 +65,10 @@ pub(crate) enum Action {
     Update,
     /// What the key is, and what it may do.
     Me,
+    /// The vehicles that are available on some nights.
+    Availability,
+    /// What holds a vehicle, and who had it.
+    Calendar,
 }
 
 impl Handler {

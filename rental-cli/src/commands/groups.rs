@@ -12,7 +12,7 @@ use super::{
 use crate::client::access::Access;
 use clap::Command;
 use rental_core::{
-    resources::{Resource, rental::Rental, vehicle::Vehicle},
+    resources::{Resource, block::Block, rental::Rental, vehicle::Vehicle},
     schema::ResourceSpec,
 };
 
@@ -26,6 +26,7 @@ pub(crate) const GROUPS: &[Group] = &[
     plain::<Vehicle>(),
     customers::GROUP,
     plain::<Rental>(),
+    plain::<Block>(),
     invoices::GROUP,
     tolls::GROUP,
     violations::GROUP,
@@ -63,6 +64,16 @@ impl Plain for Vehicle {
         "rental-cli vehicles update ID --status maintenance",
         "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
     ];
+}
+
+impl Plain for Block {
+    const ABOUT: &'static str = "Manage blocks: nights on which a vehicle is not for rent";
+    const LIST: &'static [&'static str] = &["rental-cli blocks list --vehicle ID --status active"];
+    const GET: &'static [&'static str] = &["rental-cli blocks get ID"];
+    const CREATE: &'static [&'static str] =
+        &["rental-cli blocks create --vehicle ID --start-date 2026-07-01 --end-date 2026-07-03 --reason maintenance"];
+    const UPDATE: &'static [&'static str] =
+        &["rental-cli blocks update ID --status cancelled", "rental-cli blocks update ID --end-date 2026-07-04"];
 }
 
 impl Plain for Rental {

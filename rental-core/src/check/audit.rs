@@ -1,6 +1,9 @@
 //! The walk over all rows, and the check of each kind.
 
-use super::{expected::expected_keys, report::Report};
+use super::{
+    expected::{expected_keys, held_by},
+    report::Report,
+};
 use crate::{
     erasing::{Erasure, ErasureStatus, task_id},
     error::Error,
@@ -15,7 +18,6 @@ use crate::{
         operator::{self, Operator},
         organization::{Organization, SYSTEM},
         parse,
-        rental::Rental,
         row_words::{damage_in_words, in_words},
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
@@ -24,7 +26,7 @@ use crate::{
     schema::ResourceSpec,
     store::{DamagedRow, Key, Record, StoreError},
     tasks::{Task, organization_deletion},
-    value::{DeliveryId, EndpointId, Id, OrganizationId, RentalId, VehicleId},
+    value::{DeliveryId, EndpointId, Holder, Id, OrganizationId, VehicleId},
     webhooks::{deletion, secret::Sealed},
 };
 use serde::Deserialize;
@@ -107,7 +109,7 @@ impl<'g> Audit<'g> {
             Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
             Row::Access { .. } => self.access(row),
             Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
-            Row::Hold { organization, vehicle, rental, .. } => self.hold(organization, vehicle, rental, row),
+            Row::Hold { organization, vehicle, holder, .. } => self.hold(organization, vehicle, holder, row),
             Row::IdempotencyRecord { organization, name } => self.idempotency_record(organization, name, row),
             Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),
             Row::Outbox { .. } => self.outbox(row),
@@ -278,14 +280,15 @@ impl<'g> Audit<'g> {
         if row.value.len() == 4 { Ok(()) } else { Err("it has the wrong size".into()) }
     }
 
-    fn hold(&self, organization: OrganizationId, vehicle: VehicleId, rental: RentalId, row: &Record) -> RowCheck {
+    fn hold(&self, organization: OrganizationId, vehicle: VehicleId, holder: Holder, row: &Record) -> RowCheck {
         self.must_exist(&Vehicle::key(organization, vehicle))?;
-        let place = Rental::key(organization, rental);
-        let record = self.find(&place)?.ok_or("its rental is not there")?;
-        let held = parse::<Rental>(&place, &record.value).map_err(detail)?.effects().hold;
-        let held = held.ok_or("its rental holds nothing")?;
+        let object = holder.object();
+        let record = self.find(&key::holder(organization, holder))?;
+        let record = record.ok_or_else(|| format!("its {object} is not there"))?;
+        let held = held_by(holder, &record).map_err(detail)?;
+        let held = held.ok_or_else(|| format!("its {object} holds nothing"))?;
         let same = held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
-        if same { Ok(()) } else { Err("its rental holds other nights".into()) }
+        if same { Ok(()) } else { Err(format!("its {object} holds other nights")) }
     }
 
     fn idempotency_record(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {

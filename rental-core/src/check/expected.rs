@@ -3,13 +3,13 @@
 use crate::{
     error::Error,
     resources::{
-        entry_of_tag, parse,
+        entry_of_tag, parse, spec_of,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
-    schema::{Effects, ResourceSpec},
-    store::Key,
-    value::{Id, OrganizationId},
+    schema::{Effects, Hold, ResourceSpec},
+    store::{Key, Record},
+    value::{Holder, Id, OrganizationId},
 };
 use uuid::Uuid;
 
@@ -36,6 +36,13 @@ pub fn expected_keys(
         keys.extend([key::secrets(Id::from_uuid(id)), key::subscribed(endpoint.organization_id)]);
     }
     Ok(keys)
+}
+
+/// The nights that a rental or a block holds by its record.
+pub(super) fn held_by(holder: Holder, record: &Record) -> Result<Option<Hold>, Error> {
+    let spec = spec_of(holder.object());
+    let spec = spec.ok_or_else(|| Error::Internal(format!("no resource is a {}", holder.object())))?;
+    effects_of(spec, &record.key, &record.value).map(|effects| effects.hold)
 }
 
 /// The rows derived from a record. Parsing it also checks that it is an object of its resource. Its present identity may

@@ -53,6 +53,26 @@ pub async fn rentals_around(
     Ok(rentals)
 }
 
+/// Reads the rentals whose customers may have had a vehicle on one of some days, `[first, end)` by number. At most `most` are read.
+///
+/// # Errors
+/// The store is not available.
+pub(crate) async fn rentals_between(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    (first, end): (u32, u32),
+    most: usize,
+) -> Result<Vec<Rental>, Error> {
+    let mut rentals: Vec<Rental> = Vec::new();
+    for span in stays_within(organization, vehicle, (first, end)) {
+        for record in all_sound(store.scan(&span, most.saturating_sub(rentals.len())).await?)? {
+            rentals.push(parse::<Rental>(&record.key, &record.value)?);
+        }
+    }
+    Ok(rentals)
+}
+
 fn follow(organization: OrganizationId) -> Option<Follow> {
     Some(Follow { prefix: key::records(organization, &rental::SPEC) })
 }
@@ -68,10 +88,15 @@ fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> Key {
 /// The spans of stays that can contain a day. Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin at most
 /// so many days before can reach it. One day is added on both sides for days of other time zones.
 fn stays_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Vec<Span> {
+    stays_within(organization, vehicle, (day, day + 1))
+}
+
+/// The same for stays that can contain one of some days, `[first, end)`.
+fn stays_within(organization: OrganizationId, vehicle: VehicleId, (first, end): (u32, u32)) -> Vec<Span> {
     let of_class = |class: u8| {
-        let earliest = if class == OPEN { 0 } else { day.saturating_sub((2 << class) + 1) };
+        let earliest = if class == OPEN { 0 } else { first.saturating_sub((2 << class) + 1) };
         let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
-        Span { from: prefix(earliest), to: prefix(day + 2), order: Order::Descending, follow: follow(organization) }
+        Span { from: prefix(earliest), to: prefix(end + 1), order: Order::Descending, follow: follow(organization) }
     };
     (0..22).chain([OPEN]).map(of_class).collect()
 }

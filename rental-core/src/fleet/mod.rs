@@ -6,4 +6,6 @@ mod possession;
 mod vehicle_match;
 
 pub use candidates::rentals_around;
+pub(crate) use candidates::rentals_between;
+pub(crate) use possession::{Had, recorded};
 pub use vehicle_match::{VehicleMatch, vehicle_of};

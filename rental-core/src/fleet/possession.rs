@@ -210,6 +210,27 @@ impl<'r> Possession<'r> {
     }
 }
 
+/// The time in which the customer of a rental had the vehicle, from a recorded pickup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Had<'r> {
+    pub(crate) rental: &'r Rental,
+    pub(crate) from: Timestamp,
+    /// The recorded return, or the pickup of the next rental; `None` while it is not known.
+    pub(crate) to: Option<Timestamp>,
+}
+
+/// The possessions of a vehicle with these rentals whose pickup was recorded.
+pub(crate) fn recorded(rentals: &[Rental]) -> Vec<Had<'_>> {
+    let possessions = Timeline::of(rentals).possessions.into_iter();
+    let known = possessions.filter(|one| one.pickup.recorded && one.evidence == Evidence::HandedOver);
+    known
+        .map(|one| {
+            let back = Some(one.giving_back.latest).filter(|_| one.giving_back.recorded || one.ended_by_next);
+            Had { rental: one.rental, from: one.pickup.earliest, to: back }
+        })
+        .collect()
+}
+
 impl<'r> Timeline<'r> {
     /// The timeline of a vehicle with these rentals, in any order.
     pub(super) fn of(rentals: &'r [Rental]) -> Self {

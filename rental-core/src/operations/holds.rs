@@ -1,6 +1,6 @@
-//! Holds: the nights for which a rental reserves its vehicle. No two rentals hold a vehicle on the same night.
+//! Holds: the nights for which a rental or a block holds its vehicle. No two of them hold a vehicle on the same night.
 //!
-//! The key of a hold contains its length class (a power of two) and its first day. The first days of two holds of one class
+//! The key of a hold contains its length class (a power of eight) and its first day. The first days of two holds of one class
 //! that do not overlap are at least that far apart. So a new hold needs only a few neighbours in each used class, however
 //! many rentals a vehicle has. The vehicle's calendar contains the used classes. Every batch that adds a hold checks the
 //! revision of the calendar, so of two concurrent batches only one commits, on any engine.
@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 impl Hold {
     pub(crate) fn key(self, organization: OrganizationId) -> Key {
-        key::hold(organization, self.vehicle, self.class(), self.start, self.rental)
+        key::hold(organization, self.vehicle, self.class(), self.start, self.holder)
     }
 
     /// The value of the row: the number of the day after the last night.
@@ -27,10 +27,10 @@ impl Hold {
 }
 
 /// Adds the writes that turn the hold `before` into `after`, and the checks that they need. The boolean with `after` says
-/// whether the rental is new, so that none of its rows can exist.
+/// whether the rental or block is new, so that none of its rows can exist.
 ///
 /// # Errors
-/// [`Error::VehicleUnavailable`] when another rental holds the vehicle on one of the nights and the policy is exclusive.
+/// [`Error::VehicleUnavailable`] when another rental or block holds the vehicle on one of the nights and the policy is exclusive.
 pub async fn change(
     store: &dyn Store,
     organization: OrganizationId,
@@ -54,7 +54,7 @@ pub async fn change(
     {
         return Err(unavailable(other));
     }
-    let classes = Bytes::copy_from_slice(&(classes | 1 << wanted.class()).to_be_bytes());
+    let classes = Bytes::copy_from_slice(&(classes | wanted.calendar_bit()).to_be_bytes());
     match calendar {
         Some(record) => batch.replace(calendar_key, record.revision, classes),
         None => batch.insert(calendar_key, classes),
@@ -63,7 +63,7 @@ pub async fn change(
     Ok(())
 }
 
-fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
+pub(super) fn classes_in_use(calendar: &Record) -> Result<u32, Error> {
     let bytes = calendar.value.as_ref().try_into();
     bytes.map(u32::from_be_bytes).map_err(|_| Error::damaged_row(&calendar.key, "it has the wrong size"))
 }
@@ -77,17 +77,14 @@ async fn first_conflict(
     classes: u32,
     wanted: Hold,
 ) -> Result<Option<Hold>, Error> {
-    for class in (0..22).filter(|class| classes & (1 << class) != 0) {
-        // A hold of this class that overlaps the wanted nights starts less than 2^(n+1) days before them.
-        let earliest = wanted.start.saturating_sub((2 << class) - 1);
-        let from = key::holds_from(organization, wanted.vehicle, class, earliest);
-        let mut to = key::holds_from(organization, wanted.vehicle, class, wanted.end);
+    for class in Hold::classes(classes) {
+        let Span { from, mut to, .. } = starts_within(organization, wanted.vehicle, class, (wanted.start, wanted.end));
         loop {
             let span = Span { from: from.clone(), to, order: Order::Descending, follow: None };
             let found = all_sound(store.scan(&span, STEP).await?)?;
             for record in &found {
                 let hold = read(wanted.vehicle, record)?;
-                if hold.rental != wanted.rental && hold.overlaps(wanted.start, wanted.end) {
+                if hold.holder != wanted.holder && hold.overlaps(wanted.start, wanted.end) {
                     return Ok(Some(hold));
                 }
             }
@@ -100,21 +97,34 @@ async fn first_conflict(
     Ok(None)
 }
 
-fn read(vehicle: VehicleId, record: &Record) -> Result<Hold, Error> {
+/// The holds of one length class that can contain a night of `[start, end)`, the latest first.
+pub(super) fn starts_within(
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    class: u8,
+    (start, end): (u32, u32),
+) -> Span {
+    let starts = Hold::starts(class, start, end);
+    let at = |start| key::holds_from(organization, vehicle, class, start);
+    Span { from: at(starts.start), to: at(starts.end), order: Order::Descending, follow: None }
+}
+
+pub(super) fn read(vehicle: VehicleId, record: &Record) -> Result<Hold, Error> {
     let parts = key::hold_parts(&record.key).zip(record.value.as_ref().try_into().ok());
-    let ((start, rental), end) = parts.ok_or_else(|| Error::damaged_row(&record.key, "it has the wrong size"))?;
-    Ok(Hold { vehicle, rental, start, end: u32::from_be_bytes(end) })
+    let ((start, holder), end) = parts.ok_or_else(|| Error::damaged_row(&record.key, "it has the wrong size"))?;
+    Ok(Hold { vehicle, holder, start, end: u32::from_be_bytes(end) })
 }
 
 fn unavailable(other: Hold) -> Error {
     let day = |number| Date::from_day_number(number).map_or_else(String::new, |date| date.to_string());
     let message = format!(
-        "The vehicle is held by rental {} from {} to {}. Choose other dates or another vehicle, or cancel that rental.",
-        other.rental,
+        "The vehicle is held by {} from {} to {}. Choose other dates or another vehicle, or cancel that {}.",
+        other.holder,
         day(other.start),
-        day(other.end)
+        day(other.end),
+        other.holder.object()
     );
-    Error::VehicleUnavailable { rental: other.rental, message }
+    Error::VehicleUnavailable { holder: other.holder, message }
 }
 
 #[cfg(test)]
@@ -122,7 +132,7 @@ mod tests {
     use super::*;
     use crate::{
         store::{Commit, memory::Memory},
-        value::RentalId,
+        value::{BlockId, Holder, RentalId},
     };
     use proptest::prelude::*;
     use std::{
@@ -141,7 +151,11 @@ mod tests {
 
     fn hold(rental: u128, start: u32, nights: u32) -> Hold {
         let day = |number| Date::from_day_number(number).unwrap();
-        Hold::new(VehicleId::from_u128(1), RentalId::from_u128(rental), day(start), day(start + nights))
+        let holder = match rental % 3 {
+            0 => Holder::Block(BlockId::from_u128(rental)),
+            _ => Holder::Rental(RentalId::from_u128(rental)),
+        };
+        Hold::new(VehicleId::from_u128(1), holder, day(start), day(start + nights))
     }
 
     fn take(store: &Memory, policy: BookingPolicy, before: Option<Hold>, after: Option<Hold>) -> Result<Commit, Error> {
@@ -156,7 +170,9 @@ mod tests {
         assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(1, 100, 3))).is_ok());
         assert!(take(&store, BookingPolicy::Exclusive, None, Some(hold(2, 103, 2))).is_ok());
         let refused = take(&store, BookingPolicy::Exclusive, None, Some(hold(3, 102, 1)));
-        assert!(matches!(refused, Err(Error::VehicleUnavailable { rental, .. }) if rental == RentalId::from_u128(1)));
+        assert!(
+            matches!(refused, Err(Error::VehicleUnavailable { holder, .. }) if holder == Holder::Rental(RentalId::from_u128(1)))
+        );
     }
 
     #[test]
@@ -198,7 +214,7 @@ mod tests {
                 let before = model.get(&rental).copied();
                 let after = (!release).then(|| hold(rental, start, nights));
                 let policy = if open { BookingPolicy::Open } else { BookingPolicy::Exclusive };
-                let clash = after.is_some_and(|new| before != after && model.values().any(|old| old.rental != new.rental && old.overlaps(new.start, new.end)));
+                let clash = after.is_some_and(|new| before != after && model.values().any(|old| old.holder != new.holder && old.overlaps(new.start, new.end)));
                 let outcome = take(&store, policy, before, after);
                 prop_assert_eq!(outcome.is_err(), clash && !open, "{:?} in {:?}", after, model);
                 if outcome.is_ok() {

@@ -5,6 +5,8 @@
 //! has read changes first, the write is prepared again.
 
 pub mod api_keys;
+mod availability;
+mod calendar;
 mod commit_for;
 mod completion;
 mod counter;
@@ -25,6 +27,8 @@ mod sent_body;
 mod update;
 mod write_once;
 
+pub use availability::available;
+pub use calendar::calendar;
 pub(crate) use commit_for::{commit_for, deletion_of};
 pub(crate) use completion::finish;
 pub(crate) use counter::next_number;

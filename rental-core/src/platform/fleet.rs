@@ -126,7 +126,7 @@ impl Fleet {
     /// assert_eq!(approved.final_price.map(|price| price.to_string()), Some("240".to_owned()));
     ///
     /// match fleet.update::<Rental>(second.id, json!({"status": "APPROVED"})).await {
-    ///     Err(Error::VehicleUnavailable { rental, .. }) => assert_eq!(rental, first.id),
+    ///     Err(Error::VehicleUnavailable { holder, .. }) => assert_eq!(holder.uuid(), first.id.uuid()),
     ///     other => panic!("the vehicle is booked twice: {other:?}"),
     /// }
     ///

@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::spec_of,
-    value::RentalId,
+    value::{BlockId, Holder, RentalId},
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -20,11 +20,23 @@ const CODES: [FieldCode; 5] =
 #[derive(Deserialize, Serialize)]
 #[serde(tag = "error", rename_all = "snake_case")]
 enum Kept {
-    NotFound { object: String },
-    Invalid { fields: Vec<KeptField>, unlisted: u32 },
-    VehicleUnavailable { rental: RentalId, message: String },
+    NotFound {
+        object: String,
+    },
+    Invalid {
+        fields: Vec<KeptField>,
+        unlisted: u32,
+    },
+    VehicleUnavailable {
+        /// Errors of before blocks existed have a rental alone.
+        rental: Option<RentalId>,
+        block: Option<BlockId>,
+        message: String,
+    },
     PreconditionFailed,
-    Conflict { message: String },
+    Conflict {
+        message: String,
+    },
 }
 
 #[derive(Deserialize, Serialize)]
@@ -42,7 +54,10 @@ pub(super) fn write(error: &Error) -> (u16, Bytes) {
             fields: fields.listed().iter().cloned().map(KeptField::from).collect(),
             unlisted: u32::try_from(fields.unlisted()).unwrap_or(u32::MAX),
         },
-        Error::VehicleUnavailable { rental, message } => Kept::VehicleUnavailable { rental, message },
+        Error::VehicleUnavailable { holder, message } => match holder {
+            Holder::Rental(rental) => Kept::VehicleUnavailable { rental: Some(rental), block: None, message },
+            Holder::Block(block) => Kept::VehicleUnavailable { rental: None, block: Some(block), message },
+        },
         Error::PreconditionFailed => Kept::PreconditionFailed,
         Error::Conflict(message) => Kept::Conflict { message },
         // Cannot occur: `operations::write` stores final errors only.
@@ -70,7 +85,10 @@ pub(super) fn read(body: &[u8]) -> Result<Error, Error> {
             (0..unlisted).for_each(|_| errors.add(|| FieldError::new("body", FieldCode::Invalid, "has more mistakes")));
             Error::Invalid(errors)
         }
-        Kept::VehicleUnavailable { rental, message } => Error::VehicleUnavailable { rental, message },
+        Kept::VehicleUnavailable { rental, block, message } => {
+            let holder = rental.map(Holder::Rental).or(block.map(Holder::Block));
+            Error::VehicleUnavailable { holder: holder.ok_or_else(|| damaged("no holder"))?, message }
+        }
         Kept::PreconditionFailed => Error::PreconditionFailed,
         Kept::Conflict { message } => Error::Conflict(message),
     })
@@ -101,7 +119,14 @@ mod tests {
             Error::NotFound { object: "vehicle" },
             Error::Invalid(fields.to_vec().into()),
             Error::Invalid(many.into()),
-            Error::VehicleUnavailable { rental: RentalId::from_u128(7), message: "It is \"taken\".".into() },
+            Error::VehicleUnavailable {
+                holder: Holder::Rental(RentalId::from_u128(7)),
+                message: "It is \"taken\".".into(),
+            },
+            Error::VehicleUnavailable {
+                holder: Holder::Block(BlockId::from_u128(7)),
+                message: "It is blocked.".into(),
+            },
             Error::PreconditionFailed,
             Error::Conflict("The invoice is void.".into()),
         ];

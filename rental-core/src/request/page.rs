@@ -80,11 +80,7 @@ impl ListQuery {
     fn set(&mut self, name: &str, value: &str, spec: &ResourceSpec) -> Result<(), FieldError> {
         let bad = |rule: &str| FieldError::new(name, FieldCode::Invalid, rule);
         match name {
-            "limit" => {
-                let digits = value.bytes().all(|byte| byte.is_ascii_digit());
-                let limit = value.parse().ok().filter(|limit| digits && (1..=MAX_LIMIT).contains(limit));
-                self.limit = limit.ok_or_else(|| bad("must be a whole number from 1 to 100"))?;
-            }
+            "limit" => self.limit = parse_limit(value)?,
             "created[gte]" => self.created_gte = Some(bound(name, value)?),
             "created[lt]" => self.created_lt = Some(bound(name, value)?),
             _ => {
@@ -225,6 +221,14 @@ impl ListQuery {
     }
 }
 
+/// Parses the value of the parameter `limit`.
+pub(crate) fn parse_limit(value: &str) -> Result<usize, FieldError> {
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    let limit = value.parse().ok().filter(|limit| digits && (1..=MAX_LIMIT).contains(limit));
+    let rule = "must be a whole number from 1 to 100";
+    limit.ok_or_else(|| FieldError::new("limit", FieldCode::Invalid, rule))
+}
+
 /// Parses the bound of a range of times.
 fn bound(name: &str, value: &str) -> Result<Timestamp, FieldError> {
     let rule = "must be an RFC 3339 time, such as 2026-05-05T09:30:00Z";
@@ -344,24 +348,32 @@ fn percent_decode(text: &str) -> Option<String> {
 pub fn envelope(records: &[Record], spec: &ResourceSpec, query: &ListQuery) -> Result<Bytes, Error> {
     let has_more = records.len() > query.limit;
     let shown = &records[..records.len().min(query.limit)];
+    let last = shown.last().filter(|_| has_more);
+    let next = match (last, &query.range) {
+        (None, _) => None,
+        (Some(last), Some(range)) => Some(range.cursor(spec, last)?),
+        (Some(last), None) => {
+            let id = last.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
+            Some(id.to_string())
+        }
+    };
+    Ok(list(shown, next.as_deref()))
+}
+
+/// The list response with these objects. `next` is the cursor of the next page, if another page follows.
+pub(crate) fn list(shown: &[Record], next: Option<&str>) -> Bytes {
     let size: usize = shown.iter().map(|record| record.value.len() + 1).sum();
     let mut out = BytesMut::with_capacity(size + 192);
-    out.put_slice(if has_more {
+    out.put_slice(if next.is_some() {
         b"{\"object\":\"list\",\"has_more\":true,\"next_cursor\":"
     } else {
         b"{\"object\":\"list\",\"has_more\":false,\"next_cursor\":"
     });
-    match (shown.last().filter(|_| has_more), &query.range) {
-        (None, _) => out.put_slice(b"null"),
-        (Some(last), Some(range)) => {
+    match next {
+        None => out.put_slice(b"null"),
+        Some(cursor) => {
             out.put_u8(b'"');
-            out.put_slice(range.cursor(spec, last)?.as_bytes());
-            out.put_u8(b'"');
-        }
-        (Some(last), None) => {
-            let id = last.key.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
-            out.put_u8(b'"');
-            out.put_slice(id.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
+            out.put_slice(cursor.as_bytes());
             out.put_u8(b'"');
         }
     }
@@ -373,7 +385,7 @@ pub fn envelope(records: &[Record], spec: &ResourceSpec, query: &ListQuery) -> R
         out.put_slice(&record.value);
     }
     out.put_slice(b"]}");
-    Ok(out.freeze())
+    out.freeze()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 pub mod api_key;
 mod attribution;
 pub mod audit_entry;
+pub mod block;
 mod collection;
 pub mod customer;
 pub mod delivery;
@@ -40,6 +41,7 @@ pub use share::share_of;
 use crate::schema::ResourceSpec;
 use api_key::ApiKey;
 use audit_entry::AuditEntry;
+use block::Block;
 use customer::Customer;
 use delivery::Delivery;
 use invoice::Invoice;
@@ -57,6 +59,7 @@ pub const RESOURCES: &[Entry] = &[
     entry::portable::<Vehicle>(1).public(of::<Vehicle>().list().get().create().update().done()),
     entry::portable::<Customer>(2).public(of::<Customer>().list().get().create().update().done()),
     entry::portable::<Rental>(3).public(of::<Rental>().list().get().create().update().done()),
+    entry::portable::<Block>(8).public(of::<Block>().list().get().create().update().done()),
     // Created by the operator, so there is no public POST.
     entry::portable::<Invoice>(6).public(of::<Invoice>().list().get().done()).recorded(of::<Invoice>().create().done()),
     entry::portable::<Toll>(4).public(of::<Toll>().list().get().update().done()).recorded(of::<Toll>().create().done()),

@@ -264,6 +264,7 @@ mod tests {
             "vehicle.plate_state",
             "vehicle.transponder_number",
             "vehicle.turo_listing_id",
+            "block.notes",
             "invoice.invoice_number",
             "toll.agency",
             "toll.transaction_id",

@@ -3,11 +3,15 @@
 use crate::{
     error::{Error, FieldCode, FieldError},
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
+    rows::{Row, key},
     schema::{
         CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
         filter, id, index, look_up, object, ordered_index,
     },
-    value::{Currency, CustomerId, Date, Money, RentalId, Text, Timestamp, VehicleId, Zone, words},
+    store::Key,
+    value::{
+        Currency, CustomerId, Date, Holder, Money, OrganizationId, RentalId, Text, Timestamp, VehicleId, Zone, words,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +46,9 @@ const STAY: LookUpSpec = look_up(128, "stay");
 
 /// The look-up of rentals by the recorded pickup of the vehicle; by its recorded return when only that is known.
 const RECORDED: LookUpSpec = look_up(129, "recorded");
+
+/// The look-up of rentals whose customers have the vehicle now: vehicle, and the last planned day.
+const OUT: LookUpSpec = look_up(130, "out");
 
 /// The description of a rental.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -142,7 +149,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(21, "start_date"),
         ordered_index(22, "end_date"),
     ],
-    look_ups: &[STAY, RECORDED],
+    look_ups: &[STAY, RECORDED, OUT],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -231,6 +238,18 @@ impl Rental {
         }
     }
 
+    /// The entry of the look-up of vehicles that are out: handed over, and nobody has recorded the return.
+    fn out(&self) -> Option<IndexPrefix> {
+        let is_out = match self.status {
+            RentalStatus::Active => true,
+            RentalStatus::Approved => self.activated_at.is_some(),
+            RentalStatus::New | RentalStatus::Completed | RentalStatus::Cancelled => false,
+        };
+        let last = self.end_date.map_or(NO_LAST_DAY, Date::day_number);
+        let out = is_out && self.completed_at.is_none();
+        out.then(|| OUT.of(&[self.vehicle_id.as_bytes(), &last.to_be_bytes()]))
+    }
+
     /// The entry of the look-up by recorded times: that of the pickup, else that of the return.
     fn recorded(&self) -> Option<IndexPrefix> {
         let happened = !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled);
@@ -241,6 +260,24 @@ impl Rental {
 
 /// The length class of stays without a last day.
 pub const OPEN: u8 = 31;
+
+/// The last day of a rental without an end date, in the look-up of vehicles that are out.
+const NO_LAST_DAY: u32 = u32::MAX;
+
+/// The prefix of the look-up of vehicles that are out. The id of a vehicle follows.
+#[must_use]
+pub(crate) fn vehicles_out(organization: OrganizationId) -> Key {
+    key::index(organization, &SPEC, &[OUT.number, 0, 16])
+}
+
+/// The vehicle and the last planned day in an entry of the look-up of vehicles that are out; `None` for the day when it is open.
+#[must_use]
+pub(crate) fn vehicle_out(entry: &Key) -> Option<(VehicleId, Option<u32>)> {
+    let Some(Row::IndexEntry { values, .. }) = Row::decode(entry) else { return None };
+    let (vehicle, rest) = values.get(2..)?.split_first_chunk::<16>()?;
+    let last = u32::from_be_bytes(*rest.get(2..)?.first_chunk()?);
+    Some((VehicleId::from_slice(vehicle)?, Some(last).filter(|last| *last != NO_LAST_DAY)))
+}
 
 /// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n has stays of 2^n to 2^(n+1)-1 days.
 #[must_use]
@@ -254,7 +291,7 @@ pub(crate) fn recorded_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix
     RECORDED.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
 }
 
-fn dates_out_of_order() -> Error {
+pub(super) fn dates_out_of_order() -> Error {
     let wrong = |param, rule| FieldError::new(param, FieldCode::Invalid, rule);
     let both = vec![
         wrong("end_date", "must be on or after `start_date`"),
@@ -269,12 +306,16 @@ impl Resource for Rental {
     fn effects(&self) -> Effects {
         let holding = matches!(self.status, RentalStatus::Approved | RentalStatus::Active);
         let dates = self.start_date.zip(self.end_date).filter(|_| holding);
-        let hold = dates.map(|(start, end)| Hold::new(self.vehicle_id, self.id, start, end));
+        let hold = dates.map(|(start, end)| Hold::new(self.vehicle_id, Holder::Rental(self.id), start, end));
         let stay = self.stay().map(|(start, last)| {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        Effects { hold, entries: stay.into_iter().chain(self.recorded()).collect(), ..Effects::default() }
+        Effects {
+            hold,
+            entries: stay.into_iter().chain(self.recorded()).chain(self.out()).collect(),
+            ..Effects::default()
+        }
     }
 }
 

@@ -52,8 +52,8 @@ fn meaning(row: &Row<'_>) -> String {
         Row::Calendar { organization, vehicle } => {
             format!("the calendar of vehicle {vehicle} of organization {organization}")
         }
-        Row::Hold { organization, vehicle, rental, .. } => {
-            format!("a hold of vehicle {vehicle} by rental {rental} of organization {organization}")
+        Row::Hold { organization, vehicle, holder, .. } => {
+            format!("a hold of vehicle {vehicle} by {holder} of organization {organization}")
         }
         Row::IdempotencyRecord { organization, .. } => format!("an idempotency record of organization {organization}"),
         Row::IdempotencyExpiry { organization, .. } => {

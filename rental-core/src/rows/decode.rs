@@ -6,7 +6,7 @@ use super::{
     tag::Tag,
 };
 use crate::store::{Key, marks};
-use crate::value::Id;
+use crate::value::{Holder, Id};
 use uuid::Uuid;
 
 impl<'a> Row<'a> {
@@ -32,7 +32,7 @@ impl<'a> Row<'a> {
                 vehicle: parts.id()?,
                 class: parts.byte()?,
                 start: u32::from_be_bytes(*parts.take()?),
-                rental: parts.id()?,
+                holder: parts.holder()?,
             },
             Tag::IndexEntry => Self::IndexEntry {
                 organization: parts.id()?,
@@ -95,6 +95,16 @@ impl<'a> Parts<'a> {
 
     fn byte(&mut self) -> Option<u8> {
         self.take::<1>().map(|[byte]| *byte)
+    }
+
+    /// An id, and the tag of its resource, which holds of rentals do not have.
+    fn holder(&mut self) -> Option<Holder> {
+        let id = self.uuid()?;
+        match self.byte() {
+            None => Some(Holder::Rental(Id::from_uuid(id))),
+            Some(Holder::RENTAL) => None,
+            Some(resource) => Holder::of(resource, id),
+        }
     }
 
     fn millis(&mut self) -> Option<u64> {

@@ -19,8 +19,8 @@ impl Row<'_> {
             Self::Calendar { organization, vehicle } => key::calendar(organization, vehicle),
             Self::Due { endpoint, class, millis, delivery } => key::due(endpoint, class, millis, delivery),
             Self::Erased { organization, resource, id } => key::erased_of(organization, resource, id),
-            Self::Hold { organization, vehicle, class, start, rental } => {
-                key::hold(organization, vehicle, class, start, rental)
+            Self::Hold { organization, vehicle, class, start, holder } => {
+                key::hold(organization, vehicle, class, start, holder)
             }
             Self::IndexEntry { organization, resource, index, values, id } => {
                 key::entry_of(organization, (resource, index), values, id)

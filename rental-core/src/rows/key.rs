@@ -10,7 +10,7 @@ use super::{
 use crate::{
     schema::ResourceSpec,
     store::{Key, Order, Span},
-    value::{DeliveryId, EndpointId, EventId, OrganizationId, RentalId, ServerId, TaskId, VehicleId},
+    value::{DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId},
 };
 use uuid::Uuid;
 
@@ -74,10 +74,26 @@ pub fn calendar(organization: OrganizationId, vehicle: VehicleId) -> Key {
     key(Tag::Calendar, &[organization.as_bytes(), vehicle.as_bytes()])
 }
 
-/// The key of a hold: length class, number of the first day, rental.
+/// The prefix of the calendars of an organization's vehicles.
 #[must_use]
-pub fn hold(organization: OrganizationId, vehicle: VehicleId, class: u8, start: u32, rental: RentalId) -> Key {
-    key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes(), rental.as_bytes()])
+pub fn calendars(organization: OrganizationId) -> Key {
+    key(Tag::Calendar, &[organization.as_bytes()])
+}
+
+/// The key of a hold: length class, number of the first day, holder. The tag of the holder's resource follows, except of rentals:
+/// their keys are those of schema versions without blocks.
+#[must_use]
+pub fn hold(organization: OrganizationId, vehicle: VehicleId, class: u8, start: u32, holder: Holder) -> Key {
+    let resource = [holder.resource()];
+    let resource: &[u8] = if matches!(holder, Holder::Rental(_)) { &[] } else { &resource };
+    let (start, id) = (start.to_be_bytes(), holder.uuid());
+    key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start, id.as_bytes(), resource])
+}
+
+/// The key of the record of a holder.
+#[must_use]
+pub fn holder(organization: OrganizationId, holder: Holder) -> Key {
+    record_of(organization, holder.resource(), holder.uuid())
 }
 
 /// The least key of the holds of one length class that start on day `start` or later.
@@ -86,11 +102,11 @@ pub fn holds_from(organization: OrganizationId, vehicle: VehicleId, class: u8, s
     key(Tag::Hold, &[organization.as_bytes(), vehicle.as_bytes(), &[class], &start.to_be_bytes()])
 }
 
-/// The number of the first day and the rental in the key of a hold.
+/// The number of the first day and the holder in the key of a hold.
 #[must_use]
-pub fn hold_parts(key: &Key) -> Option<(u32, RentalId)> {
+pub fn hold_parts(key: &Key) -> Option<(u32, Holder)> {
     match Row::decode(key)? {
-        Row::Hold { start, rental, .. } => Some((start, rental)),
+        Row::Hold { start, holder, .. } => Some((start, holder)),
         _ => None,
     }
 }
@@ -428,9 +444,11 @@ mod tests {
         }
 
         #[test]
-        fn a_hold_keeps_its_start_and_rental(class: u8, start: u32, rental: u128) {
-            let key = hold(organization(1), VehicleId::from_u128(2), class, start, RentalId::from_u128(rental));
-            prop_assert_eq!(hold_parts(&key), Some((start, RentalId::from_u128(rental))));
+        fn a_hold_keeps_its_start_and_holder(class: u8, start: u32, id: u128, is_block: bool) {
+            let resource = if is_block { Holder::BLOCK } else { Holder::RENTAL };
+            let holder = Holder::of(resource, uuid(id)).unwrap();
+            let key = hold(organization(1), VehicleId::from_u128(2), class, start, holder);
+            prop_assert_eq!(hold_parts(&key), Some((start, holder)));
         }
     }
 }

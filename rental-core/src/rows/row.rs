@@ -1,6 +1,6 @@
 //! The kinds of rows, and the class of each.
 
-use crate::value::{DeliveryId, EndpointId, EventId, OrganizationId, RentalId, ServerId, TaskId, VehicleId};
+use crate::value::{DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId};
 use uuid::Uuid;
 
 /// The class of a row: how copies, upgrades and repairs of a store treat it.
@@ -23,10 +23,10 @@ pub enum Class {
 /// | `!` | nothing, `master-key` or `upgrade` | empty: a copy into this store is not complete; JSON: which master key seals secrets; JSON: the progress of an upgrade | Server; State; State |
 /// | `a` | first half of the SHA-256 of an API key or of an operator's token | the whole hash, the id of its record, for a token its rotation | State |
 /// | `b` | organization, toll or violation | id of the invoice that bills it | State |
-/// | `c` | organization, vehicle | length classes of its holds, as bits; the revision guards every new hold | Derived |
+/// | `c` | organization, vehicle | lengths of its holds: bit n for 2^n to 2^(n+1)-1 nights; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
 /// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
-/// | `h` | organization, vehicle, length class, first day, rental | the day after the last, 4 bytes | Derived |
+/// | `h` | organization, vehicle, length class, first day, rental; of a block its id and the tag of blocks | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
 /// | `l` | server | JSON: the fingerprints of its master keys; the revision is its heartbeat | Server |
@@ -64,7 +64,7 @@ pub enum Row<'a> {
         /// The id of the billed toll or violation.
         source: Uuid,
     },
-    /// The length classes of a vehicle's holds.
+    /// The lengths of a vehicle's holds.
     Calendar {
         /// The organization that owns the row.
         organization: OrganizationId,
@@ -91,18 +91,18 @@ pub enum Row<'a> {
         /// The id of the object.
         id: Uuid,
     },
-    /// The nights for which a rental holds a vehicle.
+    /// The nights for which a rental or a block holds a vehicle.
     Hold {
-        /// The organization that owns the rental.
+        /// The organization that owns the vehicle.
         organization: OrganizationId,
         /// The id of the vehicle.
         vehicle: VehicleId,
-        /// The length class: class n has holds of 2^n to 2^(n+1)-1 nights.
+        /// The length class: class n has holds of 8^n to 8^(n+1)-1 nights.
         class: u8,
         /// The number of the first day, see [`Date::day_number`](crate::value::Date::day_number).
         start: u32,
-        /// The id of the rental.
-        rental: RentalId,
+        /// The rental or the block.
+        holder: Holder,
     },
     /// Finds a record by values of its fields.
     IndexEntry {

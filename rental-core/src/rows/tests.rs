@@ -1,5 +1,8 @@
 use super::{Marker, Row, Tag};
-use crate::{store::Key, value::Id};
+use crate::{
+    store::Key,
+    value::{Holder, Id},
+};
 use proptest::{collection::vec, prelude::*, strategy::Union};
 use uuid::Uuid;
 
@@ -38,13 +41,13 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         Tag::Erased => (id(), any::<u8>(), uuid())
             .prop_map(|(organization, resource, id)| Row::Erased { organization, resource, id })
             .boxed(),
-        Tag::Hold => (id(), id(), any::<u8>(), any::<u32>(), id())
-            .prop_map(|(organization, vehicle, class, start, rental)| Row::Hold {
+        Tag::Hold => (id(), id(), any::<u8>(), any::<u32>(), prop::sample::select(vec![3, 21]), uuid())
+            .prop_map(|(organization, vehicle, class, start, resource, id)| Row::Hold {
                 organization,
                 vehicle,
                 class,
                 start,
-                rental,
+                holder: Holder::of(resource, id).unwrap(),
             })
             .boxed(),
         Tag::IndexEntry => (id(), any::<u8>(), any::<u8>(), values(), uuid())
@@ -104,9 +107,10 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::Erased { organization, resource, id } => {
             (Tag::Erased, vec![number(organization), resource.into(), id.as_u128()], b"")
         }
-        Row::Hold { organization, vehicle, class, start, rental } => {
-            let parts = vec![number(organization), number(vehicle), class.into(), start.into(), number(rental)];
-            (Tag::Hold, parts, b"")
+        Row::Hold { organization, vehicle, class, start, holder } => {
+            let parts =
+                vec![number(organization), number(vehicle), class.into(), start.into(), holder.uuid().as_u128()];
+            (Tag::Hold, parts, if matches!(holder, Holder::Block(_)) { &[21] } else { b"" })
         }
         Row::IndexEntry { organization, resource, index, values, .. } => {
             (Tag::IndexEntry, vec![number(organization), resource.into(), index.into()], values)
@@ -153,8 +157,8 @@ fn mix(one: Row<'static>, other: Row<'static>) -> Row<'static> {
         (Row::Due { endpoint, class, .. }, Row::Due { millis, delivery, .. }) => {
             Row::Due { endpoint, class, millis, delivery }
         }
-        (Row::Hold { organization, vehicle, class, .. }, Row::Hold { start, rental, .. }) => {
-            Row::Hold { organization, vehicle, class, start, rental }
+        (Row::Hold { organization, vehicle, class, .. }, Row::Hold { start, holder, .. }) => {
+            Row::Hold { organization, vehicle, class, start, holder }
         }
         (Row::Record { organization, resource, .. }, Row::Record { id, .. }) => {
             Row::Record { organization, resource, id }

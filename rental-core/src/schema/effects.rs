@@ -16,7 +16,7 @@ pub struct Charge {
 /// The rows derived from an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// The nights for which a rental reserves its vehicle.
+    /// The nights for which a rental or a block holds its vehicle.
     pub hold: Option<Hold>,
     /// The entries in indexes and look-ups, without the organization and the id.
     pub entries: Vec<IndexPrefix>,

@@ -22,6 +22,7 @@ use uuid::Uuid;
 enum Operation {
     Get(Vec<Key>),
     Scan(Span, usize),
+    ScanEach(Vec<(Span, usize)>),
     Commit(Batch),
 }
 
@@ -43,6 +44,11 @@ pub fn behaves_like_the_model<S: Store>(runtime: &Runtime, cases: u32, empty: im
                 Operation::Scan(span, limit) => {
                     let (found, expected) =
                         runtime.block_on(async { (store.scan(&span, limit).await, model.scan(&span, limit).await) });
+                    prop_assert_eq!(found, expected, "{:?}", step);
+                }
+                Operation::ScanEach(scans) => {
+                    let (found, expected) =
+                        runtime.block_on(async { (store.scan_each(&scans).await, model.scan_each(&scans).await) });
                     prop_assert_eq!(found, expected, "{:?}", step);
                 }
                 Operation::Commit(batch) => {
@@ -267,6 +273,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => vec(any_key(), 0..4).prop_map(Operation::Get),
         2 => (any_span(), 0usize..6).prop_map(|(span, limit)| Operation::Scan(span, limit)),
         1 => (index_span(), 0usize..6).prop_map(|(span, limit)| Operation::Scan(span, limit)),
+        1 => vec((any_span(), 0usize..6), 0..5).prop_map(Operation::ScanEach),
         4 => batch.prop_map(Operation::Commit),
         2 => any_indexed().prop_map(Operation::Commit),
     ]

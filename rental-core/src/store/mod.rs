@@ -298,6 +298,20 @@ pub trait Store: Send + Sync {
     /// exist, counts as a row and is an error in its place.
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>>;
 
+    /// Reads several spans like [`Store::scan`], each with a limit of its own. An engine reads all of them from one snapshot, and
+    /// a database in one statement. The spans must not follow index entries.
+    ///
+    /// For a store around another one, whose `scan` does more than to call it, the default reads one span after the other.
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(scans.len());
+            for (span, limit) in scans {
+                found.push(self.scan(span, *limit).await?);
+            }
+            Ok(found)
+        })
+    }
+
     /// Applies `batch` if its checks hold. Reads that begin after the future completes see its writes.
     fn commit(&self, batch: Batch) -> Answer<'_, Commit>;
 

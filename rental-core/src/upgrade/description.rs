@@ -8,7 +8,7 @@ use crate::{
     schema,
     store::SCHEMA_VERSION,
     tasks,
-    value::Id,
+    value::{Holder, Id},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -27,7 +27,13 @@ fn example(tag: Tag) -> Row<'static> {
         Tag::Calendar => Row::Calendar { organization: Id::nil(), vehicle: Id::nil() },
         Tag::Due => Row::Due { endpoint: Id::nil(), class: 0, millis: 0, delivery: Id::nil() },
         Tag::Erased => Row::Erased { organization: Id::nil(), resource: 0, id },
-        Tag::Hold => Row::Hold { organization: Id::nil(), vehicle: Id::nil(), class: 0, start: 0, rental: Id::nil() },
+        Tag::Hold => Row::Hold {
+            organization: Id::nil(),
+            vehicle: Id::nil(),
+            class: 0,
+            start: 0,
+            holder: Holder::Rental(Id::nil()),
+        },
         Tag::IndexEntry => Row::IndexEntry { organization: Id::nil(), resource: 0, index: 0, values: &[], id },
         Tag::Bell => Row::Bell { server: Id::nil(), endpoint: Id::nil() },
         Tag::Heartbeat => Row::Heartbeat { server: Id::nil() },

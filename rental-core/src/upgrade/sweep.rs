@@ -8,7 +8,7 @@ use super::{
     window::Window,
 };
 use crate::{
-    resources::{Resource, rental::Rental, spec_of_tag},
+    resources::spec_of_tag,
     rows::{Tag, key},
     store::{Key, Order, Pages, Record, Scanned, Span, after, get_each, key_of, move_behind},
     value::OrganizationId,
@@ -142,7 +142,7 @@ fn target(key: &Key) -> Option<Key> {
     let bytes = key.as_bytes();
     let organization = OrganizationId::from_slice(bytes.get(1..17)?)?;
     match Tag::of(*bytes.first()?)? {
-        Tag::Hold => Some(Rental::key(organization, key::hold_parts(key)?.1)),
+        Tag::Hold => Some(key::holder(organization, key::hold_parts(key)?.1)),
         _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
     }
 }

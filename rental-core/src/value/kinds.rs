@@ -24,6 +24,7 @@ kinds! {
     Vehicle, VehicleId: "a vehicle";
     Customer, CustomerId: "a customer";
     Rental, RentalId: "a rental";
+    Block, BlockId: "a block: nights on which a vehicle is not for rent";
     Invoice, InvoiceId: "an invoice";
     Toll, TollId: "a toll";
     Violation, ViolationId: "a violation";

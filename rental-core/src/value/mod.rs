@@ -6,6 +6,7 @@ mod date;
 mod decimal;
 mod field;
 mod fields;
+mod holder;
 mod id;
 pub mod kinds;
 pub(crate) mod members;
@@ -23,10 +24,11 @@ pub use decimal::{Decimal, DecimalError};
 pub use field::{FieldValue, FromField, IndexValue};
 pub(crate) use fields::read;
 pub use fields::{FromFields, Next};
+pub use holder::Holder;
 pub use id::{Id, IdType, id};
 pub use kinds::{
-    ApiKeyId, AuditEntryId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId, OrganizationId,
-    RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AuditEntryId, BlockId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId,
+    OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
 pub use money::{Currency, Money, Sum};

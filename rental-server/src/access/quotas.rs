@@ -171,6 +171,10 @@ impl Store for WithinQuota<'_> {
         self.store.scan(span, limit)
     }
 
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        self.store.scan_each(scans)
+    }
+
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
         match self.exceeds(&batch) {
             Some(exceeded) => {

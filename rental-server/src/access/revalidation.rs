@@ -76,6 +76,17 @@ impl Store for Revalidating<'_> {
         })
     }
 
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        if self.current.get() == Some(&true) {
+            return self.store.scan_each(scans);
+        }
+        Box::pin(async move {
+            let (ours, found) = join(self.store.get(&self.keys), self.store.scan_each(scans)).await;
+            self.compare(&ours?)?;
+            found
+        })
+    }
+
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
         Box::pin(async move { if self.is_current().await? { self.store.commit(batch).await } else { Err(outdated()) } })
     }

@@ -108,6 +108,12 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
     let lead =
         json!({"source_channel": "website", "raw_data": {"message": "Need an SUV for five days in June", "party": 5}});
     seed.create(fleet_api::collection("lead"), vec![lead]).await?;
+    // After all rentals of the vehicle in the workshop.
+    let block = json!({
+        "vehicle_id": vehicles[10]["id"], "start_date": day(today + 90), "end_date": day(today + 97), "reason": "maintenance",
+        "notes": "Yearly inspection",
+    });
+    seed.create(fleet_api::collection("block"), vec![block]).await?;
     Ok((seed.organization, key))
 }
 

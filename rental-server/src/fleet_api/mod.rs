@@ -1,5 +1,6 @@
 //! `/v1`: the resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
 
+mod availability;
 mod me;
 mod request_rate;
 
@@ -45,7 +46,7 @@ pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
 
 /// Every operation of the public API.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    [me::endpoint()].into_iter().chain(resources::api().flat_map(of)).collect()
+    [me::endpoint()].into_iter().chain(availability::endpoints()).chain(resources::api().flat_map(of)).collect()
 }
 
 fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
@@ -61,7 +62,8 @@ fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
     let create = row.create.is_some().then(|| {
         let create = endpoint::create(&all, row.spec);
         let create = match row.spec.object {
-            "rental" => create.says("A rental in `APPROVED` or `ACTIVE` with both dates holds its vehicle for the nights from pickup to return: a second one is refused with 409."),
+            "rental" => create.says("A rental in `APPROVED` or `ACTIVE` with both dates holds its vehicle for the nights from pickup to return: a second one, or one over a block, is refused with 409."),
+            "block" => create.says("An active block holds its vehicle like a rental: one over a rental or another block is refused with 409. It emits no event."),
             _ => create,
         };
         create.key(Action::Create, row)
@@ -73,6 +75,7 @@ fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
             "rental" => update.says(
                 "Setting `status` to `COMPLETED` or `CANCELLED` sends the matching webhook and frees the vehicle.",
             ),
+            "block" => update.says("Setting `status` to `cancelled` frees the vehicle."),
             "toll" | "violation" => update.says("Attaches it to the customer who pays. Nothing else can be changed."),
             _ => update,
         };
@@ -163,13 +166,15 @@ impl Keyed<'_> {
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
             // A file answers a read at once, so reads of it are never in progress together.
-            Action::List | Action::Get if app.store.is_shared() => {
+            Action::List | Action::Get | Action::Availability | Action::Calendar if app.store.is_shared() => {
                 Box::pin(async {
                     let _part = admit(app, pass).await?;
                     match self.action {
                         Action::List => {
                             list_ordered(store, organization.id, (spec, self.collection.rising), call).await
                         }
+                        Action::Availability => availability::available(store, organization, call).await,
+                        Action::Calendar => availability::calendar(store, organization, self.id, call).await,
                         _ => get(store, organization.id, spec, self.id, call).await,
                     }
                 })
@@ -178,6 +183,9 @@ impl Keyed<'_> {
             Action::List => list_ordered(store, organization.id, (spec, self.collection.rising), call).await,
             Action::Get => get(store, organization.id, spec, self.id, call).await,
             Action::Me => me::reply(app, call, pass),
+            // Boxed as writes are.
+            Action::Availability => Box::pin(availability::available(store, organization, call)).await,
+            Action::Calendar => Box::pin(availability::calendar(store, organization, self.id, call)).await,
             // Writes are boxed, so that the future of a read stays small.
             Action::Create | Action::Update => {
                 Box::pin(async {

@@ -178,7 +178,7 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         409,
         REQUEST,
         "vehicle_unavailable",
-        "Another rental holds the vehicle on one of these nights; `conflicting_rental_id` names it.",
+        "Another rental or a block holds the vehicle on one of these nights; `conflicting_rental_id` or `conflicting_block_id` names it.",
     ),
     (409, REQUEST, "export_required", "The organization has changed since its last complete export. Export it first."),
     (409, REQUEST, "state_conflict", "What the object is now does not allow this change."),
@@ -378,9 +378,9 @@ pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes)
             error["param"] = items.first().map(|first| first["param"].clone()).unwrap_or_default();
             error["errors"] = items.into();
         }
-        Problem::Core(Error::VehicleUnavailable { rental, .. }) => {
+        Problem::Core(Error::VehicleUnavailable { holder, .. }) => {
             error["param"] = json!("vehicle_id");
-            error["conflicting_rental_id"] = json!(rental);
+            error[format!("conflicting_{}_id", holder.object())] = json!(holder.uuid());
         }
         Problem::BadHeader { name, .. } => error["param"] = json!(name),
         _ => {}

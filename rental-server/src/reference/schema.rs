@@ -143,6 +143,7 @@ fn error() -> Value {
             "param": text("The first bad field or parameter."),
             "errors": {"type": "array", "description": "Every bad field or parameter.", "items": object("", item)},
             "conflicting_rental_id": text("The rental that holds the vehicle."),
+            "conflicting_block_id": text("The block that holds the vehicle."),
             "request_id": text("The same as the `Request-Id` header."),
         },
     });

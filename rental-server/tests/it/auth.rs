@@ -146,7 +146,7 @@ fn a_read_key_opens_every_get_and_no_post_or_patch() {
     let objects = organization.one_of_each();
     for (method, path) in rules::OPERATIONS {
         let id = objects.iter().find(|(plural, _)| path.contains(&format!("/{plural}/"))).map_or("", |(_, id)| id);
-        let path = path.replace("{id}", id);
+        let path = rules::with_required_query(path).replace("{id}", id);
         let reply = with_key(organization.server, method, &path, &organization.read);
         if method == "GET" {
             // What the key is differs.

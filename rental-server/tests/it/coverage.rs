@@ -17,9 +17,9 @@ impl Operation {
         self.method != "GET"
     }
 
-    /// The path with this id in the place of each parameter.
+    /// The path with this id in the place of each parameter, and with the query that it requires.
     fn at(&self, id: &str) -> String {
-        let mut path = self.path.clone();
+        let mut path = rules::with_required_query(&self.path);
         while let Some((before, rest)) = path.split_once('{') {
             let (_, after) = rest.split_once('}').unwrap();
             path = format!("{before}{id}{after}");
@@ -188,7 +188,8 @@ fn every_operation_refuses_an_unknown_parameter() {
     let objects = organization.one_of_each();
     for one in of_organizations() {
         let id = objects.iter().find(|(plural, _)| one.path.contains(&format!("/{plural}/"))).map_or("", |(_, id)| id);
-        let path = format!("{}?nonsense=1", one.at(id));
+        let path = one.at(id);
+        let path = format!("{path}{}nonsense=1", if path.contains('?') { '&' } else { '?' });
         let reply = one.send(organization.server, &path, Some(&organization.write), b"{}");
         assert_eq!(reply.bad_fields(), [("nonsense".to_owned(), "parameter_unknown".to_owned())], "{}", one.path);
     }

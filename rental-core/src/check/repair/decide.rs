@@ -4,7 +4,7 @@ use super::{view::View, waiter::Waiter};
 use crate::{
     check::{
         audit::is_itself,
-        expected::{effects_of, expected_keys},
+        expected::{effects_of, expected_keys, held_by},
     },
     operations::idempotency::IdempotencyRecord,
     resources::{
@@ -14,7 +14,6 @@ use crate::{
         invoice::{self, Invoice},
         organization::{self, Organization, SYSTEM},
         parse,
-        rental::Rental,
         row_words::in_words,
         spec_of_tag,
         vehicle::Vehicle,
@@ -28,7 +27,7 @@ use crate::{
     schema::{Hold, ResourceSpec},
     store::{Key, Record},
     tasks::{Task, organization_deletion},
-    value::{DeliveryId, EndpointId, Id, OrganizationId, RentalId, Timestamp, VehicleId},
+    value::{DeliveryId, EndpointId, Holder, Id, OrganizationId, Timestamp, VehicleId},
     webhooks::deletion,
 };
 use bytes::Bytes;
@@ -103,8 +102,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             Row::IndexEntry { resource, id, .. } => {
                 resource == organization::SPEC.tag && self.is_damaged_organization(id)
             }
-            Row::Hold { organization, vehicle, rental, .. } => {
-                self.keeps_hold(organization, vehicle, rental, key, sound)
+            Row::Hold { organization, vehicle, holder, .. } => {
+                self.keeps_hold(organization, vehicle, holder, key, sound)
             }
             // Beside the row itself, only its organization can be missing.
             Row::Subscribed { .. } | Row::Logo { .. } => sound.is_some(),
@@ -216,7 +215,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let stored = self.view.get(&calendar).ok().flatten();
         let revision = stored.as_ref().map_or(0, |row| row.revision);
         let present = stored.as_ref().and_then(classes);
-        let with = present.unwrap_or_else(|| self.classes_of_holds(organization, hold.vehicle)) | 1 << hold.class();
+        let with = present.unwrap_or_else(|| self.classes_of_holds(organization, hold.vehicle)) | hold.calendar_bit();
         if present != Some(with) {
             self.view.put(&calendar, revision + 1, Bytes::copy_from_slice(&with.to_be_bytes()), why);
         }
@@ -227,7 +226,12 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let prefix = [&[Tag::Hold as u8][..], organization.as_bytes(), vehicle.as_bytes()].concat();
         let holds = self.view.keys_under(Key::from(prefix));
         let bits = holds.iter().filter_map(|hold| match Row::decode(hold) {
-            Some(Row::Hold { class, .. }) => 1u32.checked_shl(class.into()),
+            Some(Row::Hold { class, start, .. }) => {
+                let row = self.view.get(hold).ok().flatten();
+                let end = row.and_then(|row| row.value.as_ref().try_into().ok()).map(u32::from_be_bytes);
+                let nights = end.and_then(|end| end.checked_sub(start)).and_then(u32::checked_ilog2);
+                Some(nights.map_or_else(|| Hold::calendar_bits(class), |bit| 1 << bit))
+            }
             _ => None,
         });
         bits.fold(0, |all, bit| all | bit)
@@ -291,13 +295,13 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         &self,
         organization: OrganizationId,
         vehicle: VehicleId,
-        rental: RentalId,
+        holder: Holder,
         key: &Key,
         sound: Option<&Record>,
     ) -> bool {
         let Some(row) = sound.filter(|_| !self.view.has(&Vehicle::key(organization, vehicle))) else { return false };
-        let held =
-            self.view.object::<Rental>(&Rental::key(organization, rental)).and_then(|rental| rental.effects().hold);
+        let held = self.view.get(&key::holder(organization, holder)).ok().flatten();
+        let held = held.and_then(|record| held_by(holder, &record).ok().flatten());
         held.is_some_and(|hold| hold.key(organization) == *key && hold.value() == row.value)
     }
 

@@ -8,8 +8,7 @@ use crate::{
     check::expected::expected_keys,
     operations::idempotency::IdempotencyRecord,
     resources::{
-        Resource, delivery::Delivery, organization::SYSTEM, parse, rental::Rental, spec_of_tag,
-        webhook_endpoint::WebhookEndpoint,
+        Resource, delivery::Delivery, organization::SYSTEM, parse, spec_of_tag, webhook_endpoint::WebhookEndpoint,
     },
     rows::{Row, key},
     store::{DamagedRow, Key, Pages, Record, Revision, Scanned, Span, Store, StoreError, get_each, key_of},
@@ -225,9 +224,7 @@ fn mentioned(record: &Record) -> Vec<Key> {
         Some(Row::IndexEntry { organization, resource, id, .. }) => {
             of_record(organization, resource, id).into_iter().collect()
         }
-        Some(Row::Hold { organization, rental, .. }) => {
-            vec![Rental::key(organization, rental)]
-        }
+        Some(Row::Hold { organization, holder, .. }) => vec![key::holder(organization, holder)],
         Some(Row::IdempotencyRecord { organization, name }) => {
             let stored: Option<IdempotencyRecord> = serde_json::from_slice(&record.value).ok();
             let expiry = stored.map(|stored| key::idempotency_expiry(stored.expires_at().millis(), organization, name));

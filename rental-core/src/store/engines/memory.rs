@@ -68,6 +68,22 @@ fn apply(rows: &mut Rows, batch: Batch) -> Commit {
     Commit::Applied
 }
 
+fn scan(rows: &Rows, span: &Span, limit: usize) -> Vec<Scanned> {
+    if span.is_empty() {
+        return Vec::new();
+    }
+    let follow = |(key, row): (&Key, &(Revision, Bytes))| {
+        let Some(follow) = &span.follow else { return Ok(record(key, row)) };
+        let target = follow.target(key.as_bytes()).ok_or_else(|| DamagedRow::points_nowhere(key.clone()))?;
+        rows.get(&target).map(|row| record(&target, row)).ok_or_else(|| DamagedRow::dangling(key.clone()))
+    };
+    let range = rows.range(span.from.clone()..span.to.clone());
+    match span.order {
+        Order::Ascending => range.take(limit).map(follow).collect(),
+        Order::Descending => range.rev().take(limit).map(follow).collect(),
+    }
+}
+
 impl Store for Memory {
     fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
         let found = self.with(|rows| keys.iter().map(|key| rows.get(key).map(|row| record(key, row))).collect());
@@ -75,21 +91,11 @@ impl Store for Memory {
     }
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
-        let found = self.with(|rows| {
-            if span.is_empty() {
-                return Vec::new();
-            }
-            let follow = |(key, row): (&Key, &(Revision, Bytes))| {
-                let Some(follow) = &span.follow else { return Ok(record(key, row)) };
-                let target = follow.target(key.as_bytes()).ok_or_else(|| DamagedRow::points_nowhere(key.clone()))?;
-                rows.get(&target).map(|row| record(&target, row)).ok_or_else(|| DamagedRow::dangling(key.clone()))
-            };
-            let range = rows.range(span.from.clone()..span.to.clone());
-            match span.order {
-                Order::Ascending => range.take(limit).map(follow).collect(),
-                Order::Descending => range.rev().take(limit).map(follow).collect(),
-            }
-        });
+        Box::pin(std::future::ready(self.with(|rows| scan(rows, span, limit))))
+    }
+
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        let found = self.with(|rows| scans.iter().map(|(span, limit)| scan(rows, span, *limit)).collect());
         Box::pin(std::future::ready(found))
     }
 

@@ -208,10 +208,14 @@ fn every_example_request_of_the_document_works_on_a_fresh_demo() {
 /// Sends the example of an operation.
 fn ask(demo: &Program, document: &Value, (path, verb, operation): (&String, &String, &Value)) -> Reply {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let required = parameters.clone().filter(|one| one["in"] == "query" && one["required"] == true);
+    let query = required.filter_map(|one| Some(format!("{}={}", one["name"].as_str()?, one["example"].as_str()?)));
+    let query = query.collect::<Vec<_>>().join("&");
     let path = parameters.filter(|one| one["in"] == "path").fold(path.clone(), |path, one| {
         let (name, example) = (one["name"].as_str().expect("a name"), one["example"].as_str().expect("an example"));
         path.replace(&format!("{{{name}}}"), example)
     });
+    let path = if query.is_empty() { path } else { format!("{path}?{query}") };
     let schemes = operation.get("security").unwrap_or_else(|| &document["security"]);
     let secret = match schemes[0].as_object().and_then(|scheme| scheme.keys().next()).map(String::as_str) {
         Some("adminToken") => Some("RENTAL_ADMIN_TOKEN"),

@@ -1,5 +1,7 @@
 //! One folder for each path, one file for each verb.
 
+mod availability;
+mod blocks;
 mod customers;
 mod events;
 mod invoices;

@@ -344,10 +344,13 @@ impl Organization<'_> {
         let toll = self.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T", "vehicle_id": vehicle}));
         let violation =
             self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
+        let nights = json!({"vehicle_id": vehicle, "start_date": "2031-06-01", "end_date": "2031-06-05"});
+        let block = self.post("/v1/blocks", &nights).id();
         let events = self.get("/v1/events?limit=1").ok();
         let event = events["data"][0]["id"].as_str().expect("an event").to_owned();
         vec![
             ("events", event),
+            ("blocks", block),
             ("vehicles", vehicle),
             ("customers", customer),
             ("rentals", rental),

@@ -4,7 +4,13 @@ use super::{Organization, Reply, Server};
 use serde_json::{Value, json};
 
 /// The operations of the specification (spec, Endpoints).
-pub(crate) const OPERATIONS: [(&str, &str); 24] = [
+pub(crate) const OPERATIONS: [(&str, &str); 30] = [
+    ("GET", "/v1/availability"),
+    ("GET", "/v1/vehicles/{id}/calendar"),
+    ("GET", "/v1/blocks"),
+    ("GET", "/v1/blocks/{id}"),
+    ("POST", "/v1/blocks"),
+    ("PATCH", "/v1/blocks/{id}"),
     ("GET", "/v1/me"),
     ("GET", "/v1/events"),
     ("GET", "/v1/events/{id}"),
@@ -30,6 +36,14 @@ pub(crate) const OPERATIONS: [(&str, &str); 24] = [
     ("PATCH", "/v1/violations/{id}"),
     ("POST", "/v1/leads"),
 ];
+
+/// The path with the query that it requires.
+pub(crate) fn with_required_query(path: &str) -> String {
+    match path {
+        "/v1/availability" | "/v1/vehicles/{id}/calendar" => format!("{path}?from=2026-06-01&to=2026-06-08"),
+        _ => path.to_owned(),
+    }
+}
 
 /// A well-formed id that no object has.
 pub(crate) const UNKNOWN_ID: &str = "0190d0f2-7c3a-7cc0-8000-0000000000ff";

@@ -4,7 +4,7 @@ use super::{
     address::Address,
     connections::{Connections, unanswered},
     reader::Reader,
-    scan::scan,
+    scan::{scan, scan_each},
     schema, session,
     snapshot::Snapshot,
     version::guard,
@@ -216,6 +216,10 @@ impl Store for Postgres {
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         Box::pin(scan(&self.connections, span, limit))
+    }
+
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        Box::pin(scan_each(&self.connections, scans))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {

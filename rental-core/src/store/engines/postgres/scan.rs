@@ -5,7 +5,7 @@ use super::{
     record::{foreign, record},
     version::guard,
 };
-use crate::store::{DamagedRow, Key, Order, Scanned, Span, StoreError};
+use crate::store::{DamagedRow, Key, Order, Scanned, Span, StoreError, key_of};
 use tokio_postgres::Row;
 
 const RISING: &str = concat!(
@@ -35,6 +35,47 @@ macro_rules! follow {
 }
 const FOLLOW_RISING: &str = follow!("");
 const FOLLOW_FALLING: &str = follow!(" DESC");
+
+// Reads each range in its own order. The rows of one range come together, but in any order.
+const EACH: &str = concat!(
+    "SELECT e.key, e.revision, e.value, s.at FROM unnest($1::bytea[], $2::bytea[], $3::bool[], $4::int8[]) \
+     WITH ORDINALITY s(low, high, falling, most, at), LATERAL (\
+     (SELECT key, revision, value FROM rental.rows WHERE NOT s.falling AND key >= s.low AND key < s.high ORDER BY key LIMIT s.most) \
+     UNION ALL \
+     (SELECT key, revision, value FROM rental.rows WHERE s.falling AND key >= s.low AND key < s.high ORDER BY key DESC LIMIT s.most)\
+     ) e WHERE ",
+    guard!(5),
+    " ORDER BY s.at"
+);
+
+/// Reads several spans in one statement, and so from one snapshot.
+pub(super) async fn scan_each(
+    connections: &Connections,
+    scans: &[(Span, usize)],
+) -> Result<Vec<Vec<Scanned>>, StoreError> {
+    let mut found: Vec<Vec<Scanned>> = scans.iter().map(|_| Vec::new()).collect();
+    if scans.is_empty() {
+        return Ok(found);
+    }
+    let low: Vec<&[u8]> = scans.iter().map(|(span, _)| span.from.as_bytes()).collect();
+    let high: Vec<&[u8]> = scans.iter().map(|(span, _)| span.to.as_bytes()).collect();
+    let falling: Vec<bool> = scans.iter().map(|(span, _)| span.order == Order::Descending).collect();
+    let most: Vec<i64> = scans.iter().map(|(_, limit)| i64::try_from(*limit).unwrap_or(i64::MAX)).collect();
+    let expected = connections.expected();
+    for row in connections.read(EACH, &[&low, &high, &falling, &most, &expected]).await? {
+        let at: i64 = row.try_get(3).map_err(|error| foreign(&error))?;
+        let place = usize::try_from(at - 1).ok().and_then(|at| found.get_mut(at));
+        let place = place.ok_or_else(|| StoreError::Unavailable("the database counts ranges in another way".into()))?;
+        place.push(Ok(record(&row, 0)?));
+    }
+    for (rows, (span, _)) in found.iter_mut().zip(scans) {
+        rows.sort_unstable_by(|one, other| key_of(one).cmp(key_of(other)));
+        if span.order == Order::Descending {
+            rows.reverse();
+        }
+    }
+    Ok(found)
+}
 
 /// Reads at most `limit` rows of `span`, in its order.
 pub(super) async fn scan(connections: &Connections, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {

@@ -6,7 +6,7 @@ use super::{
     shared::Shared,
     snapshot::Snapshot,
     source::{FromBackend, InFile, Source, Unchanged},
-    tables::{read, unavailable, without_panic},
+    tables::{Rows, read, unavailable, without_panic},
     watched::Watch,
     writer::{self, Job, Outcome},
 };
@@ -177,31 +177,12 @@ impl Redb {
     }
 
     fn read_span(&self, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
-        if span.is_empty() {
-            return Ok(Vec::new());
-        }
+        scan(&self.shared.rows.load(), span, limit)
+    }
+
+    fn read_spans(&self, scans: &[(Span, usize)]) -> Result<Vec<Vec<Scanned>>, StoreError> {
         let rows = self.shared.rows.load();
-        let mut range = rows.range::<&[u8]>(span.from.as_bytes()..span.to.as_bytes()).map_err(unavailable)?;
-        let mut found = Vec::with_capacity(limit.min(128));
-        for _ in 0..limit {
-            let row = match span.order {
-                Order::Ascending => range.next(),
-                Order::Descending => range.next_back(),
-            };
-            let Some(found_row) = row else { break };
-            let (key, value) = found_row.map_err(unavailable)?;
-            found.push(match &span.follow {
-                None => row::decode(Key::from_bytes(key.value()), value.value()),
-                Some(follow) => match follow.target(key.value()) {
-                    None => Err(DamagedRow::points_nowhere(Key::from_bytes(key.value()))),
-                    Some(target) => match rows.get(target.as_bytes()).map_err(unavailable)? {
-                        Some(value) => row::decode(target, value.value()),
-                        None => Err(DamagedRow::dangling(Key::from_bytes(key.value()))),
-                    },
-                },
-            });
-        }
-        Ok(found)
+        scans.iter().map(|(span, limit)| scan(&rows, span, *limit)).collect()
     }
 
     /// Queues a batch for the writer; see [`Job`] for `version_change`.
@@ -221,6 +202,34 @@ impl Redb {
     }
 }
 
+/// Reads at most `limit` rows of a span from one snapshot.
+fn scan(rows: &Rows, span: &Span, limit: usize) -> Result<Vec<Scanned>, StoreError> {
+    if span.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut range = rows.range::<&[u8]>(span.from.as_bytes()..span.to.as_bytes()).map_err(unavailable)?;
+    let mut found = Vec::with_capacity(limit.min(128));
+    for _ in 0..limit {
+        let row = match span.order {
+            Order::Ascending => range.next(),
+            Order::Descending => range.next_back(),
+        };
+        let Some(found_row) = row else { break };
+        let (key, value) = found_row.map_err(unavailable)?;
+        found.push(match &span.follow {
+            None => row::decode(Key::from_bytes(key.value()), value.value()),
+            Some(follow) => match follow.target(key.value()) {
+                None => Err(DamagedRow::points_nowhere(Key::from_bytes(key.value()))),
+                Some(target) => match rows.get(target.as_bytes()).map_err(unavailable)? {
+                    Some(value) => row::decode(target, value.value()),
+                    None => Err(DamagedRow::dangling(Key::from_bytes(key.value()))),
+                },
+            },
+        });
+    }
+    Ok(found)
+}
+
 impl Drop for Redb {
     fn drop(&mut self) {
         // A drop cannot report an error. Acknowledged batches are durable anyway.
@@ -235,6 +244,10 @@ impl Store for Redb {
 
     fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
         self.read(move |store| store.read_span(span, limit))
+    }
+
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        self.read(move |store| store.read_spans(scans))
     }
 
     fn commit(&self, batch: Batch) -> Answer<'_, Commit> {

@@ -1,0 +1,159 @@
+//! Blocks: nights on which a vehicle is not for rent, such as for maintenance. A block holds its vehicle like a rental.
+
+use crate::{
+    error::{Error, FieldCode},
+    resources::{
+        Create, Portable, Resource, RuleContext, Update, event::EventType, fields, rental::dates_out_of_order,
+    },
+    schema::{
+        BY_UPDATE, CREATED_AT, Effects, Fields, Hold, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
+    },
+    value::{BlockId, Date, Holder, Text, Timestamp, VehicleId, words},
+};
+use serde::{Deserialize, Serialize};
+
+words! {
+    /// Why a vehicle is not for rent.
+    pub enum BlockReason {
+        /// It is in the workshop.
+        Maintenance = "maintenance",
+        /// Its owner uses it.
+        Owner = "owner",
+        /// It is booked on another marketplace.
+        Booking = "booking",
+        /// Another reason.
+        Other = "other",
+    }
+}
+
+words! {
+    /// The states of a block.
+    pub enum BlockStatus {
+        /// It holds the vehicle.
+        Active = "active",
+        /// It was cancelled. Holds nothing.
+        Cancelled = "cancelled",
+        /// It was imported and clashes with a rental or another block. Holds nothing.
+        Conflict = "conflict",
+    }
+}
+
+words! {
+    /// Where a block came from.
+    pub enum BlockSource {
+        /// The API.
+        Api = "api",
+        /// A calendar feed.
+        CalendarFeed = "calendar_feed",
+    }
+}
+
+/// The description of a block.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "block",
+    plural: "blocks",
+    tag: Holder::BLOCK,
+    doc: "Nights on which a vehicle is not for rent.",
+    fields: &[
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000015\""),
+        object("\"block\""),
+        field("vehicle_id", Kind::Reference("vehicle"), "Blocked vehicle.", "\"0190d0f2-7c3a-7cc0-8000-000000000001\"")
+            .required(),
+        field("start_date", Kind::Date, "First day.", "\"2099-07-01\"").required(),
+        field(
+            "end_date",
+            Kind::Date,
+            "Day on which the vehicle is free again, on or after the first day. A block of one day has the same date twice.",
+            "\"2099-07-03\"",
+        )
+        .required(),
+        field("reason", Kind::Word(BlockReason::WORDS), "Why the vehicle is not for rent.", "\"maintenance\"")
+            .starts_as("\"other\""),
+        field("notes", Kind::Text(10_000), "Notes for the fleet.", "\"New tires\"").optional(),
+        field(
+            "status",
+            Kind::Word(BlockStatus::WORDS),
+            "An `active` block holds the vehicle. `conflict` is one from a calendar feed that clashes; only the server sets it.",
+            "\"active\"",
+        )
+        .starts_as("\"active\"")
+        .update_only(),
+        field("source", Kind::Word(BlockSource::WORDS), "Where it came from.", "\"api\""),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[filter("vehicle", "vehicle_id"), filter("status", "status")],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["vehicle_id"]),
+        index(2, &["status"]),
+        index(3, &["vehicle_id", "status"]),
+        ordered_index(16, "updated_at"),
+    ],
+    look_ups: &[],
+    usual_changes: &["end_date"],
+};
+
+fields! {
+    /// Nights on which a vehicle is not for rent.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct Block {
+        pub id: BlockId,
+        pub object: String,
+        pub vehicle_id: VehicleId,
+        pub start_date: Date,
+        pub end_date: Date,
+        pub reason: BlockReason,
+        pub notes: Option<Text>,
+        pub status: BlockStatus,
+        pub source: Option<BlockSource>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
+}
+
+impl Block {
+    fn check_dates(&self) -> Result<(), Error> {
+        if self.start_date.nights_until(self.end_date) < 0 { Err(dates_out_of_order()) } else { Ok(()) }
+    }
+}
+
+impl Resource for Block {
+    const SPEC: &'static ResourceSpec = &SPEC;
+
+    fn effects(&self) -> Effects {
+        let hold = Hold::new(self.vehicle_id, Holder::Block(self.id), self.start_date, self.end_date);
+        Effects { hold: Some(hold).filter(|_| self.status == BlockStatus::Active), ..Effects::default() }
+    }
+}
+
+impl Portable for Block {
+    fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
+        self.check_dates()
+    }
+}
+
+impl Create for Block {
+    fn create(&mut self, _: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        self.check_dates()?;
+        self.source = Some(BlockSource::Api);
+        Ok(Vec::new())
+    }
+}
+
+impl Update for Block {
+    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
+        if self.status == BlockStatus::Conflict && before.status != BlockStatus::Conflict {
+            let rule = "must be `active` or `cancelled`: only the server sets `conflict`";
+            return Err(Error::field("status", FieldCode::Invalid, rule));
+        }
+        self.check_dates()
+    }
+
+    /// None: the specification has no event for it.
+    fn events(&self, _: &Self, _: bool, _: &Fields) -> Vec<EventType> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,4 @@
+//! `/v1/blocks`
+
+mod list;
+mod write;
