@@ -36,13 +36,14 @@
 //! [`schema`] (descriptions of resources), [`rows`] (the kinds of rows in a store), [`resources`] (the structs and their
 //! rules), [`fleet`] (which customer had a vehicle), [`request`] (parses bodies and list queries), [`operations`] (list, get,
 //! create, update), [`webhooks`] (signatures, retries, owners of endpoints), [`erasing`] (a person), [`tasks`] (long operations that continue after
-//! a restart), [`imports`] (imports of files, and the export of an organization), [`upgrade`] (stores of older versions),
+//! a restart), [`attachments`] (keeps automatic attachments true), [`imports`] (imports of files, and the export of an organization), [`upgrade`] (stores of older versions),
 //! [`check`] (consistency of a store), and [`platform`].
 //!
 //! Absent on purpose: HTTP, the environment, any runtime; clocks and randomness, except in `platform/system.rs` behind
 //! the feature `system`. `redb` appears in `store/engines/redb.rs` and `store/engines/redb/` only.
 #![warn(missing_docs)]
 
+pub mod attachments;
 pub mod check;
 pub mod erasing;
 pub mod error;

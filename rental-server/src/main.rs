@@ -1,6 +1,7 @@
 //! The server: flags in, HTTP out. Everything that decides anything is in `rental-core`.
 
 mod access;
+mod attachments;
 mod audit;
 mod chores;
 mod config;
@@ -208,6 +209,7 @@ async fn run(config: &Config) -> Result<(), String> {
     let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
     let mut chores = chores::start(&supervisor, &app);
     chores.push(tasks::start(&supervisor, &app));
+    chores.push(attachments::start(&supervisor, &app));
     if let Some(tls) = &tls {
         let watcher = tls.watcher();
         chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));

@@ -2,7 +2,12 @@
 
 use crate::{
     client::{access::Access, request::Request},
-    commands::{collection, group::with_examples, json_text::JsonText, session::Session},
+    commands::{
+        collection::{self, chosen_key, text},
+        group::with_examples,
+        json_text::JsonText,
+        session::Session,
+    },
     failure::Failure,
     output::{
         print,
@@ -36,6 +41,20 @@ pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command
                 .help("Attach the clear suggestions; never changes a decision of a person"),
         );
     with_examples(command, examples)
+}
+
+pub(super) fn release_command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
+    collection::action(
+        spec,
+        "release",
+        "Take back the choice of a person; the server chooses who pays (operator)",
+        examples,
+    )
+}
+
+pub(super) fn release(spec: &'static ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let request = Request::post(Access::Operator, &[spec.plural, text(matches, "id"), "release"], None);
+    session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
 }
 
 /// Number of suggestions by verdict.

@@ -22,6 +22,7 @@ fn command() -> Command {
     let list = ["rental-cli tolls list --vehicle ID --all"];
     let get = ["rental-cli tolls get ID"];
     let attach = ["rental-cli tolls attach ID --customer ID"];
+    let release = ["rental-cli tolls release ID"];
     let imports = [
         "rental-cli tolls import --organization ID statement.csv --format ezpass-ny --dry-run",
         "rental-cli tolls import --organization ID statement.csv --mapping txtag.json",
@@ -32,6 +33,7 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))
+        .subcommand(suggestions::release_command(&SPEC, &release))
         .subcommand(import::command(&TOLLS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
@@ -41,6 +43,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&TOLLS, matches, session),
+        "release" => suggestions::release(&SPEC, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

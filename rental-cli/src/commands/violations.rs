@@ -22,6 +22,7 @@ fn command() -> Command {
     let list = ["rental-cli violations list --vehicle ID --all"];
     let get = ["rental-cli violations get ID"];
     let attach = ["rental-cli violations attach ID --customer ID"];
+    let release = ["rental-cli violations release ID"];
     let imports = [
         "rental-cli violations import --organization ID violations.csv --dry-run",
         "rental-cli violations import --organization ID violations.json --issuer NYC",
@@ -33,6 +34,7 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))
+        .subcommand(suggestions::release_command(&SPEC, &release))
         .subcommand(import::command(&VIOLATIONS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
     with_examples(command, &[list[0], imports[0], suggest[1], attach[0]])
@@ -42,6 +44,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&VIOLATIONS, matches, session),
+        "release" => suggestions::release(&SPEC, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }

@@ -22,7 +22,7 @@ use crate::{
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
-    rows::{Marker, Row, claim, key, outbox},
+    rows::{Marker, Row, claim, key, outbox, recheck::Recheck},
     schema::ResourceSpec,
     store::{DamagedRow, Key, Record, StoreError},
     tasks::{Task, organization_deletion},
@@ -109,6 +109,10 @@ impl<'g> Audit<'g> {
             Row::IndexEntry { organization, resource, id, .. } => self.index_entry(organization, resource, id, row),
             Row::Access { .. } => self.access(row),
             Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
+            Row::Recheck { organization, vehicle } => {
+                Recheck::read(row).map_err(detail)?;
+                self.must_exist(&Vehicle::key(organization, vehicle))
+            }
             Row::Hold { organization, vehicle, holder, .. } => self.hold(organization, vehicle, holder, row),
             Row::IdempotencyRecord { organization, name } => self.idempotency_record(organization, name, row),
             Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),

@@ -1,6 +1,6 @@
 //! Completes the batch of a write: the derived rows, holds and events of the object's new state.
 
-use super::{edge::Edge, effects, erased::Subjects, events, intent::Prepared};
+use super::{edge::Edge, effects, erased::Subjects, events, intent::Prepared, recheck};
 use crate::{
     error::Error,
     resources::{Outcome, organization::Organization},
@@ -24,6 +24,8 @@ pub(crate) async fn finish(
 ) -> Result<Prepared, Error> {
     let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
     let subjects = Subjects::of(organization.id, outcome.effects_before.as_ref(), &outcome.effects);
+    recheck::mark(store, edge, organization.id, (outcome.effects_before.as_ref(), &outcome.effects), &mut batch)
+        .await?;
     effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
     let mut keys = subjects.keys.clone();
     let subscription = key::subscribed(organization.id);

@@ -22,6 +22,7 @@ mod intent;
 mod new_api_key;
 mod newest;
 mod read;
+pub(crate) mod recheck;
 mod reference;
 mod sent_body;
 mod update;

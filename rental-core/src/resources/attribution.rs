@@ -8,9 +8,12 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode},
-    schema::{Attribution, Fields, IndexPrefix, LookUpSpec, look_up},
-    value::{CustomerId, Date, FromFields, RentalId, Timestamp, VehicleId},
+    schema::{Attribution, Facts, Fields, Grounds, IndexPrefix, LookUpSpec, look_up},
+    value::{CustomerId, Date, FromFields, RentalId, Text, Timestamp, VehicleId},
 };
+
+/// Most characters of a reason.
+const MOST_REASON: usize = 255;
 
 /// What the vehicle did. After a return, a parked vehicle can be ticketed until the end of the next day.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,7 +25,7 @@ pub enum Occasion {
 }
 
 /// Who pays a toll or violation, and how that was decided.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Payer {
     /// The customer who pays.
     pub customer: Option<CustomerId>,
@@ -30,6 +33,23 @@ pub struct Payer {
     pub attribution: Option<Attribution>,
     /// The rental whose customer the server chose.
     pub rental: Option<RentalId>,
+    /// Why the server chose the customer.
+    pub reason: Option<Text>,
+    /// Why a person has to look at it: it is billed, and the server would choose otherwise now.
+    pub review: Option<Text>,
+}
+
+impl Payer {
+    /// The customer of this rental, whom the server chose for this reason.
+    pub(crate) fn automatic(customer: CustomerId, rental: RentalId, reason: &str) -> Self {
+        Self {
+            customer: Some(customer),
+            attribution: Some(Attribution::Automatic),
+            rental: Some(rental),
+            reason: Some(Text::fit(reason, MOST_REASON)),
+            review: None,
+        }
+    }
 }
 
 /// A resource whose objects are attached to the customer who had the vehicle. It has the rules of this file.
@@ -41,6 +61,8 @@ pub trait Attributable: Resource + FromFields + Clone + PartialEq {
     fn occasion(&self) -> Occasion;
     /// The id of the vehicle, if it is known.
     fn vehicle(&mut self) -> &mut Option<VehicleId>;
+    /// The id of the vehicle, if it is known.
+    fn known_vehicle(&self) -> Option<VehicleId>;
     /// The transponder's number, the plate, and the state of the plate, as reported.
     fn identifiers(&self) -> [Option<&str>; 3];
     /// The instant and the local date, if they are known.
@@ -52,17 +74,38 @@ pub trait Attributable: Resource + FromFields + Clone + PartialEq {
     /// Sets who pays.
     fn set_payer(&mut self, payer: Payer);
 
-    /// Attaches the object to a customer and the rental of that customer.
-    fn attach(&mut self, customer: CustomerId, rental: RentalId) {
-        let attribution = Some(Attribution::Automatic);
-        self.set_payer(Payer { customer: Some(customer), attribution, rental: Some(rental) });
+    /// Attaches the object to a customer and the rental of that customer, and says why.
+    fn attach(&mut self, customer: CustomerId, rental: RentalId, reason: &str) {
+        self.set_payer(Payer::automatic(customer, rental, reason));
+    }
+
+    /// The day on which it happened, as a day number; 0 when it is not known.
+    fn day(&self) -> u32 {
+        let (at, on) = self.when();
+        at.map(Timestamp::day_number).into_iter().chain(on.map(Date::day_number)).min().unwrap_or(0)
+    }
+
+    /// What an automatic attachment rests on; `None` for an object that is not attached automatically.
+    fn grounds(&self) -> Option<Grounds> {
+        let vehicle = self.known_vehicle().filter(|_| self.payer().attribution == Some(Attribution::Automatic))?;
+        let facts = format!("{:?} {:?} {:?}", self.identifiers(), self.when(), self.occasion());
+        Some(Grounds { vehicle, from: self.day(), facts: Facts::Attached(facts) })
+    }
+
+    /// The entries in the look-ups of this file.
+    fn attachment_entries(&self) -> impl Iterator<Item = IndexPrefix> {
+        let payer = self.payer();
+        let unattached = (payer.customer.is_none() && payer.attribution.is_none()).then(unattached_look_up);
+        let vehicle = self.known_vehicle().filter(|_| payer.attribution == Some(Attribution::Automatic));
+        unattached.into_iter().chain(vehicle.map(|vehicle| automatic_look_up(vehicle, self.day())))
     }
 }
 
 impl<T: Attributable> Create for T {
     fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         let payer = self.payer();
-        self.set_payer(Payer { attribution: payer.customer.map(|_| Attribution::Manual), ..payer });
+        let attribution = payer.customer.map(|_| Attribution::Manual);
+        self.set_payer(Payer { attribution, ..payer.clone() });
         if let (Some(time), None) = self.when() {
             self.set_date(context.organization.time_zone.local(time).date());
         }
@@ -71,11 +114,13 @@ impl<T: Attributable> Create for T {
 }
 
 impl<T: Attributable> Update for T {
-    /// A customer that a request sets is its choice. The rental of the customer before is removed.
-    fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
-        let payer = self.payer();
-        if payer.customer != before.payer().customer {
-            self.set_payer(Payer { attribution: Some(Attribution::Manual), rental: None, ..payer });
+    /// A customer that a request sets is its choice. What the server had chosen before is removed. The same customer is a
+    /// choice, too, for an object that a person has to look at.
+    fn apply(&mut self, before: &Self, sent: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
+        let (payer, before) = (self.payer(), before.payer());
+        if payer.customer != before.customer || (sent.has("customer_id") && before.review.is_some()) {
+            let attribution = Some(Attribution::Manual);
+            self.set_payer(Payer { customer: payer.customer, attribution, ..Payer::default() });
         }
         Ok(())
     }
@@ -88,7 +133,12 @@ impl<T: Attributable> Update for T {
 impl<T: Attributable> Portable for T {
     /// Checks that customer, attribution and rental are consistent.
     fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
-        let Payer { customer, attribution, rental } = self.payer();
+        let Payer { customer, attribution, rental, reason, review } = self.payer();
+        if attribution != Some(Attribution::Automatic) && (reason.is_some() || review.is_some()) {
+            let rule = "must be null unless `attribution` is `automatic`";
+            let param = if reason.is_some() { "attribution_reason" } else { "review_reason" };
+            return Err(Error::field(param, FieldCode::Invalid, rule));
+        }
         match (customer, attribution, rental) {
             (None, None | Some(Attribution::Manual), None)
             | (Some(_), Some(Attribution::Manual), None)
@@ -116,9 +166,11 @@ pub fn unattached_look_up() -> IndexPrefix {
     UNATTACHED.of(&[])
 }
 
-impl Payer {
-    /// The entry of a toll or violation in this look-up, if it is unattached.
-    pub(super) fn unattached(self) -> Option<IndexPrefix> {
-        (self.customer.is_none() && self.attribution.is_none()).then(unattached_look_up)
-    }
+/// The look-up of automatic attachments by vehicle and day.
+pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
+
+/// The prefix of the entries of objects that are attached automatically, by their vehicle and the day on which they happened.
+#[must_use]
+pub fn automatic_look_up(vehicle: VehicleId, day: u32) -> IndexPrefix {
+    AUTOMATIC.of(&[vehicle.as_bytes(), &day.to_be_bytes()])
 }

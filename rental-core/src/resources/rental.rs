@@ -5,7 +5,7 @@ use crate::{
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
     rows::{Row, key},
     schema::{
-        CREATED_AT, CURRENCY, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
         filter, id, index, look_up, object, ordered_index,
     },
     store::Key,
@@ -250,6 +250,19 @@ impl Rental {
         out.then(|| OUT.of(&[self.vehicle_id.as_bytes(), &last.to_be_bytes()]))
     }
 
+    /// What decides who had the vehicle. `None` for rentals whose vehicle was not handed over.
+    fn grounds(&self) -> Option<Grounds> {
+        let (from, _) = self.stay()?;
+        let facts = Facts::Rental {
+            customer: self.customer_id,
+            status: self.status.as_str(),
+            days: [self.start_date, self.end_date],
+            times: [self.activated_at, self.completed_at],
+            zone: self.time_zone,
+        };
+        Some(Grounds { vehicle: self.vehicle_id, from, facts })
+    }
+
     /// The entry of the look-up by recorded times: that of the pickup, else that of the return.
     fn recorded(&self) -> Option<IndexPrefix> {
         let happened = !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled);
@@ -311,11 +324,8 @@ impl Resource for Rental {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        Effects {
-            hold,
-            entries: stay.into_iter().chain(self.recorded()).chain(self.out()).collect(),
-            ..Effects::default()
-        }
+        let entries = stay.into_iter().chain(self.recorded()).chain(self.out()).collect();
+        Effects { hold, entries, grounds: self.grounds(), ..Effects::default() }
     }
 }
 

@@ -3,13 +3,14 @@
 use crate::{
     resources::{
         Resource,
-        attribution::{Attributable, Occasion, Payer, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Occasion, Payer, UNATTACHED},
         event::EventType,
         fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, IndexPrefix, Kind, LookUpSpec,
-        RENTAL_ID, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, IndexPrefix,
+        Kind, LookUpSpec, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up,
+        object, ordered_index,
     },
     value::{Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, tag_digits},
 };
@@ -59,6 +60,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .fixed(),
         ATTRIBUTION,
         RENTAL_ID,
+        ATTRIBUTION_REASON,
+        REVIEW_REASON,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -75,7 +78,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(16, "updated_at"),
         index(20, &["transaction_id"]),
     ],
-    look_ups: &[UNATTACHED, PASSAGE],
+    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC],
     usual_changes: &["customer_id"],
 };
 
@@ -100,6 +103,8 @@ fields! {
         pub transponder_number: Option<Text>,
         pub attribution: Option<Attribution>,
         pub rental_id: Option<RentalId>,
+        pub attribution_reason: Option<Text>,
+        pub review_reason: Option<Text>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -110,9 +115,10 @@ impl Resource for Toll {
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: self.payer().unattached().into_iter().chain(self.passage()).collect(),
+            entries: self.attachment_entries().chain(self.passage()).collect(),
             identity: self.identity(),
             charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
+            grounds: self.grounds(),
             ..Effects::default()
         }
     }
@@ -156,6 +162,10 @@ impl Attributable for Toll {
         &mut self.vehicle_id
     }
 
+    fn known_vehicle(&self) -> Option<VehicleId> {
+        self.vehicle_id
+    }
+
     fn identifiers(&self) -> [Option<&str>; 3] {
         [&self.transponder_number, &self.plate, &self.plate_state].map(Option::as_deref)
     }
@@ -169,10 +179,17 @@ impl Attributable for Toll {
     }
 
     fn payer(&self) -> Payer {
-        Payer { customer: self.customer_id, attribution: self.attribution, rental: self.rental_id }
+        Payer {
+            customer: self.customer_id,
+            attribution: self.attribution,
+            rental: self.rental_id,
+            reason: self.attribution_reason.clone(),
+            review: self.review_reason.clone(),
+        }
     }
 
     fn set_payer(&mut self, payer: Payer) {
         (self.customer_id, self.attribution, self.rental_id) = (payer.customer, payer.attribution, payer.rental);
+        (self.attribution_reason, self.review_reason) = (payer.reason, payer.review);
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     error::Error,
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Fields, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT,
         field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
@@ -113,6 +113,12 @@ pub(crate) fn plate_look_up(plate: &Plate) -> IndexPrefix {
     PLATE.of(&[plate.number.as_bytes()])
 }
 
+/// Whether a prefix is that of the look-up by transponder or by plate.
+#[must_use]
+pub(crate) fn is_name_look_up(prefix: &IndexPrefix) -> bool {
+    [TAG, PLATE].iter().any(|look_up| prefix.as_bytes().first() == Some(&look_up.number))
+}
+
 impl Resource for Vehicle {
     const SPEC: &'static ResourceSpec = &SPEC;
 
@@ -121,7 +127,11 @@ impl Resource for Vehicle {
         let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| plate_look_up(&plate));
-        Effects { entries: tag.into_iter().chain(plate).collect(), ..Effects::default() }
+        let names = [&self.transponder_number, &self.plate, &self.plate_state];
+        let names = names.map(|name| name.as_deref().map(str::to_owned));
+        let is_named = names.iter().any(Option::is_some);
+        let grounds = is_named.then_some(Grounds { vehicle: self.id, from: 0, facts: Facts::Names(names) });
+        Effects { entries: tag.into_iter().chain(plate).collect(), grounds, ..Effects::default() }
     }
 }
 

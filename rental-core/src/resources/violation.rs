@@ -3,13 +3,13 @@
 use crate::{
     resources::{
         Resource,
-        attribution::{Attributable, Occasion, Payer, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Occasion, Payer, UNATTACHED},
         event::EventType,
         fields,
     },
     schema::{
-        ATTRIBUTION, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Kind, RENTAL_ID, ResourceSpec,
-        UPDATED_AT, field, filter, id, index, object, ordered_index,
+        ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Kind,
+        RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
     },
     value::{Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId},
 };
@@ -66,6 +66,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             .fixed(),
         ATTRIBUTION,
         RENTAL_ID,
+        ATTRIBUTION_REASON,
+        REVIEW_REASON,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -82,7 +84,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(16, "updated_at"),
         index(20, &["summons_number"]),
     ],
-    look_ups: &[UNATTACHED],
+    look_ups: &[UNATTACHED, AUTOMATIC],
     usual_changes: &["customer_id"],
 };
 
@@ -114,6 +116,8 @@ fields! {
         pub issuing_agency: Option<Text>,
         pub attribution: Option<Attribution>,
         pub rental_id: Option<RentalId>,
+        pub attribution_reason: Option<Text>,
+        pub review_reason: Option<Text>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -124,9 +128,10 @@ impl Resource for Violation {
 
     fn effects(&self) -> Effects {
         Effects {
-            entries: self.payer().unattached().into_iter().collect(),
+            entries: self.attachment_entries().collect(),
             identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
             charge: Some(Charge { customer: self.customer_id, amount: None }),
+            grounds: self.grounds(),
             ..Effects::default()
         }
     }
@@ -152,6 +157,10 @@ impl Attributable for Violation {
         &mut self.vehicle_id
     }
 
+    fn known_vehicle(&self) -> Option<VehicleId> {
+        self.vehicle_id
+    }
+
     fn identifiers(&self) -> [Option<&str>; 3] {
         [None, self.plate.as_deref(), self.state.as_deref()]
     }
@@ -165,10 +174,17 @@ impl Attributable for Violation {
     }
 
     fn payer(&self) -> Payer {
-        Payer { customer: self.customer_id, attribution: self.attribution, rental: self.rental_id }
+        Payer {
+            customer: self.customer_id,
+            attribution: self.attribution,
+            rental: self.rental_id,
+            reason: self.attribution_reason.clone(),
+            review: self.review_reason.clone(),
+        }
     }
 
     fn set_payer(&mut self, payer: Payer) {
         (self.customer_id, self.attribution, self.rental_id) = (payer.customer, payer.attribution, payer.rental);
+        (self.attribution_reason, self.review_reason) = (payer.reason, payer.review);
     }
 }

@@ -26,6 +26,7 @@ impl Row<'_> {
                 key::entry_of(organization, (resource, index), values, id)
             }
             Self::Bell { server, endpoint } => key::bell(server, endpoint),
+            Self::Recheck { organization, vehicle } => key::recheck(organization, vehicle),
             Self::Heartbeat { server } => key::heartbeat(server),
             Self::IdempotencyRecord { organization, name } => key::idempotency_record(organization, name),
             Self::Counter { organization, name } => key::counter(organization, name),

@@ -257,6 +257,18 @@ pub fn counter(organization: OrganizationId, name: &str) -> Key {
     key(Tag::Counter, &[organization.as_bytes(), name.as_bytes()])
 }
 
+/// The key of the mark of a vehicle whose automatic attachments must be derived again.
+#[must_use]
+pub fn recheck(organization: OrganizationId, vehicle: VehicleId) -> Key {
+    key(Tag::Recheck, &[organization.as_bytes(), vehicle.as_bytes()])
+}
+
+/// The marks of all vehicles whose automatic attachments must be derived again.
+#[must_use]
+pub fn rechecks() -> Span {
+    Span::under(key(Tag::Recheck, &[]))
+}
+
 /// The key of a server's heartbeat.
 #[must_use]
 pub fn heartbeat(server: ServerId) -> Key {

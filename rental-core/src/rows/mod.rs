@@ -9,6 +9,7 @@ mod encode;
 mod index_entries;
 pub mod key;
 pub mod outbox;
+pub mod recheck;
 mod row;
 mod tag;
 pub mod usage;

@@ -29,6 +29,7 @@ pub enum Class {
 /// | `h` | organization, vehicle, length class, first day, rental; of a block its id and the tag of blocks | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
+/// | `k` | organization, vehicle | JSON: from which day on its automatic attachments must be derived again, and how far that is done | State |
 /// | `l` | server | JSON: the fingerprints of its master keys; the revision is its heartbeat | Server |
 /// | `m` | organization, idempotency key | JSON: the first response | State |
 /// | `n` | organization, name | empty; the revision is the last number | State |
@@ -123,6 +124,13 @@ pub enum Row<'a> {
         server: ServerId,
         /// The id of the webhook endpoint.
         endpoint: EndpointId,
+    },
+    /// Marks a vehicle whose automatic attachments must be derived again.
+    Recheck {
+        /// The organization that owns the row.
+        organization: OrganizationId,
+        /// The id of the vehicle.
+        vehicle: VehicleId,
     },
     /// The heartbeat of a running server.
     Heartbeat {
@@ -238,6 +246,7 @@ impl Row<'_> {
             | Self::Outbox { organization, .. }
             | Self::Logo { organization }
             | Self::Subscribed { organization }
+            | Self::Recheck { organization, .. }
             | Self::Record { organization, .. }
             | Self::Identity { organization, .. }
             | Self::IdempotencyExpiry { organization, .. } => Some(*organization),
@@ -270,6 +279,7 @@ impl Row<'_> {
             | Self::Counter { .. }
             | Self::Outbox { .. }
             | Self::Logo { .. }
+            | Self::Recheck { .. }
             | Self::Secrets { .. }
             | Self::Task { .. }
             | Self::Identity { .. }

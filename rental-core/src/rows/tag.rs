@@ -45,6 +45,8 @@ tags! {
     IndexEntry = b'i',
     /// See [`Row::Bell`](super::Row::Bell).
     Bell = b'j',
+    /// See [`Row::Recheck`](super::Row::Recheck).
+    Recheck = b'k',
     /// See [`Row::Heartbeat`](super::Row::Heartbeat).
     Heartbeat = b'l',
     /// See [`Row::IdempotencyRecord`](super::Row::IdempotencyRecord).
@@ -89,6 +91,7 @@ impl Tag {
             | Self::Outbox
             | Self::Logo
             | Self::Subscribed
+            | Self::Recheck
             | Self::Record
             | Self::Identity => true,
             Self::Marker

@@ -28,3 +28,15 @@ pub(crate) const ATTRIBUTION: FieldSpec = field(
 /// The field `rental_id` of a toll or violation: the rental whose customer the server chose.
 pub(crate) const RENTAL_ID: FieldSpec =
     field("rental_id", Kind::Reference("rental"), "The rental from which the customer followed.", "null").or_null();
+/// The field `attribution_reason` of a toll or violation: why the server chose the customer.
+pub(crate) const ATTRIBUTION_REASON: FieldSpec =
+    field("attribution_reason", Kind::Text(255), "Why the server chose the customer; null when a request did.", "null")
+        .or_null();
+/// The field `review_reason` of a toll or violation: why a person has to look at it although it is attached.
+pub(crate) const REVIEW_REASON: FieldSpec = field(
+    "review_reason",
+    Kind::Text(255),
+    "Why a person has to look at it: an invoice bills it, and by what is recorded now somebody else or nobody pays.",
+    "null",
+)
+.or_null();

@@ -1,7 +1,7 @@
 //! The rows derived from an object: index entries, look-ups, holds, billing markers. A resource computes them as a value.
 
 use super::{hold::Hold, index::IndexPrefix};
-use crate::value::{CustomerId, Money};
+use crate::value::{CustomerId, Date, Money, Timestamp, VehicleId, Zone};
 use uuid::Uuid;
 
 /// Who pays for an object and how much. Neither can change while an invoice bills the object.
@@ -11,6 +11,39 @@ pub struct Charge {
     pub customer: Option<CustomerId>,
     /// The amount; `None` for a violation, whose amount due changes when somebody pays the city.
     pub amount: Option<Money>,
+}
+
+/// What an object contributes to the automatic attachments of a vehicle. When it changes, they are derived again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grounds {
+    /// The vehicle.
+    pub vehicle: VehicleId,
+    /// The first day, as a day number, on which the object can decide who had the vehicle.
+    pub from: u32,
+    /// What decides.
+    pub facts: Facts,
+}
+
+/// The facts of an object that decide who pays tolls and violations.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Facts {
+    /// A rental: who can have had the vehicle, and when.
+    Rental {
+        /// The customer.
+        customer: CustomerId,
+        /// The word of the status.
+        status: &'static str,
+        /// The planned days.
+        days: [Option<Date>; 2],
+        /// The recorded times of pickup and return.
+        times: [Option<Timestamp>; 2],
+        /// Where the days begin and end.
+        zone: Zone,
+    },
+    /// The transponder, the plate and its state, by which tolls and violations find a vehicle.
+    Names([Option<String>; 3]),
+    /// A toll or violation that is attached automatically: what it reports of vehicle and time.
+    Attached(String),
 }
 
 /// The rows derived from an object.
@@ -28,4 +61,6 @@ pub struct Effects {
     pub person: Option<CustomerId>,
     /// The part of the object that an invoice can bill.
     pub charge: Option<Charge>,
+    /// What the object contributes to automatic attachments.
+    pub grounds: Option<Grounds>,
 }

@@ -149,6 +149,7 @@ const fn found(tag: Tag) -> Found {
         | Tag::Outbox
         | Tag::Logo
         | Tag::Subscribed
+        | Tag::Recheck
         | Tag::Record
         | Tag::Identity => Found::ByOrganization,
         Tag::Secrets | Tag::Owner => Found::ByEndpoint,

@@ -69,6 +69,7 @@ fn follows(key: &Key) -> bool {
                 | Row::Due { .. }
                 | Row::Outbox { .. }
                 | Row::Counter { .. }
+                | Row::Recheck { .. }
                 | Row::Erased { .. }
                 | Row::IdempotencyExpiry { .. }
         )

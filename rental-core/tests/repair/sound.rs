@@ -4,8 +4,8 @@ use crate::stores::{Rows, STORES, everything, fill, memory, rows_of, same, upgra
 use rental_core::{
     check::repair::{self, Plan, Waiter},
     erasing::Erasure,
-    resources::{audit_entry, customer, delivery, event, organization::SYSTEM, rental},
-    rows::{Row, Tag, key},
+    resources::{audit_entry, customer, delivery, event, organization::SYSTEM, rental, vehicle},
+    rows::{Row, Tag, key, recheck::Recheck},
     store::{Answer, Key, Store, StoreError, memory::Memory},
     tasks::Task,
     value::{Id, Timestamp},
@@ -57,6 +57,14 @@ pub(crate) fn rows() -> &'static Rows {
             _ => None,
         });
         let (organization, id) = (organization.unwrap(), Uuid::from_u128(9));
+        let vehicle = rows.keys().find_map(|key| match Row::decode(key) {
+            Some(Row::Record { organization: owner, resource, id })
+                if owner == organization && resource == vehicle::SPEC.tag =>
+            {
+                Some(Id::from_uuid(id))
+            }
+            _ => None,
+        });
         let task = serde_json::to_vec(&Task::endpoint_deletion(Id::from_uuid(id), NOW)).unwrap();
         let erasure = Erasure::new(organization, Id::from_uuid(id), NOW);
         for (key, value) in [
@@ -67,6 +75,7 @@ pub(crate) fn rows() -> &'static Rows {
             (key::heartbeat(Id::from_uuid(id)), b"{}".to_vec()),
             (key::owner(Id::from_uuid(id)), b"?".to_vec()),
             (key::bell(Id::from_uuid(id), Id::from_uuid(id)), Vec::new()),
+            (key::recheck(organization, vehicle.unwrap()), Recheck::of_all().value().to_vec()),
         ] {
             rows.insert(key, (1, value.into()));
         }

@@ -1,6 +1,7 @@
 //! The operator's API, `/admin/v1`: one file for each feature.
 
 pub(crate) mod api_keys;
+mod attachments;
 mod backup;
 mod bodies;
 mod collections;
@@ -43,8 +44,10 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         invoices::endpoints(),
         imports::statements::<Toll>(),
         suggestions::endpoints::<Toll>(),
+        attachments::endpoints::<Toll>(),
         imports::statements::<Violation>(),
         suggestions::endpoints::<Violation>(),
+        attachments::endpoints::<Violation>(),
         export::endpoints(),
         imports::exports(),
         status::endpoints(),

@@ -12,16 +12,14 @@ use crate::{
     },
 };
 use rental_core::{
+    attachments::{Derived, derive},
     error::{Error, FieldCode},
-    fleet::{
-        VehicleMatch,
-        attribution::{self, Candidate, Verdict, When},
-        rentals_around, vehicle_of,
-    },
+    fleet::attribution::{Candidate, Verdict},
     imports::statements::KINDS,
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page::{self, ListQuery},
     resources::{Attributable, organization::Organization, parse, unattached_look_up},
+    rows::recheck::absorb,
     schema::ResourceSpec,
     store::{Batch, Record, Store, all_sound},
     value::VehicleId,
@@ -144,52 +142,25 @@ async fn judge<T: Attributable>(
     record: Record,
     batch: &mut Batch,
 ) -> Result<Value, Error> {
-    let mut object: T = parse(&record.key, &record.value)?;
-    let known = *object.vehicle();
-    let (vehicle, verdict) = decide(store, organization, &object, known).await?;
+    let object: T = parse(&record.key, &record.value)?;
+    let known = object.known_vehicle();
+    let Derived { vehicle, verdict } = derive(store, organization, &object).await?;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
     let row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
     // A vehicle that was found is recorded also when the customer is not clear.
-    if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known.is_none())) {
+    if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known != vehicle)) {
         let now = edge.now();
         let rule = |object: &mut T| {
             *object.vehicle() = vehicle;
             object.touch(now);
             let Verdict::Clear(candidate) = &verdict else { return Ok(Vec::new()) };
-            object.attach(candidate.customer, candidate.rental);
+            object.attach(candidate.customer, candidate.rental, &candidate.reason);
             Ok(vec![T::ATTACHED])
         };
         let prepared = operations::edit(store, edge, organization, record, rule).await?;
-        batch.checks.extend(prepared.batch.checks);
-        batch.writes.extend(prepared.batch.writes);
+        absorb(batch, prepared.batch);
     }
     Ok(row)
-}
-
-async fn decide<T: Attributable>(
-    store: &dyn Store,
-    organization: &Organization,
-    object: &T,
-    known: Option<VehicleId>,
-) -> Result<(Option<VehicleId>, Verdict), Error> {
-    let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
-    let [tag, plate, state] = object.identifiers();
-    let whose = match known {
-        Some(vehicle) => VehicleMatch::One(vehicle),
-        None => vehicle_of(store, organization.id, tag, (plate, state)).await?,
-    };
-    let vehicle = match whose {
-        VehicleMatch::One(vehicle) => vehicle,
-        VehicleMatch::None => return Ok((None, nobody("No vehicle has this transponder or plate."))),
-        VehicleMatch::Unclear(why) => return Ok((None, Verdict::Unclear(why, Vec::new()))),
-    };
-    let (at, on) = object.when();
-    let when = When { at, on };
-    let Some(about) = when.about(organization.time_zone) else {
-        return Ok((Some(vehicle), nobody("It is not known when it happened.")));
-    };
-    let rentals = rentals_around(store, organization.id, vehicle, about).await?;
-    Ok((Some(vehicle), attribution::decide(&rentals, when, object.occasion())))
 }
 
 /// A suggestion as the response shows it.

@@ -23,6 +23,7 @@ use crate::{
         Marker, Row, Tag,
         claim::{claim_value, identity_key, read_claim},
         key, outbox,
+        recheck::Recheck,
     },
     schema::{Hold, ResourceSpec},
     store::{Key, Record},
@@ -90,6 +91,12 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 return self.record(organization, resource, id, key, sound, why);
             }
             Row::Calendar { organization, vehicle } => return self.calendar(organization, vehicle, key, sound, why),
+            // Deriving too much again is harmless.
+            Row::Recheck { organization, vehicle } if self.view.has(&Vehicle::key(organization, vehicle)) => {
+                let revision = sound.map_or(0, |row| row.revision) + 1;
+                self.view.put(key, revision, Recheck::of_all().value(), why);
+                return true;
+            }
             Row::Due { endpoint, delivery, .. } => return self.due(endpoint, delivery, key, sound, why),
             Row::Secrets { endpoint } => return self.secrets(endpoint, key, why),
             Row::Erased { organization, resource, id } => {
@@ -128,6 +135,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             | Row::Access { .. }
             | Row::Billed { .. }
             | Row::Bell { .. }
+            | Row::Recheck { .. }
             | Row::Heartbeat { .. }
             | Row::Usage { .. }
             | Row::Owner { .. } => false,

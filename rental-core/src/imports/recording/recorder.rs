@@ -7,7 +7,7 @@ use crate::{
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::{organization::Organization, parse},
-    rows::claim,
+    rows::{claim, recheck},
     store::{Batch, Commit, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
@@ -234,8 +234,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             return Ok(RowOutcome::Invalid(format!("would make {object} {id} less than 0 or more than any amount")));
         }
         let outcome = if prepared.batch.is_empty() { RowOutcome::Duplicate } else { RowOutcome::Updated };
-        batch.checks.extend(prepared.batch.checks);
-        batch.writes.extend(prepared.batch.writes);
+        recheck::absorb(batch, prepared.batch);
         Ok(outcome)
     }
 

@@ -32,6 +32,8 @@ impl Importable for Toll {
             transponder_number: row.transponder_number.clone(),
             attribution: None,
             rental_id: None,
+            attribution_reason: None,
+            review_reason: None,
             created_at: new.created_at,
             updated_at: new.created_at,
         }

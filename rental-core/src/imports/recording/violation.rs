@@ -37,6 +37,8 @@ impl Importable for Violation {
             issuing_agency: None,
             attribution: None,
             rental_id: None,
+            attribution_reason: None,
+            review_reason: None,
             created_at: new.created_at,
             updated_at: new.created_at,
         };

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const HEADER: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
 
 /// Tolls of a plate at these times.
-fn tolls(organization: &Organization, plate: &str, times: &[&str]) {
+pub(super) fn tolls(organization: &Organization, plate: &str, times: &[&str]) {
     let mut file = HEADER.to_owned();
     for time in times {
         writeln!(file, "{plate} {time},{time},MTAB&T,RKB,{plate},,,1").unwrap();
@@ -21,7 +21,7 @@ fn path(organization: &Organization, plural: &str) -> String {
 }
 
 #[track_caller]
-fn suggested(organization: &Organization, plural: &str) -> Vec<Value> {
+pub(super) fn suggested(organization: &Organization, plural: &str) -> Vec<Value> {
     let page =
         organization.server.admin("GET", &format!("{}?limit=100", path(organization, plural)), &Value::Null).ok();
     assert_eq!((&page["object"], &page["has_more"]), (&json!("list"), &json!(false)));
@@ -29,16 +29,16 @@ fn suggested(organization: &Organization, plural: &str) -> Vec<Value> {
 }
 
 #[track_caller]
-fn attached(organization: &Organization, plural: &str) -> Vec<Value> {
+pub(super) fn attached(organization: &Organization, plural: &str) -> Vec<Value> {
     organization.server.admin("POST", &path(organization, plural), &json!({})).ok()["data"].as_array().unwrap().clone()
 }
 
-fn stay(organization: &Organization, vehicle: &str, days: [&str; 2], status: &str) -> String {
+pub(super) fn stay(organization: &Organization, vehicle: &str, days: [&str; 2], status: &str) -> String {
     organization.rental(vehicle, json!({"start_date": days[0], "end_date": days[1], "status": status}))
 }
 
 #[track_caller]
-fn customer_of(organization: &Organization, rental: &str) -> Value {
+pub(super) fn customer_of(organization: &Organization, rental: &str) -> Value {
     organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].clone()
 }
 

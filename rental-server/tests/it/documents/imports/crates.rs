@@ -12,13 +12,13 @@ pub(super) struct Crate {
 pub(super) const CRATES: &[Crate] = &[
     Crate {
         name: "rental-core",
-        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < erasing < tasks < check < upgrade < imports \
+        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < erasing < tasks < attachments < check < upgrade < imports \
                 < platform",
     },
     Crate {
         name: "rental-server",
         order: "{config, damaged_rows, disk, documents, edge, open_files, panics, shares} < {engine, http, secrets, supervisor} < {access, audit, master_key, upgrade} \
-                < {usage, webhooks} < metrics < state < {chores, guard, tasks, objects} < endpoint < reference < fleet_api < {observability, operator} \
+                < {usage, webhooks} < metrics < state < {attachments, chores, guard, tasks, objects} < endpoint < reference < fleet_api < {observability, operator} \
                 < {demo, endpoints}",
     },
     Crate {

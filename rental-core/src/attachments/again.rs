@@ -1,0 +1,187 @@
+//! Derives the automatic attachments of a marked vehicle again.
+
+use super::derivation::{Derived, derive, is_billed};
+use crate::{
+    error::Error,
+    fleet::attribution::Verdict,
+    operations::{self, Edge, recheck::automatic},
+    resources::{
+        Attributable, Payer, Resource,
+        event::EventType,
+        organization::{Organization, SYSTEM},
+        parse,
+        toll::Toll,
+        violation::Violation,
+    },
+    rows::{
+        Row, key,
+        recheck::{Recheck, absorb},
+    },
+    schema::Attribution,
+    store::{Batch, Check, Commit, DamagedRow, Key, Record, Span, Store, get_each, get_one, key_of},
+    tasks::Step,
+    value::{Id, OrganizationId, Text, VehicleId},
+};
+
+/// Attachments that one batch derives again.
+pub const PAGE: usize = 32;
+
+/// Derives the next automatic attachments of the vehicle that `record` marks, and commits them with the progress of the
+/// mark. Damaged rows that the step skips are added to `damaged`.
+///
+/// # Errors
+/// The store is not available, or `record` is no mark.
+pub async fn step(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    record: &Record,
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<Step, Error> {
+    let (Some(Row::Recheck { organization, vehicle }), mark) = (Row::decode(&record.key), Recheck::read(record)?)
+    else {
+        return Err(Error::damaged_row(&record.key, "it is no mark of a vehicle"));
+    };
+    let Some(owner) = get_one(store, &Organization::key(SYSTEM, organization)).await? else {
+        // The task that deletes the organization removes the mark.
+        return Ok(Step::Done);
+    };
+    let owner: Organization = parse(&owner.key, &owner.value)?;
+    let mut round =
+        Round { store, edge, owner: &owner, vehicle, batch: Batch::default(), last: None, room: PAGE, damaged };
+    let all = async {
+        round.derive_next::<Toll>(&mark).await?;
+        round.derive_next::<Violation>(&mark).await
+    };
+    match all.await {
+        Ok(()) => {}
+        // Somebody billed one of them since it was read.
+        Err(Error::Conflict(_)) => return Ok(Step::Overtaken),
+        Err(error) => return Err(error),
+    }
+    let Round { mut batch, last, room, .. } = round;
+    let is_done = room > 0;
+    match last.filter(|_| !is_done) {
+        Some(last) => {
+            let after = Some(hex::encode(last.as_bytes()));
+            batch.replace(record.key.clone(), record.revision, Recheck { from: mark.from, after }.value());
+        }
+        None => {
+            batch.checks.push(Check::At(record.key.clone(), record.revision));
+            batch.delete(record.key.clone());
+        }
+    }
+    Ok(match operations::commit_for(store, organization, batch).await {
+        Ok(Commit::Applied) if is_done => Step::Done,
+        Ok(Commit::Applied) => Step::Continue,
+        Ok(Commit::Stale(key)) if key == record.key => Step::Overtaken,
+        // Another change of what the step read: the next step reads it again.
+        Ok(Commit::Stale(_)) => Step::Continue,
+        Err(Error::NotFound { .. }) => Step::Done,
+        Err(error) => return Err(error),
+    })
+}
+
+/// One batch of a mark.
+struct Round<'a> {
+    store: &'a dyn Store,
+    edge: &'a dyn Edge,
+    owner: &'a Organization,
+    vehicle: VehicleId,
+    batch: Batch,
+    /// The index entry of the last attachment that was handled.
+    last: Option<Key>,
+    /// How many more attachments the batch can have.
+    room: usize,
+    damaged: &'a mut Vec<DamagedRow>,
+}
+
+impl Round<'_> {
+    /// Derives the next attachments of one resource, as far as the batch has room.
+    async fn derive_next<T: Attributable>(&mut self, mark: &Recheck) -> Result<(), Error> {
+        let span = rest::<T>(self.owner.id, self.vehicle, mark);
+        if self.room == 0 || span.from >= span.to {
+            return Ok(());
+        }
+        let entries = self.store.scan(&span, self.room).await?;
+        let ids = entries.iter().map(|row| key_of(row).id().unwrap_or_default());
+        let places: Vec<Key> = ids.map(|id| T::key(self.owner.id, Id::from_uuid(id))).collect();
+        let found = get_each(self.store, &places).await?;
+        for (entry, found) in entries.iter().zip(found) {
+            match found {
+                Ok(Some(record)) => match self.derive_one::<T>(record).await {
+                    Err(Error::Damaged(row)) => self.damaged.push(*row),
+                    other => other?,
+                },
+                Ok(None) => {}
+                Err(row) => self.damaged.push(*row),
+            }
+            self.room -= 1;
+            self.last = Some(key_of(entry).clone());
+        }
+        Ok(())
+    }
+
+    async fn derive_one<T: Attributable>(&mut self, record: Record) -> Result<(), Error> {
+        let object: T = parse(&record.key, &record.value)?;
+        let before = object.payer();
+        if before.attribution != Some(Attribution::Automatic) {
+            return Ok(());
+        }
+        let derived = derive(self.store, self.owner, &object).await?;
+        let billed = is_billed(self.store, self.owner, object.id().uuid()).await?;
+        let after = settled(&before, &derived, billed);
+        let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
+        if after == before && vehicle == object.known_vehicle() {
+            return Ok(());
+        }
+        if billed {
+            self.batch.checks.push(Check::Present(key::billed(self.owner.id, object.id().uuid())));
+        }
+        let now = self.edge.now();
+        let rule = |object: &mut T| {
+            let events = event::<T>(&before, &after);
+            *object.vehicle() = vehicle;
+            object.set_payer(after);
+            object.touch(now);
+            Ok(events)
+        };
+        let prepared = operations::edit(self.store, self.edge, self.owner, record, rule).await?;
+        absorb(&mut self.batch, prepared.batch);
+        Ok(())
+    }
+}
+
+/// The index entries that a mark has not handled.
+fn rest<T: Resource>(organization: OrganizationId, vehicle: VehicleId, mark: &Recheck) -> Span {
+    let mut span = automatic(organization, T::SPEC, vehicle, mark.from);
+    if let Some(after) = mark.after.as_ref().and_then(|text| hex::decode(text).ok()) {
+        span.from = span.from.max(Key::from(after).next());
+    }
+    span
+}
+
+/// Who pays from now on for an object that is attached automatically. What an invoice bills keeps its customer, and says why
+/// a person has to look at it.
+pub(super) fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer {
+    let clear = derived.clear();
+    let same = clear.is_some_and(|one| Some(one.customer) == before.customer);
+    match (billed, clear) {
+        (true, _) if same => Payer { review: None, ..before.clone() },
+        (true, clear) => {
+            let now = match (clear, &derived.verdict) {
+                (Some(_), _) => "another customer pays",
+                (None, Verdict::Nobody(..)) => "nobody pays",
+                (None, _) => "it is unclear who pays",
+            };
+            let review = format!("An invoice bills it, but by what is recorded now {now}: {}", derived.reason());
+            Payer { review: Some(Text::fit(&review, 255)), ..before.clone() }
+        }
+        (false, Some(candidate)) => Payer::automatic(candidate.customer, candidate.rental, &candidate.reason),
+        (false, None) => Payer::default(),
+    }
+}
+
+/// The event of a change from one payer to another. Detaching emits none (docs/webhooks.md).
+pub(super) fn event<T: Attributable>(before: &Payer, after: &Payer) -> Vec<EventType> {
+    if after.customer.is_some() && after.customer != before.customer { vec![T::ATTACHED] } else { Vec::new() }
+}

@@ -1,0 +1,53 @@
+//! Gives a choice of a person back to the server.
+
+use super::{
+    again::{event, settled},
+    derivation::derive,
+};
+use crate::{
+    error::Error,
+    operations::{self, Edge, Intent, Preparing},
+    resources::{Attributable, Payer, organization::Organization, parse},
+    store::Store,
+};
+use std::marker::PhantomData;
+
+/// The request of an operator to derive anew who pays for a toll or violation, although a person chose.
+pub struct Release<'a, T> {
+    organization: &'a Organization,
+    id: &'a str,
+    resource: PhantomData<fn() -> T>,
+}
+
+impl<'a, T: Attributable> Release<'a, T> {
+    /// Releases the object with this id.
+    #[must_use]
+    pub fn new(organization: &'a Organization, id: &'a str) -> Self {
+        Self { organization, id, resource: PhantomData }
+    }
+}
+
+impl<T: Attributable> Intent for Release<'_, T> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let record = operations::get(store, self.organization.id, T::SPEC, self.id).await?;
+            let object: T = parse(&record.key, &record.value)?;
+            let derived = derive(store, self.organization, &object).await?;
+            // As if nobody had chosen. If an invoice bills it and the customer would change, the edit is refused.
+            let after = settled(&Payer::default(), &derived, false);
+            let (before, now) = (object.payer(), edge.now());
+            let vehicle = derived.vehicle.or_else(|| object.known_vehicle());
+            let rule = |object: &mut T| -> Result<_, Error> {
+                let was = object.clone();
+                let events = event::<T>(&before, &after);
+                *object.vehicle() = vehicle;
+                object.set_payer(after);
+                if *object != was {
+                    object.touch(now);
+                }
+                Ok(events)
+            };
+            operations::edit(store, edge, self.organization, record, rule).await
+        })
+    }
+}

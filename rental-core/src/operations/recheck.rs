@@ -1,0 +1,176 @@
+//! Marks the vehicles whose automatic attachments a write can change.
+//!
+//! The mark is in the batch of the change. [`attachments`](crate::attachments) derives the attachments of the vehicle again
+//! and then removes the mark.
+
+use super::edge::Edge;
+use crate::{
+    error::Error,
+    resources::{
+        Attributable, automatic_look_up, parse,
+        toll::{self, Toll},
+        vehicle,
+        violation::{self, Violation},
+    },
+    rows::{
+        key,
+        recheck::{self, Recheck},
+    },
+    schema::{Effects, Facts, Grounds, ResourceSpec},
+    store::{Batch, Check, Key, Order, Revision, Span, Store, StoreError, get_one, key_of},
+    value::{Id, OrganizationId, VehicleId},
+};
+use uuid::Uuid;
+
+/// Vehicles with one transponder or plate that are marked when another vehicle gets or loses it.
+const MOST_NAMESAKES: usize = 50;
+/// Days before the first one of a rental that it can decide: days of other time zones, and those around which rentals are read.
+const MARGIN: u32 = 3;
+
+/// Marks the vehicles whose automatic attachments change when the derived rows of an object change.
+pub(super) async fn mark(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: OrganizationId,
+    (before, after): (Option<&Effects>, &Effects),
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let was = before.and_then(|before| before.grounds.as_ref());
+    let is = after.grounds.as_ref();
+    if let Some(before) = before {
+        mark_unbilled(store, edge, organization, (before, after), batch).await?;
+    }
+    if was == is {
+        return Ok(());
+    }
+    if let Some(Grounds { facts: Facts::Attached(_), vehicle, from }) = was.or(is) {
+        // A new object comes from an import of an organization, which keeps the attachments of its file. An attached one is
+        // derived once more, because a rental can have changed since it was read.
+        let (vehicle, from) = is.map_or((*vehicle, *from), |is| (is.vehicle, is.from));
+        if before.is_some() && is.is_some() {
+            put(store, edge, organization, (vehicle, from), batch).await?;
+        }
+        return Ok(());
+    }
+    let mut marks: Vec<(VehicleId, u32)> =
+        was.into_iter().chain(is).map(|grounds| (grounds.vehicle, grounds.from.saturating_sub(MARGIN))).collect();
+    if was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Names(_))) {
+        for namesake in namesakes(store, organization, (before, after)).await? {
+            marks.push((namesake, 0));
+        }
+    }
+    marks.sort_unstable();
+    marks.dedup_by_key(|(vehicle, _)| *vehicle);
+    for (vehicle, from) in marks {
+        if has_attachments(store, organization, vehicle, from).await? {
+            put(store, edge, organization, (vehicle, from), batch).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Marks the vehicles of the tolls and violations that an invoice bills no longer, and that a person had to look at.
+async fn mark_unbilled(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: OrganizationId,
+    (before, after): (&Effects, &Effects),
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let gone: Vec<Uuid> = before.bills.iter().filter(|source| !after.bills.contains(source)).copied().collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let mut marks = for_review::<Toll>(store, organization, &gone).await?;
+    marks.extend(for_review::<Violation>(store, organization, &gone).await?);
+    marks.sort_unstable();
+    marks.dedup_by_key(|(vehicle, _)| *vehicle);
+    for mark in marks {
+        put(store, edge, organization, mark, batch).await?;
+    }
+    Ok(())
+}
+
+/// The vehicles and days of those of these objects that a person has to look at.
+async fn for_review<T: Attributable>(
+    store: &dyn Store,
+    organization: OrganizationId,
+    ids: &[Uuid],
+) -> Result<Vec<(VehicleId, u32)>, Error> {
+    let keys: Vec<Key> = ids.iter().map(|id| T::key(organization, Id::from_uuid(*id))).collect();
+    let found = store.get(&keys).await?.into_iter().flatten();
+    let objects: Vec<T> = found.map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
+    let waiting = objects.iter().filter(|object| object.payer().review.is_some());
+    Ok(waiting.filter_map(|object| object.grounds().map(|grounds| (grounds.vehicle, grounds.from))).collect())
+}
+
+/// The vehicles that have the transponder or plate that a vehicle gets or loses.
+async fn namesakes(
+    store: &dyn Store,
+    organization: OrganizationId,
+    (before, after): (Option<&Effects>, &Effects),
+) -> Result<Vec<VehicleId>, Error> {
+    let mut found = Vec::new();
+    for prefix in before.into_iter().chain([after]).flat_map(|effects| &effects.entries) {
+        if !vehicle::is_name_look_up(prefix) {
+            continue;
+        }
+        let span = Span::under(prefix.prefix(organization, &vehicle::SPEC));
+        let entries = store.scan(&span, MOST_NAMESAKES).await?;
+        found.extend(entries.iter().filter_map(|row| key_of(row).id()).map(VehicleId::from_uuid));
+    }
+    Ok(found)
+}
+
+/// The index entries of a vehicle's automatic attachments on a day and later, or after an entry.
+pub(crate) fn automatic(organization: OrganizationId, spec: &ResourceSpec, vehicle: VehicleId, from: u32) -> Span {
+    let place = |day: u32| automatic_look_up(vehicle, day).prefix(organization, spec);
+    Span { from: place(from), to: place(u32::MAX), order: Order::Ascending, follow: None }
+}
+
+async fn has_attachments(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    from: u32,
+) -> Result<bool, Error> {
+    for spec in [&toll::SPEC, &violation::SPEC] {
+        if !store.scan(&automatic(organization, spec, vehicle, from), 1).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Adds the mark of a vehicle, or extends the one that it has.
+pub(crate) async fn put(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: OrganizationId,
+    (vehicle, from): (VehicleId, u32),
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let place = key::recheck(organization, vehicle);
+    let from = match get_one(store, &place).await {
+        Ok(Some(row)) => {
+            batch.checks.push(Check::At(place.clone(), row.revision));
+            Recheck::read(&row).map_or(0, |mark| mark.from.min(from))
+        }
+        Ok(None) => {
+            batch.checks.push(Check::Absent(place.clone()));
+            from
+        }
+        // Nobody knows from which day on it was: all attachments are derived again.
+        Err(StoreError::Damaged(_)) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    recheck::put(batch, place, revision(edge), Recheck::from(from).value());
+    Ok(())
+}
+
+/// A revision that no former mark of the vehicle had.
+fn revision(edge: &dyn Edge) -> Revision {
+    let (high, low) = edge.new_id().as_u64_pair();
+    // Revisions are below 2^63, and the steps of a mark count up from here.
+    (high.rotate_left(17) ^ low) & (u64::MAX >> 2)
+}

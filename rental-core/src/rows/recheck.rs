@@ -1,0 +1,75 @@
+//! Marks of vehicles whose automatic attachments must be derived again, because something that they rest on has changed.
+//!
+//! The revision of a mark is random when the mark is made, so a mark that was removed and made again is never confused with
+//! the former one.
+
+use super::Tag;
+use crate::{
+    error::Error,
+    store::{Batch, Key, Prior, Record, Revision, Write},
+};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// The value of a mark.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recheck {
+    /// Attachments on this day and later ones, as a day number, are derived again.
+    pub from: u32,
+    /// The key of the last index entry that was handled, in hex; `None` at the beginning.
+    pub after: Option<String>,
+}
+
+impl Recheck {
+    /// A mark for all attachments of a vehicle.
+    #[must_use]
+    pub fn of_all() -> Self {
+        Self::default()
+    }
+
+    /// A mark for the attachments on this day and later ones.
+    #[must_use]
+    pub fn from(day: u32) -> Self {
+        Self { from: day, after: None }
+    }
+
+    /// The bytes of the row.
+    #[must_use]
+    pub fn value(&self) -> Bytes {
+        let after = self.after.as_ref().map_or_else(|| "null".to_owned(), |key| format!("\"{key}\""));
+        format!("{{\"from\":{},\"after\":{after}}}", self.from).into()
+    }
+
+    /// Parses a mark.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: the value is not one of [`Recheck::value`].
+    pub fn read(row: &Record) -> Result<Self, Error> {
+        serde_json::from_slice(&row.value).map_err(|error| Error::damaged(&row.key, &error))
+    }
+}
+
+/// Adds a mark with this revision to a batch. If the batch has the mark already, the earlier day counts.
+pub(crate) fn put(batch: &mut Batch, key: Key, revision: Revision, value: Bytes) {
+    let same = |write: &&mut Write| matches!(write, Write::Put(known, ..) if *known == key);
+    let Some(Write::Put(_, _, present, _)) = batch.writes.iter_mut().find(same) else {
+        batch.writes.push(Write::Put(key, revision, value, Prior::Any));
+        return;
+    };
+    let from = |value: &Bytes| serde_json::from_slice::<Recheck>(value).map_or(0, |mark| mark.from);
+    *present = Recheck::from(from(present).min(from(&value))).value();
+}
+
+/// Adds all checks and writes of a batch to another one. Marks of the same vehicle become one mark.
+pub fn absorb(into: &mut Batch, other: Batch) {
+    into.checks.extend(other.checks);
+    for write in other.writes {
+        match write {
+            Write::Put(key, revision, value, _) if key.as_bytes().first() == Some(&(Tag::Recheck as u8)) => {
+                put(into, key, revision, value);
+            }
+            write => into.writes.push(write),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! After any sequence of changes, automatic attachments are those that follow from what is recorded now.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
+
+use proptest::prelude::*;
+use rental_core::{
+    attachments::{Derived, again, derive},
+    error::Error,
+    operations::{self, edge::Edge},
+    resources::{
+        Attributable, Resource, organization::Organization, organization::SYSTEM, parse, rental::Rental, toll::Toll,
+        vehicle::Vehicle,
+    },
+    rows::key,
+    schema::Attribution,
+    store::{Batch, Commit, Prior, Record, Span, Store, memory::Memory},
+    tasks::Step,
+    value::{CustomerId, Date, OrganizationId, RentalId, Text, Timestamp, TollId, VehicleId},
+};
+use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
+use uuid::Uuid;
+
+const BEGIN: i64 = 1_780_272_000_000; // 2026-06-01T00:00:00Z
+const HOUR: i64 = 3_600_000;
+const ORGANIZATION: OrganizationId = OrganizationId::from_u128(7);
+const PLATES: [&str; 3] = ["AAA111", "BBB222", "CCC333"];
+const VEHICLES: u128 = 3;
+const RENTALS: u128 = 5;
+const TOLLS: u128 = 12;
+
+struct Clock(AtomicU64);
+
+impl Edge for Clock {
+    fn now(&self) -> Timestamp {
+        time(0)
+    }
+
+    fn new_id(&self) -> Uuid {
+        Uuid::from_u128(1 << 100 | u128::from(self.0.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+fn time(hours: i64) -> Timestamp {
+    Timestamp::from_millis(BEGIN + hours * HOUR)
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// One change of what attachments rest on, or one step of the work that keeps them true.
+#[derive(Clone, Debug)]
+enum Change {
+    /// A rental gets another customer, vehicle, status, days and times.
+    Rental(u128, Box<Rental>),
+    /// A vehicle gets a plate, or loses the one that it has.
+    Plate(u128, Option<usize>),
+    /// All tolls that are unattached and clear are attached, as `suggest --attach` does it.
+    AttachAll,
+    /// A person chooses the customer of a toll.
+    Choose(u128, u128),
+    /// An invoice bills a toll, or bills it no longer.
+    Bill(u128, bool),
+    /// One step of each mark.
+    Step,
+    /// One step of each mark as it was read before the last change: another server was slow.
+    LateStep,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        6 => (0..RENTALS, rental()).prop_map(|(id, rental)| Change::Rental(id, Box::new(rental))),
+        2 => (0..VEHICLES, prop::option::of(0..PLATES.len())).prop_map(|(id, plate)| Change::Plate(id, plate)),
+        4 => Just(Change::AttachAll),
+        1 => (0..TOLLS, 1..4u128).prop_map(|(toll, customer)| Change::Choose(toll, customer)),
+        1 => (0..TOLLS, any::<bool>()).prop_map(|(toll, billed)| Change::Bill(toll, billed)),
+        3 => Just(Change::Step),
+        2 => Just(Change::LateStep),
+    ]
+}
+
+/// Any rental, also one whose dates, times and status contradict each other.
+fn rental() -> impl Strategy<Value = Rental> {
+    let hour = || prop::option::of(0i64..1_200);
+    let status = prop::sample::select(vec!["NEW", "APPROVED", "ACTIVE", "COMPLETED", "COMPLETED", "CANCELLED"]);
+    (hour(), 0i64..600, any::<bool>(), hour(), 0i64..600, any::<bool>(), 1u128..4, 0..VEHICLES, status).prop_map(
+        |(start, days, ends, activated, length, back, customer, vehicle, status)| {
+            let date = |hours: i64| Date::from_day_number(time(hours).day_number()).unwrap();
+            let members = json!({
+                "id": RentalId::from_u128(0), "object": "rental", "booking_id": null,
+                "customer_id": CustomerId::from_u128(customer), "vehicle_id": vehicle_id(vehicle),
+                "start_date": start.map(date), "end_date": start.filter(|_| ends).map(|start| date(start + days)),
+                "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
+                "status": status, "damage_at_return": false, "activated_at": activated.map(time),
+                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + length)),
+                "time_zone": "America/New_York", "created_at": time(0), "updated_at": time(0),
+            });
+            serde_json::from_value(members).unwrap()
+        },
+    )
+}
+
+fn vehicle_id(number: u128) -> VehicleId {
+    VehicleId::from_u128(100 + number)
+}
+
+fn toll_id(number: u128) -> TollId {
+    TollId::from_u128(300 + number)
+}
+
+fn organization() -> Organization {
+    let members = json!({
+        "id": ORGANIZATION, "object": "organization", "name": "Fleet", "plan": "pro",
+        "default_currency": "USD", "time_zone": "America/New_York", "booking_policy": "open",
+        "created_at": time(0), "updated_at": time(0),
+    });
+    serde_json::from_value(members).unwrap()
+}
+
+fn vehicle(number: u128) -> Vehicle {
+    let members = json!({
+        "id": vehicle_id(number), "object": "vehicle", "name": "Car", "plate": PLATES[number as usize],
+        "currency": "USD", "status": "available", "organization_id": ORGANIZATION, "created_at": time(0),
+        "updated_at": time(0),
+    });
+    serde_json::from_value(members).unwrap()
+}
+
+fn toll(number: u128) -> Toll {
+    let members = json!({
+        "id": toll_id(number), "object": "toll", "amount": 1, "currency": "USD", "agency": "MTAB&T",
+        "transaction_id": number.to_string(), "occurred_at": time(i64::try_from(number).unwrap() * 97),
+        "plate": PLATES[number as usize % PLATES.len()], "vehicle_id": vehicle_id(number % VEHICLES),
+        "created_at": time(0), "updated_at": time(0),
+    });
+    serde_json::from_value(members).unwrap()
+}
+
+/// The store, and what a test does with it.
+struct World {
+    store: Memory,
+    clock: Clock,
+    owner: Organization,
+    /// The marks before the last change.
+    before: Vec<Record>,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self {
+            store: Memory::default(),
+            clock: Clock(AtomicU64::new(1)),
+            owner: organization(),
+            before: Vec::new(),
+        };
+        let mut batch = Batch::default();
+        batch.insert(Organization::key(SYSTEM, ORGANIZATION), serde_json::to_vec(&world.owner).unwrap().into());
+        wait(world.store.commit(batch)).unwrap();
+        (0..VEHICLES).for_each(|number| world.insert(vehicle(number)));
+        (0..TOLLS).for_each(|number| world.insert(toll(number)));
+        world
+    }
+
+    fn insert<T: Resource>(&self, object: T) {
+        let made = wait(operations::insert(&self.store, &self.clock, &self.owner, object, Batch::default())).unwrap();
+        assert_eq!(wait(self.store.commit(made.batch)).unwrap(), Commit::Applied);
+    }
+
+    /// Changes an object; false if the change was refused.
+    fn edit<T: Resource>(&self, record: Record, rule: impl FnOnce(&mut T)) -> bool {
+        let rule = |object: &mut T| {
+            rule(object);
+            Ok(Vec::new())
+        };
+        match wait(operations::edit(&self.store, &self.clock, &self.owner, record, rule)) {
+            Ok(made) => wait(self.store.commit(made.batch)).unwrap() == Commit::Applied,
+            Err(Error::Conflict(_)) => false,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    fn record<T: Resource>(&self, id: rental_core::value::Id<T::Kind>) -> Option<Record> {
+        wait(self.store.get(&[T::key(ORGANIZATION, id)])).unwrap().pop().flatten()
+    }
+
+    fn tolls(&self) -> Vec<Toll> {
+        let record = |number| self.record::<Toll>(toll_id(number)).unwrap();
+        (0..TOLLS).map(record).map(|record| parse(&record.key, &record.value).unwrap()).collect()
+    }
+
+    fn derived(&self, toll: &Toll) -> Derived {
+        wait(derive(&self.store, &self.owner, toll)).unwrap()
+    }
+
+    fn is_billed(&self, toll: TollId) -> bool {
+        wait(self.store.get(&[key::billed(ORGANIZATION, toll.uuid())])).unwrap()[0].is_some()
+    }
+
+    fn marks(&self) -> Vec<Record> {
+        let rows = wait(self.store.scan(&key::rechecks(), 1_000)).unwrap();
+        rows.into_iter().map(Result::unwrap).collect()
+    }
+
+    fn step(&self, mark: &Record) -> Step {
+        let mut damaged = Vec::new();
+        let step = wait(again::step(&self.store, &self.clock, mark, &mut damaged)).unwrap();
+        assert!(damaged.is_empty(), "{damaged:?}");
+        step
+    }
+
+    fn perform(&mut self, change: Change) {
+        let marks = self.marks();
+        match change {
+            Change::Rental(number, mut rental) => {
+                rental.id = RentalId::from_u128(200 + number);
+                match self.record::<Rental>(rental.id) {
+                    Some(record) => assert!(self.edit(record, |present: &mut Rental| *present = *rental)),
+                    None => self.insert(*rental),
+                }
+            }
+            Change::Plate(number, plate) => {
+                let record = self.record::<Vehicle>(vehicle_id(number)).unwrap();
+                let plate = plate.map(|plate| Text::fit(PLATES[plate], 255));
+                assert!(self.edit(record, |vehicle: &mut Vehicle| vehicle.plate = plate));
+            }
+            Change::AttachAll => self.attach_all(),
+            Change::Choose(number, customer) => {
+                let record = self.record::<Toll>(toll_id(number)).unwrap();
+                self.edit(record, |toll: &mut Toll| {
+                    let customer = Some(CustomerId::from_u128(customer));
+                    let attribution = Some(Attribution::Manual);
+                    toll.set_payer(rental_core::resources::Payer { customer, attribution, ..Default::default() });
+                });
+            }
+            Change::Bill(number, billed) => self.bill(number, billed),
+            Change::Step => marks.iter().for_each(|mark| assert_ne!(self.step(mark), Step::Overtaken)),
+            Change::LateStep => {
+                for mark in &self.before {
+                    self.step(mark);
+                }
+            }
+        }
+        self.before = marks;
+    }
+
+    fn attach_all(&self) {
+        for toll in self.tolls().iter().filter(|toll| toll.payer().attribution.is_none()) {
+            let derived = self.derived(toll);
+            let Some(clear) = derived.clear() else { continue };
+            self.edit(self.record::<Toll>(toll.id).unwrap(), |toll: &mut Toll| {
+                *toll.vehicle() = derived.vehicle;
+                toll.attach(clear.customer, clear.rental, &clear.reason);
+            });
+        }
+    }
+
+    /// Bills an attached toll, or marks its vehicle like the batch that voids its invoice.
+    fn bill(&self, number: u128, billed: bool) {
+        let (toll, place) = (toll_id(number), key::billed(ORGANIZATION, toll_id(number).uuid()));
+        let object = &self.tolls()[number as usize];
+        let mut batch = Batch::default();
+        match (billed, self.is_billed(toll)) {
+            (true, false) if object.customer_id.is_some() => batch.put(place, Default::default(), Prior::New),
+            (false, true) => {
+                batch.delete(place);
+                if object.review_reason.is_some() {
+                    let mark = rental_core::rows::recheck::Recheck::of_all().value();
+                    batch.put(key::recheck(ORGANIZATION, object.vehicle_id.unwrap()), mark, Prior::Any);
+                }
+            }
+            _ => {}
+        }
+        wait(self.store.commit(batch)).unwrap();
+    }
+
+    /// Takes steps until no vehicle is marked.
+    fn settle(&self) {
+        for _ in 0..1_000 {
+            match self.marks().first() {
+                Some(mark) => assert_ne!(self.step(mark), Step::Overtaken),
+                None => return,
+            }
+        }
+        panic!("the work never ends: {:?}", self.marks());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn automatic_attachments_are_those_that_follow_from_what_is_recorded(
+        changes in prop::collection::vec(change(), 1..30),
+    ) {
+        let mut world = World::new();
+        for change in changes {
+            world.perform(change);
+        }
+        world.settle();
+        for toll in world.tolls() {
+            let derived = world.derived(&toll);
+            if toll.attribution != Some(Attribution::Automatic) {
+                prop_assert!(toll.review_reason.is_none() && toll.attribution_reason.is_none(), "{:?}", toll);
+                continue;
+            }
+            let follows = derived.clear().is_some_and(|clear| Some(clear.customer) == toll.customer_id);
+            if world.is_billed(toll.id) {
+                prop_assert_eq!(toll.review_reason.is_none(), follows, "{:?}\n{:?}", toll, derived);
+            } else {
+                prop_assert!(follows && toll.review_reason.is_none(), "{:?}\n{:?}", toll, derived);
+                prop_assert_eq!(derived.clear().map(|clear| clear.rental), toll.rental_id);
+                prop_assert_eq!(derived.vehicle, toll.vehicle_id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mark_of_many_attachments_takes_several_steps_and_goes_on_where_the_last_one_ended() {
+    let mut world = World::new();
+    for number in 0..u128::try_from(again::PAGE).unwrap() * 2 {
+        let mut more = toll(0);
+        (more.id, more.transaction_id) =
+            (TollId::from_u128(1_000 + number), Some(Text::fit(&format!("n{number}"), 255)));
+        more.attach(CustomerId::from_u128(1), RentalId::from_u128(1), "Invented.");
+        world.insert(more);
+    }
+    // No rental supports them, and nobody marked the vehicle yet.
+    assert!(world.marks().is_empty());
+    world.perform(Change::Plate(0, None));
+    let steps: Vec<Step> = std::iter::from_fn(|| world.marks().first().map(|mark| world.step(mark))).collect();
+    assert_eq!(steps, [Step::Continue, Step::Continue, Step::Done]);
+    let left = wait(world.store.scan(&Span::under(key::records(ORGANIZATION, Toll::SPEC)), 1_000)).unwrap();
+    let is_attached = |row: Record| parse::<Toll>(&row.key, &row.value).unwrap().customer_id.is_some();
+    assert_eq!(left.into_iter().filter(|row| is_attached(row.clone().unwrap())).count(), 0);
+}

@@ -1,0 +1,250 @@
+//! Automatic attachments stay true: they follow the rentals and vehicles on which they rest.
+
+use super::{
+    all, counts, import,
+    suggestions::{attached, customer_of, stay, suggested, tolls},
+};
+use crate::{
+    support::{Organization, Reply, Server, database},
+    webhooks::{observed, wait_for},
+};
+use serde_json::{Value, json};
+
+/// An attached toll of the first vehicle's only rental: its id, the rental and the customer.
+fn attached_toll(organization: &Organization, plate: &str) -> (String, String, Value) {
+    let vehicle = organization.vehicle(json!({"plate": plate}));
+    let rental = stay(organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    tolls(organization, plate, &["2026-06-02T14:00:00Z"]);
+    assert_eq!(attached(organization, "tolls")[0]["attached"], true);
+    let toll = &all(organization, "tolls")[0];
+    let customer = customer_of(organization, &rental);
+    assert_eq!((&toll["customer_id"], &toll["attribution"]), (&customer, &json!("automatic")));
+    (toll["id"].as_str().unwrap().to_owned(), rental, customer)
+}
+
+fn toll(organization: &Organization, id: &str) -> Value {
+    organization.get(&format!("/v1/tolls/{id}")).ok()
+}
+
+/// Waits until a toll has these members.
+#[track_caller]
+fn wait_until(organization: &Organization, id: &str, expected: &Value) -> Value {
+    let has = |toll: &Value| expected.as_object().unwrap().iter().all(|(name, value)| toll[name] == *value);
+    let look = || Some(toll(organization, id)).filter(has);
+    wait_for(&format!("a toll with {expected}"), look, || toll(organization, id).to_string())
+}
+
+fn change(organization: &Organization, rental: &str, fields: &Value) {
+    organization.patch(&format!("/v1/rentals/{rental}"), fields).ok();
+}
+
+fn release(organization: &Organization, plural: &str, id: &str) -> Reply {
+    organization.server.admin("POST", &format!("/admin/v1/{plural}/{id}/release"), &Value::Null)
+}
+
+fn bill(organization: &Organization, toll: &Value) -> String {
+    let path = format!("/admin/v1/organizations/{}/invoices", organization.id);
+    let body = json!({"customer_id": toll["customer_id"], "lines": [{"toll_id": toll["id"]}]});
+    organization.server.admin("POST", &path, &body).id()
+}
+
+#[test]
+fn an_attachment_follows_the_customer_of_its_rental_with_an_event() {
+    let organization = Server::shared().organization();
+    let (id, rental, first) = attached_toll(&organization, "FOLLOW1");
+    assert_eq!(toll(&organization, &id)["attribution_reason"], "Had the vehicle 2026-06-01 to 2026-06-05.");
+    let other = organization.customer(json!({}));
+    change(&organization, &rental, &json!({"customer_id": other}));
+    let now = wait_until(&organization, &id, &json!({"customer_id": other, "attribution": "automatic"}));
+    let events = observed(&organization, "events", "&type=toll.attached");
+    let whose: Vec<&Value> = events.iter().map(|event| &event["data"]["customer_id"]).collect();
+    assert_eq!(whose, [&json!(other), &first]);
+    assert_eq!(events[0]["data"], now);
+}
+
+#[test]
+fn an_attachment_that_is_no_longer_clear_is_detached_without_an_event_and_is_suggested_again() {
+    let organization = Server::shared().organization();
+    let (id, rental, _) = attached_toll(&organization, "DETACH1");
+    change(&organization, &rental, &json!({"status": "CANCELLED"}));
+    let none = json!({"customer_id": null, "attribution": null, "rental_id": null, "attribution_reason": null});
+    wait_until(&organization, &id, &none);
+    assert_eq!(observed(&organization, "events", "&type=toll.attached").len(), 1);
+    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "nobody");
+    // What nobody attached stays unattached until somebody asks for it.
+    change(&organization, &rental, &json!({"status": "COMPLETED"}));
+    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "clear");
+    assert_eq!(toll(&organization, &id)["customer_id"], Value::Null);
+}
+
+#[test]
+fn an_attachment_follows_days_times_vehicles_and_plates() {
+    let organization = Server::shared().organization();
+    let (id, rental, customer) = attached_toll(&organization, "MOVES1");
+    let next = |fields: &Value, expected: &Value| {
+        change(&organization, &rental, fields);
+        wait_until(&organization, &id, expected);
+    };
+    let (attached_to, nobody) = (json!({"customer_id": customer}), json!({"customer_id": null}));
+    let again = || drop(attached(&organization, "tolls"));
+    next(&json!({"start_date": "2026-06-03"}), &nobody);
+    next(&json!({"start_date": "2026-06-01"}), &nobody);
+    again();
+    next(&json!({"activated_at": "2026-06-02T15:00:00Z"}), &nobody);
+    next(&json!({"activated_at": "2026-06-02T13:00:00Z"}), &nobody);
+    again();
+    wait_until(&organization, &id, &attached_to);
+    let spare = organization.vehicle(json!({"plate": "SPARE1"}));
+    next(&json!({"vehicle_id": spare}), &nobody);
+    organization.patch(&format!("/v1/vehicles/{spare}"), &json!({"plate": "MOVES1"})).ok();
+    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "unclear", "two vehicles have the plate");
+    let first = toll(&organization, &id)["vehicle_id"].as_str().unwrap().to_owned();
+    organization.patch(&format!("/v1/vehicles/{first}"), &json!({"plate": "SOLD1"})).ok();
+    again();
+    wait_until(&organization, &id, &json!({"customer_id": customer, "vehicle_id": spare}));
+    organization.vehicle(json!({"plate": "MOVES1"}));
+    wait_until(&organization, &id, &nobody);
+}
+
+#[test]
+fn a_violation_whose_plate_the_city_corrects_leaves_the_old_renter() {
+    let organization = Server::shared().organization();
+    let [right, wrong] = ["RIGHT1", "WRONG1"].map(|plate| {
+        let vehicle = organization.vehicle(json!({"plate": plate, "plate_state": "NY"}));
+        customer_of(&organization, &stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED"))
+    });
+    let file = |plate: &str| {
+        let head = "plate,state,summons_number,issue_date,violation_time,violation,fine_amount,amount_due";
+        let row = format!("{head}\n{plate},NY,4631234567,06/02/2026,02:03P,PHTO SCHOOL ZN SPEED VIOLATION,50,50\n");
+        counts(&import(&organization, "violations", "", &row).ok())
+    };
+    assert_eq!(file("WRONG1"), [1, 0, 0, 0, 0]);
+    attached(&organization, "violations");
+    assert_eq!(all(&organization, "violations")[0]["customer_id"], wrong);
+    assert_eq!(file("RIGHT1"), [0, 1, 0, 0, 0]);
+    let look = || Some(all(&organization, "violations")).filter(|found| found[0]["customer_id"] == right);
+    wait_for("the right renter", look, || all(&organization, "violations")[0].to_string());
+    assert_eq!(observed(&organization, "events", "&type=violation.attached").len(), 2);
+}
+
+#[test]
+fn what_is_billed_keeps_its_customer_and_is_listed_for_review_until_the_invoice_is_void() {
+    let organization = Server::shared().organization();
+    let (id, rental, first) = attached_toll(&organization, "BILLED1");
+    let invoice = bill(&organization, &toll(&organization, &id));
+    let other = organization.customer(json!({}));
+    change(&organization, &rental, &json!({"customer_id": other}));
+    let reason = "An invoice bills it, but by what is recorded now another customer pays: Had the vehicle 2026-06-01 to \
+                  2026-06-05.";
+    wait_until(&organization, &id, &json!({"customer_id": first, "review_reason": reason}));
+    change(&organization, &rental, &json!({"customer_id": first}));
+    wait_until(&organization, &id, &json!({"customer_id": first, "review_reason": null}));
+    change(&organization, &rental, &json!({"customer_id": other}));
+    wait_until(&organization, &id, &json!({"customer_id": first, "review_reason": reason}));
+    organization.server.admin("POST", &format!("/admin/v1/invoices/{invoice}/void"), &Value::Null).ok();
+    wait_until(&organization, &id, &json!({"customer_id": other, "review_reason": null}));
+}
+
+#[test]
+fn a_person_who_confirms_the_customer_ends_the_review() {
+    let organization = Server::shared().organization();
+    let (id, rental, first) = attached_toll(&organization, "CONFIRM1");
+    bill(&organization, &toll(&organization, &id));
+    change(&organization, &rental, &json!({"status": "CANCELLED"}));
+    let look = || Some(toll(&organization, &id)).filter(|toll| toll["review_reason"].is_string());
+    wait_for("a reason for a review", look, || toll(&organization, &id).to_string());
+    organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": first})).ok();
+    let expected = json!({"customer_id": first, "attribution": "manual", "review_reason": null});
+    wait_until(&organization, &id, &expected);
+}
+
+#[test]
+fn a_choice_of_a_person_is_never_changed_until_it_is_given_back() {
+    let organization = Server::shared().organization();
+    let (id, rental, first) = attached_toll(&organization, "CHOICE1");
+    let other = organization.customer(json!({}));
+    organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": other})).ok();
+    assert_eq!(toll(&organization, &id)["attribution_reason"], Value::Null);
+    change(&organization, &rental, &json!({"end_date": "2026-06-06"}));
+    let released = release(&organization, "tolls", &id).ok();
+    assert_eq!((&released["customer_id"], &released["attribution"]), (&first, &json!("automatic")));
+    assert_eq!(released["rental_id"], json!(rental));
+    assert_eq!(observed(&organization, "events", "&type=toll.attached").len(), 3);
+    // From now on it follows its rental again.
+    change(&organization, &rental, &json!({"customer_id": other}));
+    wait_until(&organization, &id, &json!({"customer_id": other}));
+    // A choice of nobody can be given back, too.
+    organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": null})).ok();
+    assert!(suggested(&organization, "tolls").is_empty());
+    assert_eq!(release(&organization, "tolls", &id).ok()["customer_id"], json!(other));
+    change(&organization, &rental, &json!({"status": "CANCELLED"}));
+    wait_until(&organization, &id, &json!({"customer_id": null, "attribution": null}));
+}
+
+#[test]
+fn what_is_billed_to_another_customer_cannot_be_released() {
+    let organization = Server::shared().organization();
+    let (id, _, first) = attached_toll(&organization, "BOUND1");
+    organization.patch(&format!("/v1/tolls/{id}"), &json!({"customer_id": organization.customer(json!({}))})).ok();
+    bill(&organization, &toll(&organization, &id));
+    release(&organization, "tolls", &id).error(409, "invalid_request_error", "state_conflict");
+    assert_ne!(toll(&organization, &id)["customer_id"], first);
+    release(&organization, "tolls", "unknown").error(404, "invalid_request_error", "resource_missing");
+}
+
+/// The attachments of an organization after a change of its rental, which a kill interrupts.
+#[test]
+fn the_work_goes_on_after_a_kill() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let organization = server.organization();
+    let vehicle = organization.vehicle(json!({"plate": "KILLED1"}));
+    let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let times: Vec<String> = (0..300).map(|n| format!("2026-06-02T14:{:02}:{:02}Z", n / 60, n % 60)).collect();
+    tolls(&organization, "KILLED1", &times.iter().map(String::as_str).collect::<Vec<_>>());
+    (0..3).for_each(|_| drop(attached(&organization, "tolls")));
+    let other = organization.customer(json!({}));
+    change(&organization, &rental, &json!({"customer_id": other}));
+    let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
+    drop(organization);
+    server.signal("KILL");
+    server.wait_until_gone();
+    drop(server);
+    for kill in [true, false] {
+        let server = Server::start_on_file(directory.path(), &[]);
+        let organization = Organization { server: &server, id: id.clone(), read: read.clone(), write: write.clone() };
+        let moved = || all(&organization, "tolls").iter().filter(|toll| toll["customer_id"] == json!(other)).count();
+        if kill {
+            wait_for("the first batch", || (moved() > 0).then_some(()), || moved().to_string());
+            drop(organization);
+            server.signal("KILL");
+            server.wait_until_gone();
+            continue;
+        }
+        wait_for("all tolls", || (moved() == times.len()).then_some(()), || moved().to_string());
+        assert_eq!(observed(&organization, "events", "&type=toll.attached").len(), 2 * times.len(), "each once");
+    }
+}
+
+#[test]
+fn two_servers_on_one_database_derive_each_attachment_once() {
+    let Some(database) = database() else { return };
+    let servers = [(); 2].map(|()| Server::start_on(&database, &[]));
+    let organization = servers[0].organization();
+    let other = organization.by_way_of(&servers[1]);
+    let vehicle = organization.vehicle(json!({"plate": "SHARED1"}));
+    let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    let times: Vec<String> = (0..100).map(|n| format!("2026-06-02T14:{:02}:{:02}Z", n / 60, n % 60)).collect();
+    tolls(&organization, "SHARED1", &times.iter().map(String::as_str).collect::<Vec<_>>());
+    attached(&organization, "tolls");
+    let customers: Vec<String> = (0..6).map(|_| organization.customer(json!({}))).collect();
+    for (turn, customer) in customers.iter().enumerate() {
+        change([&organization, &other][turn % 2], &rental, &json!({"customer_id": customer}));
+    }
+    let last = json!(customers.last());
+    let moved = || all(&other, "tolls").iter().filter(|toll| toll["customer_id"] == last).count();
+    wait_for("all tolls", || (moved() == times.len()).then_some(()), || moved().to_string());
+    let events = observed(&organization, "events", "&type=toll.attached");
+    let to_last = events.iter().filter(|event| event["data"]["customer_id"] == last);
+    assert_eq!(to_last.count(), times.len(), "each is attached to the last customer once");
+}
