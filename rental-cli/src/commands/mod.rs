@@ -21,6 +21,7 @@ mod listen;
 mod master_key;
 mod operators;
 mod organizations;
+mod review;
 pub(crate) mod session;
 pub(crate) mod shell;
 mod store;

@@ -20,7 +20,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{resources::organization, schema::ResourceSpec};
 
 /// Columns: heading, and member of the response.
-const COLUMNS: [(&str, &str); 7] = [
+const COLUMNS: [(&str, &str); 10] = [
     ("id", "id"),
     ("verdict", "verdict"),
     ("attached", "attached"),
@@ -28,6 +28,9 @@ const COLUMNS: [(&str, &str); 7] = [
     ("customer", "customer_id"),
     ("rental", "rental_id"),
     ("reason", "reason"),
+    ("when", "when"),
+    ("plate", "plate"),
+    ("amount", "amount"),
 ];
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {

@@ -5,7 +5,7 @@ use crate::{
     commands::{
         collection::{self, Collection},
         group::{Group, with_examples},
-        import,
+        import, review,
         session::Session,
         suggestions,
     },
@@ -22,6 +22,7 @@ fn command() -> Command {
     let list = ["rental-cli tolls list --vehicle ID --all"];
     let get = ["rental-cli tolls get ID"];
     let attach = ["rental-cli tolls attach ID --customer ID"];
+    let review = ["rental-cli tolls review --organization ID"];
     let release = ["rental-cli tolls release ID"];
     let imports = [
         "rental-cli tolls import --organization ID statement.csv --format ezpass-ny --dry-run",
@@ -33,6 +34,7 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))
+        .subcommand(review::command(&SPEC, &review))
         .subcommand(suggestions::release_command(&SPEC, &release))
         .subcommand(import::command(&TOLLS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
@@ -43,6 +45,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&TOLLS, matches, session),
+        "review" => review::run(&SPEC, matches, session),
         "release" => suggestions::release(&SPEC, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),

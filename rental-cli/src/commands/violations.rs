@@ -5,7 +5,7 @@ use crate::{
     commands::{
         collection::{self, Collection},
         group::{Group, with_examples},
-        import,
+        import, review,
         session::Session,
         suggestions,
     },
@@ -22,6 +22,7 @@ fn command() -> Command {
     let list = ["rental-cli violations list --vehicle ID --all"];
     let get = ["rental-cli violations get ID"];
     let attach = ["rental-cli violations attach ID --customer ID"];
+    let review = ["rental-cli violations review --organization ID"];
     let release = ["rental-cli violations release ID"];
     let imports = [
         "rental-cli violations import --organization ID violations.csv --dry-run",
@@ -34,6 +35,7 @@ fn command() -> Command {
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::attach(&SPEC, &attach))
+        .subcommand(review::command(&SPEC, &review))
         .subcommand(suggestions::release_command(&SPEC, &release))
         .subcommand(import::command(&VIOLATIONS, &imports))
         .subcommand(suggestions::command(&SPEC, &suggest));
@@ -44,6 +46,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "import" => import::run(&VIOLATIONS, matches, session),
+        "review" => review::run(&SPEC, matches, session),
         "release" => suggestions::release(&SPEC, matches, session),
         "suggest" => suggestions::run(&SPEC, matches, session),
         _ => COLLECTION.run(verb, matches, session),

@@ -9,6 +9,8 @@
 pub mod again;
 mod derivation;
 mod release;
+mod review;
 
 pub use derivation::{Derived, derive};
 pub use release::Release;
+pub use review::{local_time, review};

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::{Error, FieldCode},
     schema::{Attribution, Facts, Fields, Grounds, IndexPrefix, LookUpSpec, look_up},
-    value::{CustomerId, Date, FromFields, RentalId, Text, Timestamp, VehicleId},
+    value::{Currency, CustomerId, Date, FromFields, Money, RentalId, Text, Timestamp, VehicleId},
 };
 
 /// Most characters of a reason.
@@ -22,6 +22,17 @@ pub enum Occasion {
     Driving,
     /// It was parked, or nobody knows.
     Parking,
+}
+
+/// What a toll or violation charges, in words for people.
+#[derive(Clone, Copy, Debug)]
+pub struct Charged<'a> {
+    /// Where it happened, or what was violated.
+    pub place: Option<&'a str>,
+    /// The amount.
+    pub amount: Money,
+    /// The currency of the amount.
+    pub currency: Currency,
 }
 
 /// Who pays a toll or violation, and how that was decided.
@@ -57,6 +68,10 @@ pub trait Attributable: Resource + FromFields + Clone + PartialEq {
     /// The event type of an attached object.
     const ATTACHED: EventType;
 
+    /// Where it happened, or what was violated, and the amount.
+    fn charged(&self) -> Charged<'_>;
+    /// The place among the objects that a person has to look at: the greatest number is listed first.
+    fn review_order(&self) -> u32;
     /// What the vehicle did.
     fn occasion(&self) -> Occasion;
     /// The id of the vehicle, if it is known.
@@ -92,12 +107,23 @@ pub trait Attributable: Resource + FromFields + Clone + PartialEq {
         Some(Grounds { vehicle, from: self.day(), facts: Facts::Attached(facts) })
     }
 
+    /// The entry of an object that a person has to look at.
+    fn review_entry(&self) -> Option<IndexPrefix> {
+        let payer = self.payer();
+        let is_unattached = payer.customer.is_none() && payer.attribution.is_none();
+        let order = self.review_order().to_be_bytes();
+        (is_unattached || payer.review.is_some()).then(|| review_look_up().with(&order))
+    }
+
     /// The entries in the look-ups of this file.
     fn attachment_entries(&self) -> impl Iterator<Item = IndexPrefix> {
         let payer = self.payer();
         let unattached = (payer.customer.is_none() && payer.attribution.is_none()).then(unattached_look_up);
         let vehicle = self.known_vehicle().filter(|_| payer.attribution == Some(Attribution::Automatic));
-        unattached.into_iter().chain(vehicle.map(|vehicle| automatic_look_up(vehicle, self.day())))
+        unattached
+            .into_iter()
+            .chain(self.review_entry())
+            .chain(vehicle.map(|vehicle| automatic_look_up(vehicle, self.day())))
     }
 }
 
@@ -164,6 +190,15 @@ pub(super) const UNATTACHED: LookUpSpec = look_up(128, "unattached");
 #[must_use]
 pub fn unattached_look_up() -> IndexPrefix {
     UNATTACHED.of(&[])
+}
+
+/// The look-up of the objects that a person has to look at, by their order.
+pub(super) const REVIEW: LookUpSpec = look_up(130, "review");
+
+/// The prefix of the entries of the tolls or violations that a person has to look at.
+#[must_use]
+pub fn review_look_up() -> IndexPrefix {
+    REVIEW.of(&[])
 }
 
 /// The look-up of automatic attachments by vehicle and day.

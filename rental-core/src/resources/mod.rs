@@ -29,7 +29,7 @@ pub mod vehicle;
 pub mod violation;
 pub mod webhook_endpoint;
 
-pub use attribution::{Attributable, Occasion, Payer, automatic_look_up, unattached_look_up};
+pub use attribution::{Attributable, Charged, Occasion, Payer, automatic_look_up, review_look_up, unattached_look_up};
 pub use collection::{Collection, Row, of};
 pub use entry::Entry;
 pub(crate) use entry::Porter;

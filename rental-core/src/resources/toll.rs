@@ -3,7 +3,7 @@
 use crate::{
     resources::{
         Resource,
-        attribution::{AUTOMATIC, Attributable, Occasion, Payer, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Charged, Occasion, Payer, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
@@ -78,7 +78,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(16, "updated_at"),
         index(20, &["transaction_id"]),
     ],
-    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC],
+    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC, REVIEW],
     usual_changes: &["customer_id"],
 };
 
@@ -153,6 +153,15 @@ impl Toll {
 
 impl Attributable for Toll {
     const ATTACHED: EventType = EventType::TollAttached;
+
+    fn charged(&self) -> Charged<'_> {
+        Charged { place: self.plaza.as_deref(), amount: self.amount, currency: self.currency }
+    }
+
+    /// Tolls have no order but that of their import.
+    fn review_order(&self) -> u32 {
+        0
+    }
 
     fn occasion(&self) -> Occasion {
         Occasion::Driving

@@ -3,7 +3,7 @@
 use crate::{
     resources::{
         Resource,
-        attribution::{AUTOMATIC, Attributable, Occasion, Payer, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Charged, Occasion, Payer, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
@@ -84,7 +84,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(16, "updated_at"),
         index(20, &["summons_number"]),
     ],
-    look_ups: &[UNATTACHED, AUTOMATIC],
+    look_ups: &[UNATTACHED, AUTOMATIC, REVIEW],
     usual_changes: &["customer_id"],
 };
 
@@ -145,6 +145,15 @@ pub fn identity(issuer: &str, summons_number: &str) -> String {
 
 impl Attributable for Violation {
     const ATTACHED: EventType = EventType::ViolationAttached;
+
+    fn charged(&self) -> Charged<'_> {
+        Charged { place: self.violation.as_deref(), amount: self.amount_due, currency: self.currency }
+    }
+
+    /// The violation that was issued first is the most urgent one: cities raise what is not paid or contested in time.
+    fn review_order(&self) -> u32 {
+        if self.day() == 0 { 0 } else { u32::MAX - self.day() }
+    }
 
     /// A camera takes a vehicle that is driven. New York's lists name these violations so.
     fn occasion(&self) -> Occasion {

@@ -8,11 +8,11 @@ use crate::{
     operator::{bodies, collections},
     reference::{
         parts,
-        shapes::{object, optional_id, text},
+        shapes::{amount, described, object, optional_id, text},
     },
 };
 use rental_core::{
-    attachments::{Derived, derive},
+    attachments::{Derived, derive, local_time},
     error::{Error, FieldCode},
     fleet::attribution::{Candidate, Verdict},
     imports::statements::KINDS,
@@ -146,7 +146,10 @@ async fn judge<T: Attributable>(
     let known = object.known_vehicle();
     let Derived { vehicle, verdict } = derive(store, organization, &object).await?;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
-    let row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
+    let mut row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
+    row["when"] = json!(local_time(organization, &object));
+    row["plate"] = json!(object.identifiers()[1]);
+    row["amount"] = json!(object.charged().amount);
     // A vehicle that was found is recorded also when the customer is not clear.
     if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known != vehicle)) {
         let now = edge.now();
@@ -202,6 +205,9 @@ fn schema() -> Value {
         "vehicle_id": optional_id("The vehicle that it is about, when it is known."),
         "rental_id": optional_id("The rental that answers for it, when that is clear."),
         "customer_id": optional_id("The customer of that rental."),
+        "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the organization."},
+        "plate": {"type": ["string", "null"], "description": "The plate as reported."},
+        "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
         "attached": {"type": "boolean", "description": "Whether this request attached it."},
         "candidates": {"type": "array", "items": object("", candidate)},
     });

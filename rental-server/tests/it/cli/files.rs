@@ -182,7 +182,11 @@ fn suggestions_of_all_pages_are_shown_and_what_is_clear_is_attached() {
     let words = format!("tolls suggest --organization {}", organization.id);
     let shown = cli.run(server, &words);
     let lines: Vec<&str> = shown.stdout.lines().collect();
-    assert_eq!((lines.len(), lines[0]), (132, "id\tverdict\tattached\tvehicle\tcustomer\trental\treason"), "{shown:?}");
+    assert_eq!(
+        (lines.len(), lines[0]),
+        (132, "id\tverdict\tattached\tvehicle\tcustomer\trental\treason\twhen\tplate\tamount"),
+        "{shown:?}"
+    );
     assert_eq!(shown.stderr, "130 clear, 0 unclear, 1 with nobody\n");
     assert!(lines[2].contains(&rental) && lines[2].contains("\tfalse\t"), "{}", lines[2]);
     let attached = cli.run(server, &format!("{words} --attach --json"));

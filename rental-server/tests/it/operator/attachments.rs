@@ -248,3 +248,46 @@ fn two_servers_on_one_database_derive_each_attachment_once() {
     let to_last = events.iter().filter(|event| event["data"]["customer_id"] == last);
     assert_eq!(to_last.count(), times.len(), "each is attached to the last customer once");
 }
+
+#[test]
+fn what_a_person_has_to_look_at_is_listed_with_names_and_local_times() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "LOOK1"}));
+    let rentals = [["2026-06-01", "2026-06-05"], ["2026-06-05", "2026-06-09"]]
+        .map(|days| stay(&organization, &vehicle, days, "COMPLETED"));
+    tolls(&organization, "LOOK1", &["2026-06-05T17:00:00Z", "2026-06-02T14:03:00Z"]);
+    tolls(&organization, "OTHER1", &["2026-06-02T14:03:00Z"]);
+    assert_eq!(attached(&organization, "tolls").iter().filter(|one| one["attached"] == true).count(), 1);
+    let page = |query: &str| {
+        let path = format!("/admin/v1/organizations/{}/tolls/review{query}", organization.id);
+        organization.server.admin("GET", &path, &Value::Null)
+    };
+    let all_of_it = page("").ok();
+    let shown = all_of_it["data"].as_array().unwrap();
+    assert_eq!(shown.len(), 2, "{all_of_it}");
+    let unclear = &shown[1];
+    assert_eq!(
+        (&unclear["when"], &unclear["plate"], &unclear["place"]),
+        (&json!("2026-06-05 13:00"), &json!("LOOK1"), &json!("RKB"))
+    );
+    assert_eq!((&unclear["verdict"], &unclear["reason"]), (&json!("unclear"), &json!("2 rentals come into question.")));
+    let candidate = &unclear["candidates"][0];
+    assert_eq!(
+        (&candidate["customer_name"], &candidate["start_date"]),
+        (&json!("Test Customer"), &json!("2026-06-01"))
+    );
+    let first = page("?limit=1").ok();
+    let next = page(&format!("?limit=1&starting_after={}", first["next_cursor"].as_str().unwrap())).ok();
+    assert_eq!([&first["data"][0], &next["data"][0]], [&shown[0], &shown[1]]);
+    assert_eq!(next["has_more"], false);
+    for (query, name) in [("?limit=0", "limit"), ("?starting_after=zz", "starting_after"), ("?what=1", "what")] {
+        assert_eq!(page(query).bad_fields()[0].0, name);
+    }
+    // What is billed and derived otherwise now is listed, too.
+    let attached = all(&organization, "tolls").into_iter().find(|toll| toll["customer_id"].is_string()).unwrap();
+    bill(&organization, &attached);
+    change(&organization, &rentals[0], &json!({"status": "CANCELLED"}));
+    let look = || page("").ok()["data"].as_array().unwrap().iter().find(|one| one["billed"] == true).cloned();
+    let billed = wait_for("the billed toll", look, || page("").text());
+    assert_eq!((&billed["id"], &billed["customer_name"]), (&attached["id"], &json!("Test Customer")));
+}

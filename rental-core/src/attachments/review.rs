@@ -1,0 +1,142 @@
+//! The tolls and violations that a person has to look at, in words for people.
+
+use super::derivation::{Derived, derive};
+use crate::{
+    error::{Error, FieldCode},
+    fleet::attribution::{Candidate, Verdict},
+    request::page,
+    resources::{
+        Attributable, Resource, customer::Customer, organization::Organization, parse, rental::Rental, review_look_up,
+    },
+    store::{Store, all_sound},
+    value::{CustomerId, Id},
+};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// Candidates that one row shows.
+const MOST_CANDIDATES: usize = 20;
+
+/// A page of the tolls or violations that a person has to look at, as a list response: those without a customer, and those that
+/// an invoice bills although somebody else or nobody pays by what is recorded now. Tolls are listed newest first, violations
+/// by the day of issue, earliest first. `query` is the query of the request.
+///
+/// # Errors
+/// [`Error::Invalid`] for parameters other than `limit` and `starting_after`; the store is not available.
+pub async fn review<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    query: &str,
+) -> Result<Bytes, Error> {
+    let (limit, after) = parameters(query)?;
+    let look_up = review_look_up();
+    let prefix = look_up.prefix(organization.id, T::SPEC);
+    let mut span = look_up.span(organization.id, T::SPEC);
+    if let Some(after) = after {
+        span.to = prefix.followed_by(&after);
+    }
+    let mut found = all_sound(store.scan(&span, limit + 1).await?)?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let objects: Vec<T> = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
+    let last = objects.last().filter(|_| has_more);
+    let cursor = last.and_then(|object| {
+        let entry = object.review_entry()?.entry(organization.id, T::SPEC, object.id().uuid());
+        Some(hex::encode(&entry.as_bytes()[prefix.as_bytes().len()..]))
+    });
+    let mut rows = Vec::with_capacity(objects.len());
+    for object in &objects {
+        rows.push(row(store, organization, object).await?);
+    }
+    let list = json!({"object": "list", "has_more": has_more, "next_cursor": cursor, "data": rows});
+    Ok(list.to_string().into())
+}
+
+/// The bytes of a cursor: the length and value of the order, and the id.
+const CURSOR: usize = 2 + 4 + 16;
+
+fn parameters(query: &str) -> Result<(usize, Option<Vec<u8>>), Error> {
+    let (mut limit, mut after) = (page::DEFAULT_LIMIT, None);
+    for (name, value) in page::parameters(query, &["limit", "starting_after"])? {
+        if name == "limit" {
+            let rule = "must be a whole number from 1 to 100";
+            let given = value.parse().ok().filter(|limit| (1..=page::MAX_LIMIT).contains(limit));
+            limit = given.ok_or_else(|| Error::field("limit", FieldCode::Invalid, rule))?;
+        } else {
+            let rule = "must be a `next_cursor` of this list";
+            let bytes = hex::decode(&value).ok().filter(|bytes| bytes.len() == CURSOR);
+            after = Some(bytes.ok_or_else(|| Error::field("starting_after", FieldCode::Invalid, rule))?);
+        }
+    }
+    Ok((limit, after))
+}
+
+async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, object: &T) -> Result<Value, Error> {
+    let derived = derive(store, organization, object).await?;
+    let payer = object.payer();
+    let candidates: &[Candidate] = match &derived.verdict {
+        Verdict::Clear(candidate) => std::slice::from_ref(candidate),
+        Verdict::Unclear(_, candidates) | Verdict::Nobody(_, candidates) => candidates,
+    };
+    let candidates = &candidates[..candidates.len().min(MOST_CANDIDATES)];
+    let people: Vec<CustomerId> = candidates.iter().map(|candidate| candidate.customer).chain(payer.customer).collect();
+    let customers: HashMap<_, Customer> = each(store, organization, people).await?;
+    let rentals: HashMap<_, Rental> =
+        each(store, organization, candidates.iter().map(|one| one.rental).collect()).await?;
+    let name = |id: CustomerId| customers.get(&id).map(|customer| customer.full_name.clone());
+    let shown = candidates.iter().map(|one| {
+        let rental = rentals.get(&one.rental);
+        json!({
+            "rental_id": one.rental, "customer_id": one.customer, "customer_name": name(one.customer),
+            "start_date": rental.map(|rental| rental.start_date), "end_date": rental.map(|rental| rental.end_date),
+            "reason": one.reason,
+        })
+    });
+    let [tag, plate, state] = object.identifiers();
+    let (at, on) = object.when();
+    let charged = object.charged();
+    Ok(json!({
+        "object": "review", "resource": T::SPEC.object, "id": object.id(), "verdict": verdict(&derived),
+        "reason": payer.review.as_deref().unwrap_or_else(|| derived.reason()),
+        "when": local_time(organization, object), "occurred_at": at, "occurred_on": on, "plate": plate, "plate_state": state,
+        "transponder_number": tag, "place": charged.place, "amount": charged.amount, "currency": charged.currency,
+        "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": payer.review.is_some(),
+        "customer_id": payer.customer, "customer_name": payer.customer.and_then(name),
+        "candidates": shown.collect::<Vec<_>>(),
+    }))
+}
+
+/// The objects with these ids.
+async fn each<T: Resource>(
+    store: &dyn Store,
+    organization: &Organization,
+    ids: Vec<Id<T::Kind>>,
+) -> Result<HashMap<Id<T::Kind>, T>, Error> {
+    let keys: Vec<_> = ids.into_iter().map(|id| T::key(organization.id, id)).collect();
+    let found = store.get(&keys).await?.into_iter().flatten();
+    found
+        .map(|record| {
+            let object: T = parse(&record.key, &record.value)?;
+            Ok((object.id(), object))
+        })
+        .collect()
+}
+
+fn verdict(derived: &Derived) -> &'static str {
+    match derived.verdict {
+        Verdict::Clear(_) => "clear",
+        Verdict::Unclear(..) => "unclear",
+        Verdict::Nobody(..) => "nobody",
+    }
+}
+
+/// The day and time where the organization is: `2026-06-02 10:03`; only the day when the time is not known.
+#[must_use]
+pub fn local_time<T: Attributable>(organization: &Organization, object: &T) -> Option<String> {
+    let (at, on) = object.when();
+    let Some(at) = at else { return on.map(|day| day.to_string()) };
+    let local = organization.time_zone.local(at);
+    let minutes = local.seconds() / 60;
+    Some(format!("{} {:02}:{:02}", local.date(), minutes / 60, minutes % 60))
+}
