@@ -8,14 +8,14 @@ use rental_core::{
     error::Error,
     operations::{self, edge::Edge},
     resources::{
-        Attributable, Resource, organization::Organization, organization::SYSTEM, parse, rental::Rental, toll::Toll,
-        vehicle::Vehicle,
+        Attributable, Billable, Resource, organization::Organization, organization::SYSTEM, parse, rental::Rental,
+        toll::Toll, vehicle::Vehicle,
     },
     rows::key,
     schema::Attribution,
-    store::{Batch, Commit, Prior, Record, Span, Store, memory::Memory},
+    store::{Batch, Commit, Record, Span, Store, memory::Memory},
     tasks::Step,
-    value::{CustomerId, Date, OrganizationId, RentalId, Text, Timestamp, TollId, VehicleId},
+    value::{CustomerId, Date, InvoiceId, Money, OrganizationId, RentalId, Text, Timestamp, TollId, VehicleId},
 };
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,7 +194,8 @@ impl World {
     }
 
     fn is_billed(&self, toll: TollId) -> bool {
-        wait(self.store.get(&[key::billed(ORGANIZATION, toll.uuid())])).unwrap()[0].is_some()
+        let record = self.record::<Toll>(toll).unwrap();
+        parse::<Toll>(&record.key, &record.value).unwrap().billed().is_some()
     }
 
     fn marks(&self) -> Vec<Record> {
@@ -255,23 +256,16 @@ impl World {
         }
     }
 
-    /// Bills an attached toll, or marks its vehicle like the batch that voids its invoice.
+    /// Bills an attached toll, or makes its invoice void.
     fn bill(&self, number: u128, billed: bool) {
-        let (toll, place) = (toll_id(number), key::billed(ORGANIZATION, toll_id(number).uuid()));
-        let object = &self.tolls()[number as usize];
-        let mut batch = Batch::default();
-        match (billed, self.is_billed(toll)) {
-            (true, false) if object.customer_id.is_some() => batch.put(place, Default::default(), Prior::New),
-            (false, true) => {
-                batch.delete(place);
-                if object.review_reason.is_some() {
-                    let mark = rental_core::rows::recheck::Recheck::of_all().value();
-                    batch.put(key::recheck(ORGANIZATION, object.vehicle_id.unwrap()), mark, Prior::Any);
-                }
-            }
-            _ => {}
-        }
-        wait(self.store.commit(batch)).unwrap();
+        let record = self.record::<Toll>(toll_id(number)).unwrap();
+        let toll: Toll = parse(&record.key, &record.value).unwrap();
+        let account = match (billed, toll.billed().is_some()) {
+            (true, false) if toll.customer_id.is_some() => (toll.amount, vec![InvoiceId::from_u128(1)]),
+            (false, true) => (Money::default(), Vec::new()),
+            _ => return,
+        };
+        assert!(self.edit(record, |toll: &mut Toll| toll.set_account(account.0, account.1)));
     }
 
     /// Takes steps until no vehicle is marked.

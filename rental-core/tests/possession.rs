@@ -48,7 +48,7 @@ fn rental() -> impl Strategy<Value = Rental> {
                 "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
                 "status": status, "damage_at_return": false, "activated_at": activated.map(time),
                 "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + length)),
-                "time_zone": zone, "created_at": time(0), "updated_at": time(0),
+                "time_zone": zone, "amount_billed": 0, "invoice_ids": [], "created_at": time(0), "updated_at": time(0),
             });
             serde_json::from_value(members).unwrap()
         },

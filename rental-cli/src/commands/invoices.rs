@@ -4,6 +4,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
+        drafts,
         fields::Body,
         group::{Group, with_examples},
         session::Session,
@@ -34,6 +35,7 @@ fn command() -> Command {
     let create = [
         "rental-cli invoices create --organization ID --customer ID --line 'Extra cleaning=12.50'",
         "rental-cli invoices create --organization ID --customer ID --line '4 nights=358' --line Toll=6.94",
+        "rental-cli invoices create --organization ID --rental ID --with-tolls --with-violations",
     ];
     let pay = ["rental-cli invoices pay ID"];
     let printed = ["rental-cli invoices print ID --to INV-000042.html"];
@@ -46,7 +48,8 @@ fn command() -> Command {
         .about("Manage invoices (list, get: organization; all else: operator)")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::create(&SPEC, &create).arg(collection::organization("Organization that bills")))
+        .subcommand(create_command(&create))
+        .subcommand(drafts::command())
         .subcommand(collection::action(&SPEC, "pay", "Mark an open invoice as paid", &pay))
         .subcommand(with_examples(document("pdf", "Get an invoice as a PDF file, to send to the customer"), &pdf))
         .subcommand(with_examples(document("print", "Get the printable page of an invoice (HTML)"), &printed))
@@ -57,6 +60,15 @@ fn command() -> Command {
 fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     let request = match verb {
+        "create" if matches.get_flag("with_tolls") || matches.get_flag("with_violations") => {
+            let path = ["organizations", session.organization(matches)?, SPEC.plural, "drafts"];
+            let [tolls, violations] = ["with_tolls", "with_violations"].map(|name| matches.get_flag(name));
+            let body = serde_json::json!({
+                "rental_id": text(matches, "rental_id"), "with_tolls": tolls, "with_violations": violations,
+            });
+            Request::post(Access::Operator, &path, Some(body.to_string()))
+        }
+        "draft-all" => return drafts::run(matches, session),
         "create" => {
             let body = Body::read(matches, &SPEC, Verb::Create)?.into_json();
             let path = ["organizations", session.organization(matches)?, SPEC.plural];
@@ -67,6 +79,20 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         _ => return COLLECTION.run(verb, matches, session),
     };
     session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}
+
+fn create_command(examples: &[&str]) -> Command {
+    let with = |name: &'static str, flag: &'static str, what: &str| {
+        let help = format!("With --rental and without --customer and --line: bill its unbilled {what} too");
+        let arg = Arg::new(name).long(flag).action(ArgAction::SetTrue).requires("rental_id");
+        arg.conflicts_with_all(["customer_id", "lines"]).help(help)
+    };
+    let mut command = collection::create(&SPEC, examples).arg(collection::organization("Organization that bills"));
+    for name in ["customer_id", "lines"] {
+        command = command
+            .mut_arg(name, |arg| arg.required(false).required_unless_present_any(["with_tolls", "with_violations"]));
+    }
+    command.arg(with("with_tolls", "with-tolls", "tolls")).arg(with("with_violations", "with-violations", "violations"))
 }
 
 /// Builds `print ID` and `pdf ID`.

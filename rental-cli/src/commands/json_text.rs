@@ -113,7 +113,7 @@ fn truth(text: &str) -> Result<JsonText, String> {
 /// Placeholder for values of `kind` in help.
 pub(crate) fn placeholder(kind: Kind) -> &'static str {
     match kind {
-        Kind::Id | Kind::Reference(_) => "ID",
+        Kind::Id | Kind::Reference(_) | Kind::References(_) => "ID",
         Kind::Money => "AMOUNT",
         Kind::Integer(..) => "NUMBER",
         Kind::Boolean => "BOOL",

@@ -9,6 +9,7 @@ mod confirm;
 mod customers;
 mod deliveries;
 pub(crate) mod doctor;
+mod drafts;
 mod events;
 mod fields;
 pub(crate) mod group;

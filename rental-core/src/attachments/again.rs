@@ -1,6 +1,6 @@
 //! Derives the automatic attachments of a marked vehicle again.
 
-use super::derivation::{Derived, derive, is_billed};
+use super::derivation::{Derived, derive};
 use crate::{
     error::Error,
     fleet::attribution::Verdict,
@@ -14,7 +14,7 @@ use crate::{
         violation::Violation,
     },
     rows::{
-        Row, key,
+        Row,
         recheck::{Recheck, absorb},
     },
     schema::Attribution,
@@ -128,14 +128,11 @@ impl Round<'_> {
             return Ok(());
         }
         let derived = derive(self.store, self.owner, &object).await?;
-        let billed = is_billed(self.store, self.owner, object.id().uuid()).await?;
+        let billed = object.billed().is_some();
         let after = settled(&before, &derived, billed);
         let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
         if after == before && vehicle == object.known_vehicle() {
             return Ok(());
-        }
-        if billed {
-            self.batch.checks.push(Check::Present(key::billed(self.owner.id, object.id().uuid())));
         }
         let now = self.edge.now();
         let rule = |object: &mut T| {

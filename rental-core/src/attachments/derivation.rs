@@ -8,11 +8,9 @@ use crate::{
         rentals_around, vehicle_of,
     },
     resources::{Attributable, organization::Organization},
-    rows::key,
-    store::{Store, get_one},
+    store::Store,
     value::VehicleId,
 };
-use uuid::Uuid;
 
 /// Who pays for an object, by what is recorded now.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,9 +73,4 @@ pub async fn derive<T: Attributable>(
     };
     let rentals = rentals_around(store, organization.id, vehicle, about).await?;
     Ok(Derived { vehicle: Some(vehicle), verdict: decide(&rentals, when, object.occasion()) })
-}
-
-/// Whether an invoice bills an object, so that its attachment must not change.
-pub(super) async fn is_billed(store: &dyn Store, organization: &Organization, id: Uuid) -> Result<bool, Error> {
-    Ok(get_one(store, &key::billed(organization.id, id)).await?.is_some())
 }

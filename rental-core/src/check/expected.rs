@@ -30,7 +30,6 @@ pub fn expected_keys(
         keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle)]);
     }
     keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
-    keys.extend(effects.bills.iter().map(|source| key::billed(organization, *source)));
     if spec.tag == webhook_endpoint::SPEC.tag {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
         keys.extend([key::secrets(Id::from_uuid(id)), key::subscribed(endpoint.organization_id)]);

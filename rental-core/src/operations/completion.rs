@@ -3,8 +3,8 @@
 use super::{edge::Edge, effects, erased::Subjects, events, intent::Prepared, recheck};
 use crate::{
     error::Error,
-    resources::{Outcome, organization::Organization},
-    rows::key,
+    resources::{Change, Outcome, organization::Organization, spec_of_tag},
+    rows::{Row, key},
     schema::ResourceSpec,
     store::{Batch, Check, Key, Revision, Store},
 };
@@ -22,11 +22,21 @@ pub(crate) async fn finish(
     outcome: Outcome,
     mut batch: Batch,
 ) -> Result<Prepared, Error> {
-    let id = place.id().ok_or_else(|| Error::Internal("a record's key has no id".into()))?;
+    let no_id = || Error::Internal("a record's key has no id".into());
+    let id = place.id().ok_or_else(no_id)?;
     let subjects = Subjects::of(organization.id, outcome.effects_before.as_ref(), &outcome.effects);
     recheck::mark(store, edge, organization.id, (outcome.effects_before.as_ref(), &outcome.effects), &mut batch)
         .await?;
     effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
+    for Change { before, outcome } in outcome.elsewhere {
+        let place = Row::decode(&before.key);
+        let Some(Row::Record { resource, id, .. }) = place else { return Err(no_id()) };
+        let spec = spec_of_tag(resource).ok_or_else(no_id)?;
+        let (was, is) = (outcome.effects_before.as_ref(), &outcome.effects);
+        recheck::mark(store, edge, organization.id, (was, is), &mut batch).await?;
+        batch.replace(before.key.clone(), before.revision, outcome.json);
+        effects::change(store, organization, (spec, id), outcome.effects_before, outcome.effects, &mut batch).await?;
+    }
     let mut keys = subjects.keys.clone();
     let subscription = key::subscribed(organization.id);
     if !outcome.events.is_empty() {

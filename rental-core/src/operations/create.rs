@@ -15,7 +15,7 @@ use crate::{
     rows::key,
     schema::{self, FieldSpec, Kind, Presence, ResourceSpec},
     store::{Batch, Store},
-    value::{FieldValue, Text, Timestamp},
+    value::{FieldValue, Money, Text, Timestamp},
 };
 use uuid::Uuid;
 
@@ -97,6 +97,9 @@ fn server_value(
         ("api_version", _) => FieldValue::Text(Text::fit(schema::API_VERSION, 255)),
         // A rental keeps the zone in which it was made; an organization chooses its own.
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
+        // No invoice bills a new object.
+        ("amount_billed", _) => FieldValue::Money(Money::default()),
+        (_, Kind::References(_)) => FieldValue::Texts(Vec::new()),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id.uuid()),
         ("created_at" | "updated_at", _) => FieldValue::Time(created),
         _ => return None,

@@ -4,12 +4,9 @@ use crate::{
     error::Error,
     operations::holds,
     resources::organization::Organization,
-    rows::{
-        claim::{claim_value, identity_key, read_claim},
-        key,
-    },
+    rows::claim::{claim_value, identity_key, read_claim},
     schema::{Effects, IndexPrefix, ResourceSpec},
-    store::{Batch, Check, Key, Prior, Store, get_one},
+    store::{Batch, Key, Prior, Store, get_one},
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -17,8 +14,7 @@ use uuid::Uuid;
 /// Adds the writes that turn the derived rows `before` into `after`, and the checks that they need.
 ///
 /// # Errors
-/// [`Error::Conflict`] when the object exists already, bills what another invoice bills, or is billed and would change
-/// its charge; [`Error::VehicleUnavailable`] for a hold that clashes.
+/// [`Error::Conflict`] when the object exists already, or is billed and would get another customer or a lower amount; [`Error::VehicleUnavailable`] for a hold that clashes.
 pub(crate) async fn change(
     store: &dyn Store,
     organization: &Organization,
@@ -42,24 +38,15 @@ pub(crate) async fn change(
         })
         .await?;
     }
-    for source in before.bills.iter().filter(|source| !after.bills.contains(source)) {
-        batch.delete(key::billed(organization.id, *source));
-    }
-    for source in after.bills.iter().filter(|source| !before.bills.contains(source)) {
-        claim(store, key::billed(organization.id, *source), claim_value(id, None), batch, |other| {
-            format!("{source} is already billed on invoice {other}. Void that invoice first, or leave it out.")
-        })
-        .await?;
-    }
-    if !is_new && before.charge != after.charge {
-        let billed = key::billed(organization.id, id);
-        if let Some(invoice) = holder(store, &billed).await? {
-            return Err(Error::Conflict(format!(
-                "This {} is billed on invoice {invoice}. Void that invoice before you change who pays or how much.",
-                spec.object
-            )));
-        }
-        batch.checks.push(Check::Absent(billed));
+    if let (Some(before), Some(after)) = (before.charge, after.charge)
+        && let Some((billed, invoice)) = after.billed
+        && (before.customer != after.customer || after.amount.is_some_and(|amount| amount < billed))
+    {
+        return Err(Error::Conflict(format!(
+            "This {} is billed on invoice {invoice}. Void that invoice, or credit its line, before you change who pays or \
+             lower the amount below the {billed} that is billed.",
+            spec.object
+        )));
     }
     holds::change(store, organization.id, organization.booking_policy, before.hold, (after.hold, prior), batch).await
 }

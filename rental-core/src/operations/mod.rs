@@ -25,6 +25,7 @@ mod read;
 pub(crate) mod recheck;
 mod reference;
 mod sent_body;
+mod settle;
 mod update;
 mod write_once;
 
@@ -43,5 +44,6 @@ pub use newest::newest_id_time;
 pub use read::{get, list, list_sound, owner_of};
 pub(crate) use reference::references;
 pub use sent_body::SentBody;
+pub use settle::Settle;
 pub use update::Update;
 pub use write_once::{Render, Written, write};

@@ -6,21 +6,15 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
-    resources::{
-        Attributable, automatic_look_up, parse,
-        toll::{self, Toll},
-        vehicle,
-        violation::{self, Violation},
-    },
+    resources::{automatic_look_up, toll, vehicle, violation},
     rows::{
         key,
         recheck::{self, Recheck},
     },
     schema::{Effects, Facts, Grounds, ResourceSpec},
-    store::{Batch, Check, Key, Order, Revision, Span, Store, StoreError, get_one, key_of},
-    value::{Id, OrganizationId, VehicleId},
+    store::{Batch, Check, Order, Revision, Span, Store, StoreError, get_one, key_of},
+    value::{OrganizationId, VehicleId},
 };
-use uuid::Uuid;
 
 /// Vehicles with one transponder or plate that are marked when another vehicle gets or loses it.
 const MOST_NAMESAKES: usize = 50;
@@ -37,10 +31,11 @@ pub(super) async fn mark(
 ) -> Result<(), Error> {
     let was = before.and_then(|before| before.grounds.as_ref());
     let is = after.grounds.as_ref();
-    if let Some(before) = before {
-        mark_unbilled(store, edge, organization, (before, after), batch).await?;
-    }
-    if was == is {
+    let billed = |effects: &Effects| effects.charge.as_ref().is_some_and(|charge| charge.billed.is_some());
+    let is_unbilled = before.is_some_and(billed) && !billed(after);
+    let is_attachment = was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Attached(_)));
+    // What was billed and no longer follows waits for a person. When no invoice bills it any more, it is derived again.
+    if was == is && !(is_unbilled && is_attachment) {
         return Ok(());
     }
     if let Some(Grounds { facts: Facts::Attached(_), vehicle, from }) = was.or(is) {
@@ -67,41 +62,6 @@ pub(super) async fn mark(
         }
     }
     Ok(())
-}
-
-/// Marks the vehicles of the tolls and violations that an invoice bills no longer, and that a person had to look at.
-async fn mark_unbilled(
-    store: &dyn Store,
-    edge: &dyn Edge,
-    organization: OrganizationId,
-    (before, after): (&Effects, &Effects),
-    batch: &mut Batch,
-) -> Result<(), Error> {
-    let gone: Vec<Uuid> = before.bills.iter().filter(|source| !after.bills.contains(source)).copied().collect();
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let mut marks = for_review::<Toll>(store, organization, &gone).await?;
-    marks.extend(for_review::<Violation>(store, organization, &gone).await?);
-    marks.sort_unstable();
-    marks.dedup_by_key(|(vehicle, _)| *vehicle);
-    for mark in marks {
-        put(store, edge, organization, mark, batch).await?;
-    }
-    Ok(())
-}
-
-/// The vehicles and days of those of these objects that a person has to look at.
-async fn for_review<T: Attributable>(
-    store: &dyn Store,
-    organization: OrganizationId,
-    ids: &[Uuid],
-) -> Result<Vec<(VehicleId, u32)>, Error> {
-    let keys: Vec<Key> = ids.iter().map(|id| T::key(organization, Id::from_uuid(*id))).collect();
-    let found = store.get(&keys).await?.into_iter().flatten();
-    let objects: Vec<T> = found.map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
-    let waiting = objects.iter().filter(|object| object.payer().review.is_some());
-    Ok(waiting.filter_map(|object| object.grounds().map(|grounds| (grounds.vehicle, grounds.from))).collect())
 }
 
 /// The vehicles that have the transponder or plate that a vehicle gets or loses.

@@ -60,9 +60,7 @@ pub(super) async fn find_references(
         for ((field, object, key), record) in named.into_iter().zip(store.get(&keys).await?) {
             match record {
                 Some(record) => {
-                    // A toll or violation that an invoice bills must be unchanged; any other object must only exist.
-                    let billed = matches!(object, "toll" | "violation");
-                    batch.checks.push(if billed { Check::At(key, record.revision) } else { Check::Present(key) });
+                    batch.checks.push(Check::Present(key));
                     found.insert(field, record);
                 }
                 None => errors.add(|| missing(&field, object)),

@@ -12,7 +12,7 @@ use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     request::body::{did_you_mean, shorten},
     rows::key,
-    schema::{FilterSpec, IndexValue, ResourceSpec},
+    schema::{FilterSpec, IndexValue, Kind, ResourceSpec},
     store::{Order, Record, Span},
     value::{OrganizationId, Timestamp},
 };
@@ -189,7 +189,8 @@ impl ListQuery {
         } else {
             let value = |field: &str| {
                 let filter = spec.filters.iter().find(|filter| filter.field == field)?;
-                IndexValue::parse(spec.field(field)?.kind, self.value_of(filter, spec)?)
+                let kind = spec.field(field).map_or(Kind::Boolean, |field| field.kind);
+                IndexValue::parse(kind, self.value_of(filter, spec)?)
             };
             let entries =
                 match spec.look_up_over(&used).and_then(|filter| filter.look_up.zip(self.value_of(filter, spec))) {

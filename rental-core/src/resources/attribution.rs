@@ -2,8 +2,8 @@
 //! that customer, and the look-up of objects without one.
 
 use super::{
+    billing::Billable,
     event::EventType,
-    resource::Resource,
     rules::{Create, Portable, RuleContext, Update},
 };
 use crate::{
@@ -64,7 +64,7 @@ impl Payer {
 }
 
 /// A resource whose objects are attached to the customer who had the vehicle. It has the rules of this file.
-pub trait Attributable: Resource + FromFields + Clone + PartialEq {
+pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     /// The event type of an attached object.
     const ATTACHED: EventType;
 

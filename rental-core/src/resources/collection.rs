@@ -97,7 +97,8 @@ impl<T: Resource> Row<T> {
 fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, context: &RuleContext<'_>) -> Result<Outcome, Error> {
     let mut object: T = sent.object(otherwise).map_err(unfit)?;
     let events = object.create(context)?;
-    Outcome::new(object, true, events, None)
+    let elsewhere = object.elsewhere(context)?;
+    Ok(Outcome { elsewhere, ..Outcome::new(object, true, events, None)? })
 }
 
 fn update<T: Update>(before: &Record, sent: &Fields, context: &RuleContext<'_>) -> Result<Outcome, Error> {

@@ -135,5 +135,13 @@ fn accept<T: Portable>(fields: &Fields, json: Bytes, context: &RuleContext<'_>) 
     let object: T = ported(fields, context.organization.id)?;
     object.arrive(context)?;
     let effects = effects::of(&object);
-    Ok(Outcome { json, object: None, changed: true, events: Vec::new(), effects_before: None, effects })
+    Ok(Outcome {
+        json,
+        object: None,
+        changed: true,
+        events: Vec::new(),
+        effects_before: None,
+        effects,
+        elsewhere: Vec::new(),
+    })
 }

@@ -3,21 +3,20 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Create, Object, Portable, Resource, RuleContext, event::EventType, fields, rental::Rental, toll::Toll,
-        violation::Violation,
+        Billable, Change, Create, Object, Portable, Resource, RuleContext, Source, event::EventType, fields,
+        rental::Rental, source::AccountEntry, toll::Toll, violation::Violation,
     },
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        BY_UPDATE, CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
     value::{
-        Currency, CustomerId, FieldValue, FromField, FromFields, Id, InvoiceId, Money, Name, RentalId, Text, Timestamp,
+        Currency, CustomerId, FieldValue, FromField, FromFields, InvoiceId, Money, Name, RentalId, Text, Timestamp,
         TollId, ViolationId, words,
     },
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use uuid::Uuid;
 
 words! {
     /// The states of an invoice. `open` becomes `paid` or `void`; there are no other changes.
@@ -152,15 +151,6 @@ impl FromField for Vec<Line> {
 impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const COUNTER: Option<&'static str> = Some("invoices");
-
-    /// An invoice that is not void claims the tolls and violations that it bills, so that no other one can bill them.
-    fn effects(&self) -> Effects {
-        let bills = match self.status {
-            Some(InvoiceStatus::Void) => Vec::new(),
-            _ => self.lines.iter().filter_map(Line::source).collect(),
-        };
-        Effects { bills, ..Effects::default() }
-    }
 }
 
 impl Create for Invoice {
@@ -179,6 +169,17 @@ impl Create for Invoice {
         self.invoice_number = Some(numbered(context.number));
         self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])
+    }
+
+    /// What the lines bill gets their amounts in the same batch, so that racing invoices cannot bill it twice.
+    fn elsewhere(&self, context: &RuleContext<'_>) -> Result<Vec<Change>, Error> {
+        let billed = |(at, line): (usize, &Line)| {
+            let (member, source) = line.source()?;
+            let record = context.references.get(&format!("lines[{at}].{member}"))?.clone();
+            let entry = AccountEntry::Billed(self.id, line.amount.unwrap_or_default());
+            Some(source.change(record, entry, context.now))
+        };
+        self.lines.iter().enumerate().filter_map(billed).collect()
     }
 }
 
@@ -216,7 +217,7 @@ impl Portable for Invoice {
         let mut errors = FieldErrors::from(self.billed_twice());
         if self.status != Some(InvoiceStatus::Void) {
             for (at, line) in self.lines.iter().enumerate() {
-                errors.extend(line.unlike(at, self.customer_id, context)?);
+                errors.extend(line.unlike(at, self, context)?);
             }
         }
         errors.or(())
@@ -224,65 +225,66 @@ impl Portable for Invoice {
 }
 
 impl Line {
-    /// The toll or violation that it bills.
-    fn source(&self) -> Option<Uuid> {
-        self.toll_id.map(Id::uuid).or_else(|| self.violation_id.map(Id::uuid))
+    /// What it bills, and the member with its id.
+    pub(crate) fn source(&self) -> Option<(&'static str, Source)> {
+        let toll = || self.toll_id.map(|id| ("toll_id", Source::Toll(id)));
+        let violation = || self.violation_id.map(|id| ("violation_id", Source::Violation(id)));
+        self.rental_id.map(|id| ("rental_id", Source::Rental(id))).or_else(toll).or_else(violation)
     }
 
-    /// The error when this line differs from the object that it bills: in the customer, or in the amount of a toll.
-    fn unlike(&self, at: usize, customer: CustomerId, context: &RuleContext<'_>) -> Result<Option<FieldError>, Error> {
-        let place = |member: &str| format!("lines[{at}].{member}");
-        let toll = context.reference::<Toll>(&place("toll_id"))?;
-        let violation = context.reference::<Violation>(&place("violation_id"))?;
-        let wrong = |member: &str, rule| Some(FieldError::new(&place(member), FieldCode::Invalid, rule));
-        Ok(match (toll, violation) {
-            (Some(toll), _) if toll.customer_id != Some(customer) => {
-                wrong("toll_id", "is not attached to this customer")
-            }
-            (Some(toll), _) if self.amount != Some(toll.amount) => wrong("amount", "must be that of the toll"),
-            (_, Some(violation)) if violation.customer_id != Some(customer) => {
-                wrong("violation_id", "is not attached to this customer")
+    /// The error when the object that this line of an imported invoice bills has another customer or does not list the
+    /// invoice, or when a toll is smaller than the line.
+    fn unlike(&self, at: usize, invoice: &Invoice, context: &RuleContext<'_>) -> Result<Option<FieldError>, Error> {
+        let Some((member, _)) = self.source() else { return Ok(None) };
+        let place = format!("lines[{at}].{member}");
+        let (customer, account, amount) = match member {
+            "toll_id" => stated(context.reference::<Toll>(&place)?, |toll| (toll.customer_id, Some(toll.amount))),
+            "violation_id" => stated(context.reference::<Violation>(&place)?, |one| (one.customer_id, None)),
+            _ => stated(context.reference::<Rental>(&place)?, |rental| (Some(rental.customer_id), None)),
+        };
+        let wrong = |place: &str, rule| Some(FieldError::new(place, FieldCode::Invalid, rule));
+        Ok(match amount {
+            _ if customer != Some(invoice.customer_id) => wrong(&place, "is not attached to this customer"),
+            _ if !account.contains(&invoice.id) => wrong(&place, "does not have this invoice in its `invoice_ids`"),
+            Some(toll) if self.amount.is_none_or(|amount| amount > toll) => {
+                wrong(&format!("lines[{at}].amount"), "must be at most that of the toll")
             }
             _ => None,
         })
     }
 
-    /// Copies description and amount from the object that the line bills, whose customer must be that of the invoice. A toll
-    /// or violation is billed with its own amount; a fee needs a separate line.
+    /// Completes description and amount from the object that the line bills, whose customer must be that of the invoice. A
+    /// fee needs a separate line.
     fn complete(&mut self, at: usize, customer: CustomerId, context: &RuleContext<'_>) -> Result<(), Error> {
         let place = |member: &str| format!("lines[{at}].{member}");
         let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
-        if let Some(toll) = context.reference::<Toll>(&place("toll_id"))? {
+        let (amount, what, details) = if let Some(toll) = context.reference::<Toll>(&place("toll_id"))? {
             if toll.customer_id != Some(customer) {
                 return refuse("toll_id", "is not attached to this customer; attach it first");
             }
-            if self.amount.is_some_and(|amount| amount != toll.amount) {
-                return refuse("amount", "must be that of the toll; leave it out, and put a fee on a line of its own");
-            }
             let when = toll.occurred_on.map(|date| date.to_string());
             let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref()];
-            self.settle(toll.amount, "Toll", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
-        }
-        if let Some(violation) = context.reference::<Violation>(&place("violation_id"))? {
+            (toll.amount_to_bill(self.amount)?, "Toll", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+        } else if let Some(violation) = context.reference::<Violation>(&place("violation_id"))? {
             if violation.customer_id != Some(customer) {
                 return refuse("violation_id", "is not attached to this customer; attach it first");
             }
-            if self.amount.is_some_and(|amount| amount != violation.amount_due) {
-                return refuse("amount", "must be the amount due; leave it out, and put a fee on a line of its own");
-            }
             let parts =
                 [Some(&*violation.summons_number), violation.violation.as_deref(), violation.issue_date.as_deref()];
-            self.settle(violation.amount_due, "Violation", &parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
-        }
-        if let Some(rental) = context.reference::<Rental>(&place("rental_id"))? {
+            let details = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            (violation.amount_to_bill(self.amount)?, "Violation", details)
+        } else if let Some(rental) = context.reference::<Rental>(&place("rental_id"))? {
             if rental.customer_id != customer {
                 return refuse("rental_id", "is a rental of another customer");
             }
-            let Some(amount) = self.amount.or(rental.final_price) else {
-                return refuse("amount", "is required, as this rental has no price");
-            };
             let dates = rental.start_date.zip(rental.end_date).map(|(start, end)| format!("{start} to {end}"));
-            self.settle(amount, "Rental", &dates.unwrap_or_default());
+            (rental.amount_to_bill(self.amount)?, "Rental", dates.unwrap_or_default())
+        } else {
+            return Ok(());
+        };
+        match amount {
+            Ok(amount) => self.settle(amount, what, &details),
+            Err(rule) => return refuse("amount", &rule),
         }
         Ok(())
     }
@@ -295,7 +297,24 @@ impl Line {
     }
 }
 
+/// The customer, the invoices and the amount of what a line bills.
+fn stated<T: Billable>(
+    object: Option<T>,
+    of: impl FnOnce(&T) -> (Option<CustomerId>, Option<Money>),
+) -> (Option<CustomerId>, Vec<InvoiceId>, Option<Money>) {
+    object.map_or_else(Default::default, |object| {
+        let (customer, amount) = of(&object);
+        (customer, object.account().1.to_vec(), amount)
+    })
+}
+
 impl Invoice {
+    /// What its lines bill; nothing when it is void.
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        let lines = self.lines.iter().filter(|_| self.status != Some(InvoiceStatus::Void));
+        lines.filter_map(Line::source).map(|(_, source)| source).collect()
+    }
+
     /// The sum of the lines; `None` above [`Money::MAX`].
     fn sum(&self) -> Option<Money> {
         self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
@@ -303,19 +322,20 @@ impl Invoice {
 
     /// The errors of lines that bill the same object as an earlier line.
     fn billed_twice(&self) -> Vec<FieldError> {
-        let sources: Vec<Option<Uuid>> = self.lines.iter().map(Line::source).collect();
-        let twice =
-            |source: &Option<Uuid>| source.is_some() && sources.iter().filter(|other| *other == source).count() > 1;
+        let sources: Vec<Option<(&str, Source)>> = self.lines.iter().map(Line::source).collect();
+        let twice = |source: &Option<(&str, Source)>| {
+            source.is_some() && sources.iter().filter(|other| *other == source).count() > 1
+        };
         let rule = "bills what another line of this invoice bills";
         let wrong = |(at, _)| FieldError::new(&format!("lines[{at}]"), FieldCode::Duplicate, rule);
         sources.iter().enumerate().filter(|(_, source)| twice(source)).map(wrong).collect()
     }
 
-    /// Marks an open invoice as paid or void, and returns the event.
+    /// Marks an open invoice as paid or void, and returns the event. What a void invoice billed changes separately.
     ///
     /// # Errors
     /// [`Error::Conflict`] when the invoice is not open.
-    pub fn settle(&mut self, how: Settlement, now: Timestamp) -> Result<EventType, Error> {
+    pub(crate) fn settle(&mut self, how: Settlement, now: Timestamp) -> Result<EventType, Error> {
         let status = self.status.unwrap_or(InvoiceStatus::Open);
         if status != InvoiceStatus::Open {
             return Err(Error::Conflict(format!("This invoice is {status}; only an open one can be paid or voided.")));

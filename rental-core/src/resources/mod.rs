@@ -6,6 +6,7 @@
 pub mod api_key;
 mod attribution;
 pub mod audit_entry;
+mod billing;
 pub mod block;
 mod collection;
 pub mod customer;
@@ -23,6 +24,7 @@ mod resource;
 pub mod row_words;
 mod rules;
 mod share;
+pub(crate) mod source;
 pub mod sql_views;
 pub mod toll;
 pub mod vehicle;
@@ -30,13 +32,15 @@ pub mod violation;
 pub mod webhook_endpoint;
 
 pub use attribution::{Attributable, Charged, Occasion, Payer, automatic_look_up, review_look_up, unattached_look_up};
+pub use billing::Billable;
 pub use collection::{Collection, Row, of};
 pub use entry::Entry;
 pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
 pub use resource::{AnyObject, Object, Resource, parse, to_json};
-pub use rules::{Create, Otherwise, Outcome, Portable, RuleContext, Update};
+pub use rules::{Change, Create, Otherwise, Outcome, Portable, RuleContext, Update};
 pub use share::share_of;
+pub use source::Source;
 
 use crate::schema::ResourceSpec;
 use api_key::ApiKey;

@@ -2,15 +2,18 @@
 
 use crate::{
     error::{Error, FieldCode, FieldError},
-    resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle},
+    resources::{
+        Billable, Create, Portable, Resource, RuleContext, Update, event::EventType, fields, vehicle::Vehicle,
+    },
     rows::{Row, key},
     schema::{
-        CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
-        filter, id, index, look_up, object, ordered_index,
+        AMOUNT_BILLED, CREATED_AT, CURRENCY, Charge, Effects, Facts, Fields, Grounds, Hold, INVOICE_IDS, IndexPrefix,
+        Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     store::Key,
     value::{
-        Currency, CustomerId, Date, Holder, Money, OrganizationId, RentalId, Text, Timestamp, VehicleId, Zone, words,
+        Currency, CustomerId, Date, Holder, InvoiceId, Money, OrganizationId, RentalId, Text, Timestamp, VehicleId,
+        Zone, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -49,6 +52,9 @@ const RECORDED: LookUpSpec = look_up(129, "recorded");
 
 /// The look-up of rentals whose customers have the vehicle now: vehicle, and the last planned day.
 const OUT: LookUpSpec = look_up(130, "out");
+
+/// The look-up of completed rentals of which something is left to bill.
+const UNBILLED: LookUpSpec = look_up(140, "unbilled");
 
 /// The description of a rental.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -126,6 +132,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "Where its days begin and end: the organization's time zone when the rental was created.",
             "\"America/New_York\"",
         ),
+        AMOUNT_BILLED,
+        INVOICE_IDS,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -149,7 +157,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(21, "start_date"),
         ordered_index(22, "end_date"),
     ],
-    look_ups: &[STAY, RECORDED, OUT],
+    look_ups: &[STAY, RECORDED, OUT, UNBILLED],
     usual_changes: &["status", "damage_at_return"],
 };
 
@@ -175,6 +183,8 @@ fields! {
         pub activated_at: Option<Timestamp>,
         pub completed_at: Option<Timestamp>,
         pub time_zone: Zone,
+        pub amount_billed: Money,
+        pub invoice_ids: Vec<InvoiceId>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -263,12 +273,27 @@ impl Rental {
         Some(Grounds { vehicle: self.vehicle_id, from, facts })
     }
 
+    /// Whether it is completed, and something of its price is left to bill or it has no price and no invoice.
+    fn awaits_invoice(&self) -> bool {
+        let left = match self.price() {
+            Some(_) => !self.left_to_bill().is_zero(),
+            None => self.invoice_ids.is_empty(),
+        };
+        self.status == RentalStatus::Completed && left
+    }
+
     /// The entry of the look-up by recorded times: that of the pickup, else that of the return.
     fn recorded(&self) -> Option<IndexPrefix> {
         let happened = !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled);
         let at = self.activated_at.or(self.completed_at).filter(|_| happened)?;
         Some(recorded_look_up(self.vehicle_id, at))
     }
+}
+
+/// The prefix of the entries of completed rentals of which something is left to bill.
+#[must_use]
+pub fn unbilled_look_up() -> IndexPrefix {
+    UNBILLED.of(&[])
 }
 
 /// The length class of stays without a last day.
@@ -324,8 +349,24 @@ impl Resource for Rental {
             let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
             stay_look_up(self.vehicle_id, class, start)
         });
-        let entries = stay.into_iter().chain(self.recorded()).chain(self.out()).collect();
-        Effects { hold, entries, grounds: self.grounds(), ..Effects::default() }
+        let unbilled = self.awaits_invoice().then(unbilled_look_up);
+        let entries = stay.into_iter().chain(self.recorded()).chain(self.out()).chain(unbilled).collect();
+        let charge = Charge { customer: Some(self.customer_id), amount: self.final_price, billed: self.billed() };
+        Effects { hold, entries, charge: Some(charge), grounds: self.grounds(), ..Effects::default() }
+    }
+}
+
+impl Billable for Rental {
+    fn price(&self) -> Option<Money> {
+        self.final_price
+    }
+
+    fn account(&self) -> (Money, &[InvoiceId]) {
+        (self.amount_billed, &self.invoice_ids)
+    }
+
+    fn set_account(&mut self, billed: Money, invoices: Vec<InvoiceId>) {
+        (self.amount_billed, self.invoice_ids) = (billed, invoices);
     }
 }
 

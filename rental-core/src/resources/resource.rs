@@ -48,6 +48,17 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Send + Sync + 'stati
         }
     }
 
+    /// What a filter compares that is no field of the object, such as `billed`.
+    fn computed(&self, _name: &str) -> Option<bool> {
+        None
+    }
+
+    /// The value of a field, or of what is computed, in the key of an index entry.
+    fn indexed(&self, name: &str) -> Option<IndexValue<'_>> {
+        let computed = || self.computed(name).map(|is| IndexValue::Text(if is { "true" } else { "false" }));
+        self.index_value(name).or_else(computed)
+    }
+
     /// The rows derived from the object, without its index entries; [`effects::of`](super::effects::of) adds them.
     fn effects(&self) -> Effects {
         Effects::default()

@@ -22,6 +22,14 @@ pub trait Create: Resource + FromFields {
     /// # Errors
     /// The object breaks a rule that concerns several fields or objects.
     fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error>;
+
+    /// The changes of other objects that go with the new object, in the same batch.
+    ///
+    /// # Errors
+    /// Another object cannot change so.
+    fn elsewhere(&self, _context: &RuleContext<'_>) -> Result<Vec<Change>, Error> {
+        Ok(Vec::new())
+    }
 }
 
 /// A resource whose objects a PATCH changes.
@@ -91,6 +99,16 @@ pub struct Outcome {
     pub effects_before: Option<Effects>,
     /// The derived rows of the object after the change.
     pub effects: Effects,
+    /// The changes of other objects in the same batch. They emit no events.
+    pub elsewhere: Vec<Change>,
+}
+
+/// The change of a stored object that goes with that of another one.
+pub struct Change {
+    /// The record that changes.
+    pub before: Record,
+    /// Its new state.
+    pub outcome: Outcome,
 }
 
 impl Outcome {
@@ -102,6 +120,14 @@ impl Outcome {
         effects_before: Option<Effects>,
     ) -> Result<Self, Error> {
         let (json, effects) = (to_json(&object)?, effects::of(&object));
-        Ok(Self { json, object: Some(Box::new(object)), changed, events, effects_before, effects })
+        Ok(Self {
+            json,
+            object: Some(Box::new(object)),
+            changed,
+            events,
+            effects_before,
+            effects,
+            elsewhere: Vec::new(),
+        })
     }
 }

@@ -2,17 +2,20 @@
 
 use crate::{
     resources::{
-        Resource,
+        Billable, Resource,
         attribution::{AUTOMATIC, Attributable, Charged, Occasion, Payer, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
     schema::{
-        ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, IndexPrefix,
-        Kind, LookUpSpec, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up,
-        object, ordered_index,
+        AMOUNT_BILLED, ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects,
+        INVOICE_IDS, IndexPrefix, Kind, LookUpSpec, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter,
+        id, index, look_up, object, ordered_index,
     },
-    value::{Currency, CustomerId, Date, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId, tag_digits},
+    value::{
+        Currency, CustomerId, Date, InvoiceId, Money, Name, Plate, RentalId, Text, Timestamp, TollId, VehicleId,
+        tag_digits,
+    },
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -62,6 +65,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         RENTAL_ID,
         ATTRIBUTION_REASON,
         REVIEW_REASON,
+        AMOUNT_BILLED,
+        INVOICE_IDS,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -69,12 +74,17 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         filter("vehicle", "vehicle_id"),
         filter("customer", "customer_id"),
         filter("transaction_id", "transaction_id"),
+        filter("billed", "billed"),
+        filter("attached", "attached"),
     ],
     ranges: BY_UPDATE,
     indexes: &[
         index(1, &["vehicle_id"]),
         index(2, &["customer_id"]),
         index(3, &["vehicle_id", "customer_id"]),
+        index(8, &["billed"]),
+        index(9, &["customer_id", "billed"]),
+        index(10, &["attached"]),
         ordered_index(16, "updated_at"),
         index(20, &["transaction_id"]),
     ],
@@ -105,6 +115,8 @@ fields! {
         pub rental_id: Option<RentalId>,
         pub attribution_reason: Option<Text>,
         pub review_reason: Option<Text>,
+        pub amount_billed: Money,
+        pub invoice_ids: Vec<InvoiceId>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -113,11 +125,19 @@ fields! {
 impl Resource for Toll {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn computed(&self, name: &str) -> Option<bool> {
+        match name {
+            "billed" => Some(self.left_to_bill().is_zero()),
+            "attached" => Some(self.customer_id.is_some()),
+            _ => None,
+        }
+    }
+
     fn effects(&self) -> Effects {
         Effects {
             entries: self.attachment_entries().chain(self.passage()).collect(),
             identity: self.identity(),
-            charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount) }),
+            charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount), billed: self.billed() }),
             grounds: self.grounds(),
             ..Effects::default()
         }
@@ -148,6 +168,20 @@ impl Toll {
         let when = self.occurred_at.map(|time| time.to_string()).or_else(day)?;
         let place = self.plaza.as_deref().unwrap_or_default().to_lowercase();
         Some(format!("{agency}\n{whose}\n{when}\n{place}\n{}", self.amount))
+    }
+}
+
+impl Billable for Toll {
+    fn price(&self) -> Option<Money> {
+        Some(self.amount)
+    }
+
+    fn account(&self) -> (Money, &[InvoiceId]) {
+        (self.amount_billed, &self.invoice_ids)
+    }
+
+    fn set_account(&mut self, billed: Money, invoices: Vec<InvoiceId>) {
+        (self.amount_billed, self.invoice_ids) = (billed, invoices);
     }
 }
 

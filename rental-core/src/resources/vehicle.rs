@@ -4,8 +4,8 @@ use crate::{
     error::Error,
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT,
-        field, filter, filter_by, id, index, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
+        UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
 };

@@ -2,16 +2,17 @@
 
 use crate::{
     resources::{
-        Resource,
+        Billable, Resource,
         attribution::{AUTOMATIC, Attributable, Charged, Occasion, Payer, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
     schema::{
-        ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects, Kind,
-        RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index,
+        AMOUNT_BILLED, ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects,
+        INVOICE_IDS, Kind, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        ordered_index,
     },
-    value::{Currency, CustomerId, Date, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId},
+    value::{Currency, CustomerId, Date, InvoiceId, Money, Name, RentalId, Text, Timestamp, VehicleId, ViolationId},
 };
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         RENTAL_ID,
         ATTRIBUTION_REASON,
         REVIEW_REASON,
+        AMOUNT_BILLED,
+        INVOICE_IDS,
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -75,12 +78,17 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         filter("vehicle", "vehicle_id"),
         filter("customer", "customer_id"),
         filter("summons_number", "summons_number"),
+        filter("billed", "billed"),
+        filter("attached", "attached"),
     ],
     ranges: BY_UPDATE,
     indexes: &[
         index(1, &["vehicle_id"]),
         index(2, &["customer_id"]),
         index(3, &["vehicle_id", "customer_id"]),
+        index(8, &["billed"]),
+        index(9, &["customer_id", "billed"]),
+        index(10, &["attached"]),
         ordered_index(16, "updated_at"),
         index(20, &["summons_number"]),
     ],
@@ -118,6 +126,8 @@ fields! {
         pub rental_id: Option<RentalId>,
         pub attribution_reason: Option<Text>,
         pub review_reason: Option<Text>,
+        pub amount_billed: Money,
+        pub invoice_ids: Vec<InvoiceId>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -126,14 +136,30 @@ fields! {
 impl Resource for Violation {
     const SPEC: &'static ResourceSpec = &SPEC;
 
+    fn computed(&self, name: &str) -> Option<bool> {
+        match name {
+            "billed" => Some(self.left_to_bill().is_zero()),
+            "attached" => Some(self.customer_id.is_some()),
+            _ => None,
+        }
+    }
+
     fn effects(&self) -> Effects {
         Effects {
             entries: self.attachment_entries().collect(),
             identity: self.issuer.as_deref().map(|issuer| identity(issuer, &self.summons_number)),
-            charge: Some(Charge { customer: self.customer_id, amount: None }),
+            charge: Some(Charge { customer: self.customer_id, amount: None, billed: self.billed() }),
             grounds: self.grounds(),
             ..Effects::default()
         }
+    }
+}
+
+impl Violation {
+    /// What it costs the customer: the amount due or, when nothing is due any more, what was paid to the city.
+    fn cost(&self) -> Money {
+        let paid = self.payment_amount.unwrap_or_default();
+        if self.amount_due.is_zero() { paid } else { self.amount_due }
     }
 }
 
@@ -141,6 +167,20 @@ impl Resource for Violation {
 #[must_use]
 pub fn identity(issuer: &str, summons_number: &str) -> String {
     format!("{}\n#{summons_number}", issuer.to_lowercase())
+}
+
+impl Billable for Violation {
+    fn price(&self) -> Option<Money> {
+        Some(self.cost())
+    }
+
+    fn account(&self) -> (Money, &[InvoiceId]) {
+        (self.amount_billed, &self.invoice_ids)
+    }
+
+    fn set_account(&mut self, billed: Money, invoices: Vec<InvoiceId>) {
+        (self.amount_billed, self.invoice_ids) = (billed, invoices);
+    }
 }
 
 impl Attributable for Violation {

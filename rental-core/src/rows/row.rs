@@ -22,7 +22,7 @@ pub enum Class {
 /// |---|---|---|---|
 /// | `!` | nothing, `master-key` or `upgrade` | empty: a copy into this store is not complete; JSON: which master key seals secrets; JSON: the progress of an upgrade | Server; State; State |
 /// | `a` | first half of the SHA-256 of an API key or of an operator's token | the whole hash, the id of its record, for a token its rotation | State |
-/// | `b` | organization, toll or violation | id of the invoice that bills it | State |
+/// | `b` | organization, toll or violation | id of the invoice that bills it; written before schema version 6 only | Derived |
 /// | `c` | organization, vehicle | lengths of its holds: bit n for 2^n to 2^(n+1)-1 nights; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
 /// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
@@ -45,7 +45,7 @@ pub enum Class {
 /// | `x` | milliseconds, organization, idempotency key | empty: when the response is removed | State |
 ///
 /// The id of a record or index entry is a plain [`Uuid`], because the tag of the resource says what it names. So is the id in
-/// a billing marker, which names a toll or a violation.
+/// a billing claim, which names a toll or a violation.
 ///
 /// Ids have 16 bytes, milliseconds 8, days 4, a resource, an index and a class one; numbers are big-endian. So the order of
 /// the bytes is the order of the parts.
@@ -58,7 +58,7 @@ pub enum Row<'a> {
         /// The first half of the SHA-256 of the key or token.
         selector: [u8; 16],
     },
-    /// Claims a toll or violation for the one invoice that bills it.
+    /// Claimed a toll or violation for the one invoice that bills it, before schema version 6. An upgrade removes it.
     Billed {
         /// The organization that owns the row.
         organization: OrganizationId,
@@ -268,11 +268,12 @@ impl Row<'_> {
     pub fn class(&self) -> Class {
         match self {
             Self::Record { .. } => Class::Record,
-            Self::Calendar { .. } | Self::Hold { .. } | Self::IndexEntry { .. } | Self::Subscribed { .. } => {
-                Class::Derived
-            }
+            Self::Billed { .. }
+            | Self::Calendar { .. }
+            | Self::Hold { .. }
+            | Self::IndexEntry { .. }
+            | Self::Subscribed { .. } => Class::Derived,
             Self::Access { .. }
-            | Self::Billed { .. }
             | Self::Due { .. }
             | Self::Erased { .. }
             | Self::IdempotencyRecord { .. }

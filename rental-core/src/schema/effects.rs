@@ -1,16 +1,18 @@
-//! The rows derived from an object: index entries, look-ups, holds, billing markers. A resource computes them as a value.
+//! The rows derived from an object: index entries, look-ups, holds. A resource computes them as a value.
 
 use super::{hold::Hold, index::IndexPrefix};
-use crate::value::{CustomerId, Date, Money, Timestamp, VehicleId, Zone};
-use uuid::Uuid;
+use crate::value::{CustomerId, Date, InvoiceId, Money, Timestamp, VehicleId, Zone};
 
-/// Who pays for an object and how much. Neither can change while an invoice bills the object.
+/// Who pays for an object and how much. While invoices bill the object, its customer stays, and its amount does not fall
+/// below what they bill.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Charge {
     /// The customer that the object is attached to.
     pub customer: Option<CustomerId>,
     /// The amount; `None` for a violation, whose amount due changes when somebody pays the city.
     pub amount: Option<Money>,
+    /// What invoices bill of it, and the last one of them; `None` when that is nothing.
+    pub billed: Option<(Money, InvoiceId)>,
 }
 
 /// What an object contributes to the automatic attachments of a vehicle. When it changes, they are derived again.
@@ -55,8 +57,6 @@ pub struct Effects {
     pub entries: Vec<IndexPrefix>,
     /// A text that only one object of the organization can have. It is checked when the object is created.
     pub identity: Option<String>,
-    /// The ids of the tolls and violations that an invoice bills.
-    pub bills: Vec<Uuid>,
     /// The customer whom the personal fields of the object are about.
     pub person: Option<CustomerId>,
     /// The part of the object that an invoice can bill.

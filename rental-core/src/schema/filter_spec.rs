@@ -7,12 +7,15 @@ use super::index::IndexPrefix;
 pub struct FilterSpec {
     /// The name of the parameter: `customer`.
     pub param: &'static str,
-    /// The field that it compares: `customer_id`.
+    /// The field that it compares: `customer_id`. Or what the resource computes instead: `billed`.
     pub field: &'static str,
     /// For a field that is compared in a canonical form: the entries of a look-up for a value, if there can be any. `None` for
     /// a field that is compared exactly, by an index.
     pub look_up: Option<fn(&str) -> Option<IndexPrefix>>,
 }
+
+/// The values of a filter by something that the program computes of an object, such as `billed`, and that is no field.
+pub(crate) const TRUTH: &[&str] = &["true", "false"];
 
 /// A filter with the name `param` that compares `field`.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Chooses the index for a list, and computes the index entries of an object.
 
 use super::{
-    filter_spec::FilterSpec,
+    filter_spec::{FilterSpec, TRUTH},
     index::{IndexPrefix, IndexSpec},
     kind::Kind,
     resource_spec::ResourceSpec,
@@ -32,9 +32,13 @@ impl ResourceSpec {
         self.indexes.iter().filter_map(|index| index.with(value)).collect()
     }
 
-    /// The words by which a list can be filtered by this field: those in its indexes. `None` if the field is no word.
+    /// The words by which a list can be filtered by this field: those in its indexes, or `true` and `false` of what is
+    /// computed. `None` if the field is no word.
     #[must_use]
     pub fn filter_words(&self, field: &str) -> Option<&'static [&'static str]> {
+        if self.field(field).is_none() {
+            return Some(TRUTH);
+        }
         let Some(Kind::Word(words)) = self.field(field).map(|field| field.kind) else { return None };
         let only = self.indexes.iter().filter_map(|index| index.only).find(|(of, _)| *of == field);
         Some(only.map_or(words, |(_, words)| words))

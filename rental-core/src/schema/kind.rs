@@ -36,6 +36,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// The id of an object of the same organization.
     Reference(&'static str),
+    /// A list of different ids of objects of the same organization, which the server keeps.
+    References(&'static str),
     /// Any JSON object of at most this many bytes, kept as received.
     Json(usize),
     /// An http or https URL of at most 2048 bytes.

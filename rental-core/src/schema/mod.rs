@@ -33,4 +33,6 @@ pub(crate) use index::{index, look_up, ordered_index, sparse_index};
 pub use kind::Kind;
 pub use resource_spec::ResourceSpec;
 pub use sent::Fields;
-pub(crate) use shared_fields::{CREATED_AT, CURRENCY, UPDATED_AT, id, object};
+pub(crate) use shared_fields::{
+    AMOUNT_BILLED, CREATED_AT, CURRENCY, INVOICE_IDS, MOST_INVOICES, UPDATED_AT, id, object,
+};

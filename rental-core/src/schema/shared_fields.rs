@@ -30,3 +30,13 @@ pub(crate) const UPDATED_AT: FieldSpec =
 pub(crate) const fn object(example: &'static str) -> FieldSpec {
     field("object", Kind::Object, "The object's type.", example)
 }
+
+/// Most invoices that bill parts of one rental, toll or violation.
+pub(crate) const MOST_INVOICES: usize = 100;
+
+/// The field `amount_billed` of what invoices bill.
+pub(crate) const AMOUNT_BILLED: FieldSpec =
+    field("amount_billed", Kind::Money, "What invoices bill of it: those that are not void, less credit notes.", "0");
+/// The field `invoice_ids` of what invoices bill.
+pub(crate) const INVOICE_IDS: FieldSpec =
+    field("invoice_ids", Kind::References("invoice"), "The invoices that bill it and are not void, in order.", "[]");

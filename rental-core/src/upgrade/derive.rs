@@ -30,8 +30,8 @@ pub(super) struct Rows {
     pub(super) state: Vec<(Key, Revision, Bytes)>,
 }
 
-/// The kinds of derived rows. A sweep removes those that belong to no record.
-pub(super) const DERIVED_TAGS: [Tag; 2] = [Tag::Hold, Tag::IndexEntry];
+/// The kinds of derived rows. A sweep removes those that belong to no record. No record has billing claims since version 6.
+pub(super) const DERIVED_TAGS: [Tag; 3] = [Tag::Billed, Tag::Hold, Tag::IndexEntry];
 
 /// Whether a key is that of a derived row.
 pub(super) fn is_derived(key: &Key) -> bool {
@@ -58,8 +58,6 @@ pub(super) fn rows(
         let value = claim_value(id, effects.charge.and_then(|charge| charge.amount));
         rows.state.push((identity_key(organization, spec, identity), 1, value));
     }
-    let bills = effects.bills.iter().map(|source| (key::billed(organization, *source), 1, claim_value(id, None)));
-    rows.state.extend(bills);
     if spec.tag == webhook_endpoint::SPEC.tag && organization == SYSTEM {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
         rows.state.push((key::subscribed(endpoint.organization_id), 1, Bytes::new()));

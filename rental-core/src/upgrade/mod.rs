@@ -18,6 +18,7 @@
 //!
 //! A lift is idempotent. Steps are kept forever, never change after a release, and do not use the present resources.
 
+mod billed;
 mod changes;
 mod derive;
 mod description;
@@ -34,6 +35,7 @@ mod window;
 
 use crate::value::members;
 pub use crate::{tasks::Step, value::Members};
+pub use billed::Billed;
 pub use description::describe;
 pub use marker::{Marker, Phase};
 pub use state::{State, UpgradeError, state};

@@ -142,6 +142,7 @@ fn target(key: &Key) -> Option<Key> {
     let bytes = key.as_bytes();
     let organization = OrganizationId::from_slice(bytes.get(1..17)?)?;
     match Tag::of(*bytes.first()?)? {
+        Tag::Billed => None,
         Tag::Hold => Some(key::holder(organization, key::hold_parts(key)?.1)),
         _ => Some(key::record(organization, spec_of_tag(*bytes.get(17)?)?, key.id()?)),
     }

@@ -1,6 +1,7 @@
 //! The walk over the records, from the position in the marker, in windows of several batches.
 
 use super::{
+    billed::Billed,
     derive,
     marker::{Marker, Phase},
     members::Members,
@@ -12,15 +13,15 @@ use super::{
 use crate::{
     error::Error,
     resources::{
-        Resource,
+        Resource, invoice,
         organization::{self, Organization, SYSTEM},
         spec_of_tag,
     },
-    rows::Tag,
+    rows::{Tag, key},
     schema::ResourceSpec,
     store::{
-        Batch, Key, Order, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write, after, get_each,
-        get_one, key_of, marks, move_behind, versioned,
+        Batch, Key, Order, Pages, Prior, Record, Revision, SCHEMA_VERSION, Scanned, Span, Versioned, Write, after,
+        get_each, get_one, key_of, marks, move_behind, versioned,
     },
     tasks::{Progress, Step},
     value::OrganizationId,
@@ -34,6 +35,9 @@ const PAGE: usize = 1024;
 /// Records after which a window is committed, even if few of them change.
 const WINDOW_RECORDS: u64 = 50_000;
 
+/// The schema version from which on the objects that invoices bill tell how much.
+const BILLED_SINCE: u64 = 6;
+
 /// An upgrade in progress.
 pub struct Upgrade<'s> {
     pub(super) store: &'s dyn Versioned,
@@ -44,6 +48,8 @@ pub struct Upgrade<'s> {
     page: VecDeque<Scanned>,
     /// The lifted record of the present organization, or why it cannot be read.
     context: Option<(OrganizationId, Result<Members, String>)>,
+    /// What the invoices of that organization bill.
+    billed: Billed,
     /// The number of derived rows in the present window, by the prefix of their keys in hex.
     pub(super) pending: HashMap<String, u64>,
     submitted: Submitted<'s>,
@@ -104,6 +110,7 @@ impl<'s> Upgrade<'s> {
             marker,
             page: VecDeque::new(),
             context: None,
+            billed: Billed::default(),
             pending: HashMap::new(),
             submitted: Submitted::to(store),
             claimed: HashSet::new(),
@@ -311,6 +318,9 @@ impl<'s> Upgrade<'s> {
         };
         let mut members = Members::parse(&record.value)?;
         lift(self.marker.from, spec.object, &mut members, context)?;
+        if self.marker.from < BILLED_SINCE {
+            self.billed.fill(spec.object, id, &mut members)?;
+        }
         let changed = members.is_changed().then(|| Bytes::from(members.json()));
         let rows = derive::rows(organization, spec, id, changed.as_ref().unwrap_or(&record.value)).map_err(detail)?;
         Ok(Lifted { key: record.key, changed: changed.map(|value| (record.revision + 1, value)), rows })
@@ -336,6 +346,17 @@ impl<'s> Upgrade<'s> {
             }
         };
         self.context = Some((organization, members));
+        self.billed = Billed::default();
+        if self.marker.from < BILLED_SINCE && organization != SYSTEM {
+            let invoices = key::records(organization, &invoice::SPEC);
+            let span = Span { to: after(&invoices), from: invoices, order: Order::Ascending, follow: None };
+            let mut pages = Pages::of(self.store, span, PAGE);
+            while let Some(page) = pages.next().await? {
+                yield_to_other_tasks().await;
+                page.iter().flatten().for_each(|record| self.billed.add(&record.value));
+            }
+            self.billed.sort();
+        }
         Ok(())
     }
 }

@@ -167,6 +167,13 @@ impl<K: 'static> IdType for Id<K> {
     type Kind = K;
 }
 
+impl<K> FromField for Vec<Id<K>> {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        let FieldValue::Texts(texts) = value else { return None };
+        texts.iter().map(|text| Id::parse(text)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

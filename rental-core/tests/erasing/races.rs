@@ -7,10 +7,10 @@ use super::{
     world::{ORGANIZATION, World, rows, step},
 };
 use rental_core::{
-    operations::{self, Edge, Prepared},
+    operations::{self, Intent, Prepared, Settle},
     resources::{
         Resource,
-        invoice::{self, Invoice, Settlement},
+        invoice::Settlement,
         organization::{Organization, SYSTEM},
     },
     rows::key,
@@ -50,10 +50,8 @@ async fn a_write_that_was_prepared_before_is_refused_by_the_store() {
         let prepared: Prepared = match verb {
             "update" => world.prepare_update(object, &id, &body).await.unwrap(),
             "pay" => {
-                let before = operations::get(&world.store, ORGANIZATION, &invoice::SPEC, &id).await.unwrap();
-                let pay =
-                    |invoice: &mut Invoice| invoice.settle(Settlement::Paid, world.edge.now()).map(|event| vec![event]);
-                operations::edit(&world.store, &world.edge, &world.organization, before, pay).await.unwrap()
+                let pay = Settle { organization: &world.organization, id: &id, how: Settlement::Paid };
+                pay.prepare(&world.store, &world.edge).await.unwrap()
             }
             "detach" => {
                 let other = world.create("customer", json!({"full_name": "Other"})).await;

@@ -115,7 +115,7 @@ fn a_deletion_of_an_organization_whose_bytes_are_damaged_goes_on() {
     let path = directory.path().join("store.redb");
     let store = Redb::open(&path, CACHE).unwrap();
     wait(fill(&store, rows()));
-    let task = begin(&store, 2);
+    let task = begin(&store, 1);
     store.close().unwrap();
     rot(&path, std::slice::from_ref(&task));
     let store = Redb::open(&path, CACHE).unwrap();

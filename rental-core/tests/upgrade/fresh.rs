@@ -9,7 +9,7 @@ use rental_core::{
     store::{Key, Record, SCHEMA_VERSION, Versioned, redb::Redb},
     value::OrganizationId,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Looks at every row as `rental-cli store check` does.
 fn problems(rows: &Rows) -> Vec<String> {
@@ -62,12 +62,17 @@ fn everything_else_stays_as_it_is() {
         wait(upgrade(&store));
         let after = wait(everything(&store));
         for (key, row) in before.iter().filter(|(key, _)| !matches!(key.as_bytes()[0], b'r' | b'i' | b'h')) {
+            // Since version 6 records tell what invoices bill.
+            if key.as_bytes()[0] == b'b' {
+                assert_eq!(after.get(key), None, "{}", in_words(key));
+                continue;
+            }
             // Version 5 moved the outbox rows.
             let place = if key.as_bytes()[0] == b'o' { outbox_key(key, &row.1) } else { key.clone() };
             assert_eq!(after.get(&place), Some(row), "{}", in_words(key));
         }
         let added = after.keys().filter(|key| !before.contains_key(key));
-        assert!(added.into_iter().all(|key| matches!(key.as_bytes()[0], b'i' | b'h' | b'u' | b'b' | b'o')));
+        assert!(added.into_iter().all(|key| matches!(key.as_bytes()[0], b'i' | b'h' | b'u' | b'o')));
     }
 }
 
@@ -126,4 +131,37 @@ fn redb_equals_the_model() {
         store.close().unwrap();
         Redb::open(&path, CACHE).expect("it is of the present version");
     }
+}
+
+/// Rentals, tolls and violations get the amount and the invoices of the lines that bill them.
+#[test]
+fn what_invoices_bill_is_in_what_they_bill() {
+    use serde_json::Value;
+    let mut billed = 0;
+    for directory in STORES {
+        let store = memory(directory, &rows_of(directory));
+        wait(upgrade(&store));
+        let after = wait(everything(&store));
+        let of = |tag: u8| -> Vec<Value> {
+            let records = after.iter().filter(|(key, _)| key.as_bytes()[0] == b'r' && key.as_bytes()[17] == tag);
+            records.map(|(_, (_, value))| serde_json::from_slice(value).unwrap()).collect()
+        };
+        let mut expected: BTreeMap<String, (f64, BTreeSet<String>)> = BTreeMap::new();
+        for invoice in of(4).iter().filter(|invoice| invoice["status"] != "void") {
+            for line in invoice["lines"].as_array().unwrap() {
+                let source = ["rental_id", "toll_id", "violation_id"].into_iter().find_map(|name| line[name].as_str());
+                let Some(source) = source else { continue };
+                let (sum, invoices) = expected.entry(source.to_owned()).or_default();
+                *sum += line["amount"].as_f64().unwrap();
+                invoices.insert(invoice["id"].as_str().unwrap().to_owned());
+            }
+        }
+        for object in [3, 5, 6].into_iter().flat_map(of) {
+            let (sum, invoices) = expected.remove(object["id"].as_str().unwrap()).unwrap_or_default();
+            billed += invoices.len();
+            let found: BTreeSet<String> = serde_json::from_value(object["invoice_ids"].clone()).unwrap();
+            assert_eq!((object["amount_billed"].as_f64().unwrap(), found), (sum, invoices), "{directory} {object}");
+        }
+    }
+    assert!(billed > 0, "the stores have invoices that bill something");
 }

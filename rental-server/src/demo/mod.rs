@@ -5,7 +5,7 @@ mod data;
 use crate::{
     edge::{self, FixedClock},
     fleet_api,
-    operator::{api_keys, invoices::Settle, operators, organizations::ORGANIZATIONS, records},
+    operator::{api_keys, operators, organizations::ORGANIZATIONS, records},
     state::App,
 };
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use data::{ADDRESSES, CHANNELS, FIRST_NAMES, LANGUAGES, LAST_NAMES, TOLLS, VEHIC
 use futures_util::future::join_all;
 use rental_core::{
     error::Error,
-    operations::{self, Create, Edge, Intent, Update},
+    operations::{self, Create, Edge, Intent, Settle, Update},
     request::page,
     resources::{Collection, api_key, invoice::Settlement, operator, organization::Organization},
     schema::ResourceSpec,

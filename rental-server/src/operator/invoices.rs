@@ -18,7 +18,7 @@ use crate::{
 };
 use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
-    operations::{self, Edge, Intent, Preparing},
+    operations::{self, Settle},
     request::page,
     resources::{
         Resource,
@@ -170,21 +170,4 @@ async fn rentals(
         found.insert(rental.id, (rental, vehicle));
     }
     Ok(found)
-}
-
-/// An operator marks an invoice as paid or void.
-pub(crate) struct Settle<'a> {
-    pub(crate) organization: &'a Organization,
-    pub(crate) id: &'a str,
-    pub(crate) how: Settlement,
-}
-
-impl Intent for Settle<'_> {
-    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
-        Box::pin(async move {
-            let before = operations::get(store, self.organization.id, &invoice::SPEC, self.id).await?;
-            let decide = |invoice: &mut Invoice| invoice.settle(self.how, edge.now()).map(|event| vec![event]);
-            operations::edit(store, edge, self.organization, before, decide).await
-        })
-    }
 }

@@ -5,6 +5,7 @@ mod attachments;
 mod backup;
 mod bodies;
 mod collections;
+mod drafts;
 mod erasures;
 mod events;
 mod export;
@@ -42,6 +43,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         leads::endpoints(),
         records::endpoints(),
         invoices::endpoints(),
+        drafts::endpoints(),
         imports::statements::<Toll>(),
         suggestions::endpoints::<Toll>(),
         attachments::endpoints::<Toll>(),

@@ -68,11 +68,17 @@ pub(super) fn path_id(name: &str, object: &str, example: &str) -> Value {
 /// A filter of a list.
 pub(super) fn filter(spec: &ResourceSpec, filter: &FilterSpec) -> Value {
     let schema = match spec.filter_words(filter.field) {
+        _ if spec.field(filter.field).is_none() => json!({"type": "boolean"}),
         Some(words) => schema::of_kind(Kind::Word(words), spec),
         None => json!({"type": "string", "minLength": 1, "maxLength": 255}),
     };
     let how = if filter.look_up.is_some() { "this, however it is spelt" } else { "exactly this" };
-    query(filter.param, &format!("Only those whose `{}` is {how}.", filter.field), schema)
+    let description = match filter.field {
+        "billed" => "`false`: only those of which something is left to bill. `true`: only the others.".to_owned(),
+        "attached" => "`false`: only those without a customer. `true`: only the others.".to_owned(),
+        field => format!("Only those whose `{field}` is {how}."),
+    };
+    query(filter.param, &description, schema)
 }
 
 /// The two bounds of a range that makes a list a sync list.

@@ -189,6 +189,9 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
             let names = event::EVENT_NAMES;
             json!({"type": "array", "minItems": 1, "maxItems": names.len(), "uniqueItems": true, "items": {"type": "string", "enum": names}})
         }
+        Kind::References(_) => {
+            json!({"type": "array", "maxItems": 100, "uniqueItems": true, "items": {"type": "string", "format": "uuid"}})
+        }
         Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
         Kind::Lines => {
             json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/InvoiceLine"}})

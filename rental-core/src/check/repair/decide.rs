@@ -182,20 +182,13 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let missing = expected_keys(organization, spec, id, &record.value).unwrap_or_default();
         let missing: Vec<Key> = missing.into_iter().filter(|key| !self.view.has(key)).collect();
         for derived in &missing {
-            self.derive(organization, spec, id, record, derived);
+            self.derive(organization, spec, record, derived);
         }
         !missing.is_empty() || spec.tag == invoice::SPEC.tag && self.invoice_counter(organization, record)
     }
 
     /// Plans a row that must exist because of a record.
-    fn derive(
-        &self,
-        organization: OrganizationId,
-        spec: &'static ResourceSpec,
-        id: Uuid,
-        record: &Record,
-        derived: &Key,
-    ) {
+    fn derive(&self, organization: OrganizationId, spec: &'static ResourceSpec, record: &Record, derived: &Key) {
         let why = format!("it is missing or damaged, and {} needs it", in_words(&record.key));
         let put = |revision, value| self.view.put(derived, revision, value, &why);
         match Row::decode(derived) {
@@ -205,7 +198,6 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                     self.hold_of(organization, hold, &why);
                 }
             }
-            Some(Row::Billed { .. }) => put(1, claim_value(id, None)),
             Some(Row::Subscribed { .. }) => put(1, Bytes::new()),
             // Its content is lost. An empty list lets the operator rotate the secret; nothing is sent until then.
             Some(Row::Secrets { .. }) => put(1, Bytes::from_static(b"[]")),

@@ -33,6 +33,8 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
         activated_at: activated.map(at),
         completed_at: completed.map(at),
         time_zone: Zone::NEW_YORK,
+        amount_billed: Money::default(),
+        invoice_ids: Vec::new(),
         created_at: Timestamp::default(),
         updated_at: Timestamp::default(),
     }

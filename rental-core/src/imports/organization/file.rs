@@ -8,11 +8,12 @@ use crate::{
     resources::organization::{self, Organization},
     schema::Fields,
     store::{OLDEST_VERSION, SCHEMA_VERSION},
-    upgrade::{self, Members},
+    upgrade::{self, Billed, Members},
     value::{Currency, FromField, OrganizationId},
 };
 use serde::Deserialize;
-use std::io::BufRead;
+use std::{borrow::Cow, io::BufRead, sync::Arc};
+use uuid::Uuid;
 
 /// Most bytes of a line. The longest object that the API accepts has a quarter of it.
 const MOST_LINE: u64 = 1 << 20;
@@ -70,6 +71,8 @@ pub struct Inspection {
     pub organization: Members,
     /// Number of objects, without the organization.
     pub objects: u64,
+    /// What the invoices of the file bill.
+    pub billed: Arc<Billed>,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +116,7 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
     let refuse = |why: String| Err(Refused(why).into());
     let (mut source, mut lines, mut ended) = (None, 0, false);
     let mut version = None;
+    let mut billed = Billed::default();
     for line in Lines::new(from) {
         let (row, line) = line?;
         if ended {
@@ -132,6 +136,8 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
                 return refuse(format!("it has {lines} lines before its last one, which says {told}; export it again"));
             }
             ended = true;
+        } else {
+            billed.add(&line);
         }
         lines += u64::from(!ended);
     }
@@ -141,7 +147,9 @@ pub fn inspect(from: impl BufRead, target: &Organization) -> Result<Inspection, 
         Some((source, organization)) => {
             let head = 1 + usize::from(version.is_some());
             let schema_version = version.unwrap_or(OLDEST_VERSION);
-            Ok(Inspection { schema_version, head, source, organization, objects: lines - head as u64 })
+            billed.sort();
+            let (objects, billed) = (lines - head as u64, Arc::new(billed));
+            Ok(Inspection { schema_version, head, source, organization, objects, billed })
         }
     }
 }
@@ -153,6 +161,21 @@ pub(super) fn lifted(line: &[u8], version: u64, organization: &Members) -> Optio
     let object: String = serde_json::from_str(members.get("object")?).ok()?;
     upgrade::lift(version, &object, &mut members, organization).ok()?;
     Some((members.json(), members))
+}
+
+/// Sets what the invoices of the file bill of the object in a line, so that both always agree. `None` when the line needs no
+/// change.
+pub(super) fn with_billed(line: &[u8], billed: &Billed) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        id: Uuid,
+        #[serde(borrow)]
+        object: Cow<'a, str>,
+    }
+    let named: Named<'_> = serde_json::from_slice(line).ok()?;
+    let mut members = Members::parse(line).ok()?;
+    billed.fill(&named.object, named.id, &mut members).ok()?;
+    members.is_changed().then(|| members.json())
 }
 
 /// Parses the line of the organization, which must have the currency of `target`.

@@ -17,7 +17,7 @@ use crate::{
     },
     rows::key,
     store::{Batch, Commit, Key, Pages, SCHEMA_VERSION, Span, Store, Write, get_one, key_of, memory::Memory},
-    upgrade::Members,
+    upgrade::{Billed, Members},
     value::{OrganizationId, Sum},
 };
 use std::{
@@ -45,6 +45,8 @@ pub struct Importer<'a> {
     source: OrganizationId,
     /// The schema version of the lines, and the organization that they come from.
     version: (u64, Members),
+    /// What the invoices of the file bill; `None` while no file was inspected.
+    billed: Option<Arc<Billed>>,
     /// The outcomes of the lines so far.
     pub counts: Counts,
     ready: Vec<(u64, ParsedLine)>,
@@ -89,6 +91,7 @@ impl<'a> Importer<'a> {
             organization,
             source,
             version: (SCHEMA_VERSION, Members::default()),
+            billed: None,
             counts: Counts::default(),
             ready: Vec::with_capacity(CHUNK),
             waiting: BTreeMap::new(),
@@ -100,7 +103,8 @@ impl<'a> Importer<'a> {
     /// Lifts the lines from the schema version of their file to the present one.
     #[must_use]
     pub fn of_version(self, file: &Inspection) -> Self {
-        Self { version: (file.schema_version, file.organization.clone()), ..self }
+        let billed = Some(Arc::clone(&file.billed));
+        Self { version: (file.schema_version, file.organization.clone()), billed, ..self }
     }
 
     /// Adds the next line to the present chunk, and records the chunk when it is full.
@@ -110,6 +114,8 @@ impl<'a> Importer<'a> {
     pub async fn line(&mut self, row: u64, line: &[u8]) -> Result<(), Error> {
         let lifted = file::lifted(line, self.version.0, &self.version.1).map(|(line, _)| line);
         let line = lifted.as_deref().map_or(line, str::as_bytes);
+        let billed = self.billed.as_ref().and_then(|billed| file::with_billed(line, billed));
+        let line = billed.as_deref().map_or(line, str::as_bytes);
         if let Some(erasure) = erased::line(line, self.source) {
             let outcome = match erasure {
                 Ok(erasure) => self.add_erasure(erasure).await?,

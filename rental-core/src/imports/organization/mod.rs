@@ -4,7 +4,7 @@
 //! list of its erased people and its objects follow, each after the objects that it refers to. The last line contains the number of lines before it, which
 //! detects a truncated file. Objects of an older version are lifted as in an upgrade ([`crate::upgrade`]). An imported
 //! object keeps its id and its times. Its revision starts at 1, and it emits no event. Its derived rows (holds, identities,
-//! billing markers, look-ups) are computed again from its fields. The target adds the list of erased people to its own, and
+//! look-ups) are computed again from its fields. The target adds the list of erased people to its own, and
 //! no object gets personal data of a person on it.
 
 mod erased;

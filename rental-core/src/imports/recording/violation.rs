@@ -39,6 +39,8 @@ impl Importable for Violation {
             rental_id: None,
             attribution_reason: None,
             review_reason: None,
+            amount_billed: Money::default(),
+            invoice_ids: Vec::new(),
             created_at: new.created_at,
             updated_at: new.created_at,
         };

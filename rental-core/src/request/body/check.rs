@@ -3,8 +3,8 @@
 use super::{duplicates, event_list, lines, plain_value::one_value, suggestion::shorten, verb::Verb};
 use crate::{
     error::{FieldCode, FieldError},
-    schema::{FieldSpec, Kind},
-    value::FieldValue,
+    schema::{FieldSpec, Kind, MOST_INVOICES},
+    value::{self, FieldValue},
 };
 use serde_json::value::RawValue;
 
@@ -39,6 +39,13 @@ pub(super) fn check(
         return event_list::check(raw)
             .map(Some)
             .map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)]);
+    }
+    if let Kind::References(_) = field.kind {
+        let ids: Option<Vec<String>> = serde_json::from_str(raw.get()).ok();
+        let ids = ids.filter(|ids| ids.len() <= MOST_INVOICES && ids.iter().all(|id| value::id(id).is_some()));
+        let rule = format!("must be a list of at most {MOST_INVOICES} ids");
+        let wrong = || vec![FieldError::new(field.name, FieldCode::Invalid, &rule)];
+        return ids.map(|ids| Some(FieldValue::Texts(ids))).ok_or_else(wrong);
     }
     let value = one_value(field.kind, raw.get(), digits);
     value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])

@@ -1,5 +1,7 @@
 //! The step from version 5 to version 6.
 //!
+//! What invoices bill has the amount and the invoices in its own record. The lifts begin with nothing; the walk over a store
+//! and the import of an export set what the invoices bill ([`Billed`](crate::upgrade::Billed)).
 //! Tolls and violations say why they are attached. Nobody recorded that before, so older ones have `null` there.
 //! Organizations have the seller's data of their invoices. Those of an older store have none; their invoices are in English.
 
@@ -9,16 +11,26 @@ use crate::upgrade::{
 };
 
 /// The lifts of this step.
-pub(super) const VERSION: Version = Version { number: 6, lifts: &[TOLL, VIOLATION, ORGANIZATION] };
+pub(super) const VERSION: Version = Version { number: 6, lifts: &[RENTAL, TOLL, VIOLATION, ORGANIZATION] };
 
-const TOLL: Lift = Lift { object: "toll", tag: 5, lift: attached };
-const VIOLATION: Lift = Lift { object: "violation", tag: 6, lift: attached };
+const RENTAL: Lift = Lift { object: "rental", tag: 3, lift: rental };
+const TOLL: Lift = Lift { object: "toll", tag: 5, lift: toll_or_violation };
+const VIOLATION: Lift = Lift { object: "violation", tag: 6, lift: toll_or_violation };
 const ORGANIZATION: Lift = Lift { object: "organization", tag: 8, lift: organization };
 
-/// Adds the reasons of an attachment.
-fn attached(it: &mut Members, _: &Members) -> Result<(), String> {
+fn rental(it: &mut Members, _: &Members) -> Result<(), String> {
+    not_billed(it, "time_zone")
+}
+
+fn toll_or_violation(it: &mut Members, _: &Members) -> Result<(), String> {
     it.add_after("rental_id", "attribution_reason", "null")?;
-    it.add_after("attribution_reason", "review_reason", "null")
+    it.add_after("attribution_reason", "review_reason", "null")?;
+    not_billed(it, "review_reason")
+}
+
+fn not_billed(it: &mut Members, place: &str) -> Result<(), String> {
+    it.add_after(place, "amount_billed", "0")?;
+    it.add_after("amount_billed", "invoice_ids", "[]")
 }
 
 fn organization(it: &mut Members, _: &Members) -> Result<(), String> {

@@ -104,7 +104,7 @@ fn who_pays_for_a_billed_toll_cannot_change_before_the_invoice_is_void() {
 }
 
 #[test]
-fn a_billed_toll_is_not_corrected_and_a_billed_violation_follows_its_city() {
+fn a_billed_toll_does_not_fall_below_what_is_billed_and_a_billed_violation_follows_its_city() {
     let organization = Server::shared().organization();
     let customer = organization.customer(json!({}));
     let header = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
@@ -113,11 +113,15 @@ fn a_billed_toll_is_not_corrected_and_a_billed_violation_follows_its_city() {
     let toll = super::all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
     organization.patch(&format!("/v1/tolls/{toll}"), &json!({"customer_id": customer})).ok();
     let invoice = bill(&organization, &customer, &json!([{"toll_id": toll}])).id();
-    let answer = super::import(&organization, "tolls", "", &file("7")).ok();
+    let answer = super::import(&organization, "tolls", "", &file("4")).ok();
     assert_eq!(super::counts(&answer), [0, 0, 0, 0, 1]);
     assert!(answer["errors"][0]["message"].as_str().unwrap().contains(&invoice), "{answer}");
-    settle(&organization, &invoice, "void").ok();
     assert_eq!(super::counts(&super::import(&organization, "tolls", "", &file("7")).ok()), [0, 1, 0, 0, 0]);
+    let rest = bill(&organization, &customer, &json!([{"toll_id": toll}])).ok();
+    assert_eq!(rest["total"], 2, "what is left after the correction");
+    settle(&organization, &invoice, "void").ok();
+    settle(&organization, rest["id"].as_str().unwrap(), "void").ok();
+    assert_eq!(super::counts(&super::import(&organization, "tolls", "", &file("3")).ok()), [0, 1, 0, 0, 0]);
 
     let list = |due: u32| format!("plate,state,summons_number,amount_due\nX1,,1,{due}\n");
     super::import(&organization, "violations", "", &list(50)).ok();
@@ -125,6 +129,125 @@ fn a_billed_toll_is_not_corrected_and_a_billed_violation_follows_its_city() {
     organization.patch(&format!("/v1/violations/{violation}"), &json!({"customer_id": customer})).ok();
     bill(&organization, &customer, &json!([{"violation_id": violation}])).ok();
     assert_eq!(super::counts(&super::import(&organization, "violations", "", &list(0)).ok()), [0, 1, 0, 0, 0]);
+}
+
+/// `amount_billed` and `invoice_ids` of an object.
+fn account(organization: &Organization, path: &str) -> (Value, Value) {
+    let object = organization.get(path).ok();
+    (object["amount_billed"].clone(), object["invoice_ids"].clone())
+}
+
+#[test]
+fn what_is_billed_tells_how_much_and_by_which_invoices() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let toll = toll(&organization, &json!(customer), 6.94);
+    let path = format!("/v1/tolls/{toll}");
+    let before = organization.get(&path).ok();
+    assert_eq!((&before["amount_billed"], &before["invoice_ids"]), (&json!(0), &json!([])));
+    let first = bill(&organization, &customer, &json!([{"toll_id": toll, "amount": 2}])).id();
+    let after = organization.get(&path).ok();
+    assert_eq!((&after["amount_billed"], &after["invoice_ids"]), (&json!(2), &json!([first])));
+    assert!(after["updated_at"].as_str() > before["updated_at"].as_str(), "a sync list shows it again");
+    let bad = bill(&organization, &customer, &json!([{"toll_id": toll, "amount": 5}])).error(
+        400,
+        "invalid_request_error",
+        "parameter_invalid",
+    );
+    assert!(bad["message"].as_str().unwrap().contains("at most 4.94"), "{bad}");
+    let second = bill(&organization, &customer, &json!([{"toll_id": toll}])).ok();
+    assert_eq!(second["total"], 4.94, "what is left");
+    let second = second["id"].as_str().unwrap();
+    assert_eq!(account(&organization, &path), (json!(6.94), json!([first, second])));
+    settle(&organization, &first, "void").ok();
+    assert_eq!(account(&organization, &path), (json!(4.94), json!([second])));
+}
+
+#[test]
+fn a_rental_is_never_billed_above_its_price() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"daily_rate": 100}));
+    let rental = organization.rental(&vehicle, json!({"start_date": "2026-06-01", "end_date": "2026-06-05"}));
+    let path = format!("/v1/rentals/{rental}");
+    let customer = organization.get(&path).ok()["customer_id"].as_str().unwrap().to_owned();
+    let lines = json!([{"rental_id": rental}, {"rental_id": rental}]);
+    assert_eq!(bill(&organization, &customer, &lines).bad_fields()[0].1, "parameter_duplicate");
+    let invoice = bill(&organization, &customer, &json!([{"rental_id": rental}])).id();
+    let again = bill(&organization, &customer, &json!([{"rental_id": rental, "amount": 1}]));
+    again.error(409, "invalid_request_error", "state_conflict");
+    assert_eq!(account(&organization, &path), (json!(400), json!([invoice])));
+    let other = organization.customer(json!({}));
+    for change in [json!({"final_price": 399}), json!({"customer_id": other})] {
+        let error = organization.patch(&path, &change).error(409, "invalid_request_error", "state_conflict");
+        assert!(error["message"].as_str().unwrap().contains(&invoice), "{error}");
+    }
+    organization.patch(&path, &json!({"final_price": 450})).ok();
+    assert_eq!(bill(&organization, &customer, &json!([{"rental_id": rental}])).ok()["total"], 50);
+
+    let unpriced = organization.rental(&organization.vehicle(json!({})), json!({}));
+    let unpriced_path = format!("/v1/rentals/{unpriced}");
+    let customer = organization.get(&unpriced_path).ok()["customer_id"].as_str().unwrap().to_owned();
+    bill(&organization, &customer, &json!([{"rental_id": unpriced, "amount": 7}])).ok();
+    let again = bill(&organization, &customer, &json!([{"rental_id": unpriced, "amount": 7}]));
+    again.error(409, "invalid_request_error", "state_conflict");
+}
+
+#[test]
+fn many_invoices_at_once_bill_a_rental_up_to_its_price() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    let rental = organization.rental(&vehicle, json!({"final_price": 10}));
+    let path = format!("/v1/rentals/{rental}");
+    let customer = organization.get(&path).ok()["customer_id"].as_str().unwrap().to_owned();
+    let billed = std::thread::scope(|scope| {
+        let one = || bill(&organization, &customer, &json!([{"rental_id": rental, "amount": 3}])).status;
+        let running: Vec<_> = (0..12).map(|_| scope.spawn(one)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).filter(|status| *status == 200).count()
+    });
+    assert_eq!(billed, 3);
+    let (amount, invoices) = account(&organization, &path);
+    assert_eq!((amount, invoices.as_array().unwrap().len()), (json!(9), 3));
+}
+
+#[test]
+fn a_violation_that_the_fleet_has_paid_is_billed_with_what_it_cost() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let fields = json!({"summons_number": "1", "amount_due": 0, "payment_amount": 65, "customer_id": customer});
+    let violation = organization.recorded("violations", &fields);
+    assert_eq!(bill(&organization, &customer, &json!([{"violation_id": violation}])).ok()["total"], 65);
+    bill(&organization, &customer, &json!([{"violation_id": violation}])).error(
+        409,
+        "invalid_request_error",
+        "state_conflict",
+    );
+}
+
+#[test]
+fn tolls_and_violations_are_listed_by_what_is_billed_and_attached() {
+    let organization = Server::shared().organization();
+    let customer = organization.customer(json!({}));
+    let whole = toll(&organization, &json!(customer), 5.0);
+    let part = toll(&organization, &json!(customer), 6.0);
+    let loose = toll(&organization, &Value::Null, 7.0);
+    bill(&organization, &customer, &json!([{"toll_id": whole}, {"toll_id": part, "amount": 1}])).ok();
+    let ids = |query: &str| -> Vec<String> {
+        let page = organization.get(&format!("/v1/tolls?{query}")).ok();
+        page["data"].as_array().unwrap().iter().map(|toll| toll["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids("billed=true"), [whole.clone()]);
+    assert_eq!(ids("billed=false"), [loose.clone(), part.clone()]);
+    assert_eq!(ids(&format!("billed=false&starting_after={loose}")), [part.clone()]);
+    assert_eq!(ids(&format!("billed=false&customer={customer}")), [part.clone()]);
+    assert_eq!(ids(&format!("customer={customer}&billed=true")), [whole.clone()]);
+    assert_eq!(ids("attached=false"), [loose]);
+    assert_eq!(ids("attached=true"), [part, whole]);
+    assert_eq!(organization.get("/v1/violations?billed=false&limit=5").ok()["data"], json!([]));
+    for (query, param) in
+        [("billed=yes", "billed"), ("attached=1", "attached"), ("billed=true&attached=true", "billed")]
+    {
+        assert_eq!(organization.get(&format!("/v1/tolls?{query}")).bad_fields()[0].0, param, "{query}");
+    }
 }
 
 #[test]
@@ -251,4 +374,63 @@ fn a_logo_is_set_shown_replaced_and_removed() {
     let unknown = "/admin/v1/organizations/01900000-0000-7000-8000-000000000000/logo";
     let refused = organization.server.admin_bytes("PUT", unknown, "image/png", LOGO);
     refused.error(404, "invalid_request_error", "resource_missing");
+}
+
+#[test]
+fn completed_rentals_are_drafted_with_their_tolls_and_billed_once() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"daily_rate": 100}));
+    let rental = |dates: [&str; 2], more: &Value| {
+        let mut fields = json!({"start_date": dates[0], "end_date": dates[1]});
+        for (name, value) in more.as_object().unwrap() {
+            fields[name] = value.clone();
+        }
+        let id = organization.rental(&vehicle, fields);
+        organization.patch(&format!("/v1/rentals/{id}"), &json!({"status": "COMPLETED"})).ok()
+    };
+    let first = rental(["2026-06-01", "2026-06-05"], &json!({}));
+    let customer = first["customer_id"].as_str().unwrap().to_owned();
+    let violation = json!({"summons_number": "1", "amount_due": 50, "customer_id": customer});
+    let mine = toll(&organization, &json!(customer), 6.94);
+    let fields = json!({"amount": 3, "agency": "MTAB&T", "occurred_on": "2026-07-02", "customer_id": customer});
+    let later = organization.recorded("tolls", &fields);
+    organization.recorded("violations", &violation);
+    let second = rental(["2026-06-10", "2026-06-11"], &json!({}));
+    let path = format!("/admin/v1/organizations/{}/invoices/drafts", organization.id);
+    let drafts = || organization.server.admin("GET", &path, &Value::Null).ok()["data"].as_array().unwrap().clone();
+    let found = drafts();
+    assert_eq!(found.iter().map(|draft| &draft["rental_id"]).collect::<Vec<_>>(), [&second["id"], &first["id"]]);
+    let expected = json!([{"rental_id": first["id"], "amount": 400}, {"toll_id": mine, "amount": 6.94}]);
+    assert_eq!((&found[1]["lines"], &found[1]["total"]), (&expected, &json!(406.94)), "not the toll of another month");
+
+    let create = |id: &Value, more: Value| {
+        let mut body = more;
+        body["rental_id"] = id.clone();
+        organization.server.admin("POST", &path, &body)
+    };
+    let invoice = create(&first["id"], json!({"with_tolls": true, "with_violations": true})).ok();
+    assert_eq!((&invoice["total"], &invoice["customer_id"]), (&json!(406.94), &json!(customer)));
+    assert_eq!(invoice["rental_id"], first["id"]);
+    create(&first["id"], json!({"with_tolls": true})).error(409, "invalid_request_error", "state_conflict");
+    assert_eq!(create(&second["id"], json!({})).ok()["total"], 100);
+    assert_eq!(drafts(), [] as [Value; 0], "nothing is left");
+    let open = organization.get("/v1/tolls?billed=false").ok();
+    assert_eq!(open["data"].as_array().unwrap().iter().map(|toll| &toll["id"]).collect::<Vec<_>>(), [&json!(later)]);
+
+    settle(&organization, invoice["id"].as_str().unwrap(), "void").ok();
+    assert_eq!(drafts()[0]["rental_id"], first["id"], "a void invoice bills nothing");
+    assert_eq!(create(&json!("x"), json!({})).bad_fields()[0].0, "rental_id");
+    assert_eq!(organization.server.admin("POST", &path, &json!({"with_tolls": true})).status, 400);
+}
+
+#[test]
+fn a_completed_rental_without_a_price_is_drafted_with_the_reason() {
+    let organization = Server::shared().organization();
+    let rental = organization.rental(&organization.vehicle(json!({})), json!({}));
+    organization.patch(&format!("/v1/rentals/{rental}"), &json!({"status": "COMPLETED"})).ok();
+    let path = format!("/admin/v1/organizations/{}/invoices/drafts", organization.id);
+    let draft = &organization.server.admin("GET", &path, &Value::Null).ok()["data"][0];
+    assert!(draft["problem"].as_str().unwrap().contains("final_price"), "{draft}");
+    let refused = organization.server.admin("POST", &path, &json!({"rental_id": rental}));
+    refused.error(409, "invalid_request_error", "state_conflict");
 }

@@ -1,0 +1,151 @@
+//! `invoices draft-all`: one invoice for each completed rental that is not billed.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{collection, group::with_examples, session::Session},
+    failure::Failure,
+    output::{
+        print,
+        progress::Progress,
+        record::{Page, Record, next_page},
+    },
+    text::tsv_cell,
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{
+    resources::{invoice::SPEC, organization},
+    value::Money,
+};
+use serde_json::{Value, json};
+
+/// Columns: the names of the members of a row.
+const COLUMNS: [&str; 8] =
+    ["rental_id", "customer_id", "invoice_number", "invoice_id", "tolls", "violations", "total", "problem"];
+
+pub(super) fn command() -> Command {
+    let command = Command::new("draft-all")
+        .about(
+            "Create an invoice for each completed rental that is not billed, with its tolls and violations (operator)",
+        )
+        .arg(collection::organization("Organization that bills"))
+        .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Only show what would be billed"));
+    with_examples(
+        command,
+        &[
+            "rental-cli invoices draft-all --organization ID --dry-run",
+            "rental-cli invoices draft-all --organization ID",
+        ],
+    )
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Done {
+    rows: Vec<Value>,
+    invoices: u64,
+    skipped: u64,
+    total: Money,
+}
+
+pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let path = [organization::SPEC.plural, session.organization(matches)?, SPEC.plural, "drafts"];
+    let dry_run = matches.get_flag("dry_run");
+    let (mut done, mut cursor) = (Done::default(), None::<String>);
+    let mut progress = Progress::count(None, "rentals looked at");
+    loop {
+        let after = cursor.as_ref().map(|cursor| ("starting_after".to_owned(), cursor.clone()));
+        let query = [("limit".to_owned(), "20".to_owned())].into_iter().chain(after).collect();
+        let page = Page::read(&session.send(&Request::get(Access::Operator, &path).with_query(query))?)?;
+        for draft in &page.data {
+            let draft = Record::read(draft.get())?;
+            if let Err(failure) = done.bill(&draft, &path, dry_run, session) {
+                let created = done.invoices;
+                session.out.note(&format!("{created} invoices were created before this error; run it again to go on"));
+                return Err(failure);
+            }
+        }
+        progress.at(done.rows.len() as u64);
+        cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    progress.finish();
+    done.show(dry_run, session)
+}
+
+impl Done {
+    /// Creates the invoice of one draft. In a dry run, and when the draft has a problem, only notes it.
+    fn bill(&mut self, draft: &Record, path: &[&str], dry_run: bool, session: &Session) -> Result<(), Failure> {
+        let mut row = json!({});
+        for name in COLUMNS {
+            row[name] = draft.text(name).map_or(Value::Null, Value::from);
+        }
+        let mut problem = draft.text("problem");
+        let mut billed = draft.text("total");
+        if problem.is_none() && !dry_run {
+            let rental = draft.text("rental_id").unwrap_or_default();
+            let body = json!({"rental_id": rental, "with_tolls": true, "with_violations": true}).to_string();
+            match session.send(&Request::post(Access::Operator, path, Some(body))) {
+                Ok(invoice) => {
+                    let invoice = Record::read(&invoice)?;
+                    row["invoice_id"] = invoice.text("id").map_or(Value::Null, Value::from);
+                    row["invoice_number"] = invoice.text("invoice_number").map_or(Value::Null, Value::from);
+                    billed = invoice.text("total");
+                }
+                // Somebody else billed or changed the rental since the page was read.
+                Err(Failure::ErrorResponse(response)) if matches!(response.status, 400 | 409) => {
+                    problem = Some(response.message().to_owned());
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        let amount = billed.and_then(|text| Money::parse(&text, 4).ok()).unwrap_or_default();
+        row["total"] = number(amount);
+        for name in ["tolls", "violations"] {
+            row[name] = draft.text(name).and_then(|text| text.parse::<u64>().ok()).map_or(Value::Null, Value::from);
+        }
+        if problem.is_some() {
+            self.skipped += 1;
+        } else {
+            self.invoices += 1;
+            self.total = self.total.plus(amount).unwrap_or(Money::MAX);
+        }
+        row["problem"] = problem.map_or(Value::Null, Value::from);
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn show(&self, dry_run: bool, session: &Session) -> Result<(), Failure> {
+        let Self { rows, invoices, skipped, total } = self;
+        if session.out.json {
+            let summary = json!({
+                "object": "invoice_run", "dry_run": dry_run, "invoices": invoices, "skipped": skipped,
+                "total": number(*total), "data": rows,
+            });
+            return print(&format!("{summary}\n"));
+        }
+        let cell = |row: &Value, name: &str| match &row[name] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let cells: Vec<Vec<String>> = rows.iter().map(|row| COLUMNS.map(|name| cell(row, name)).to_vec()).collect();
+        if session.out.is_terminal() {
+            if !cells.is_empty() {
+                session.out.rows(&COLUMNS, &cells)?;
+            }
+        } else {
+            let line = |row: &Vec<String>| row.iter().map(|cell| tsv_cell(cell)).collect::<Vec<_>>().join("\t") + "\n";
+            print(&(COLUMNS.join("\t") + "\n" + &cells.iter().map(line).collect::<String>()))?;
+        }
+        let would = if dry_run { "would be " } else { "" };
+        session.out.note(&format!("{invoices} invoices {would}created over {total}, {skipped} rentals skipped"));
+        Ok(())
+    }
+}
+
+/// An amount as a JSON number.
+fn number(amount: Money) -> Value {
+    serde_json::to_value(amount).unwrap_or(Value::Null)
+}

@@ -1,0 +1,72 @@
+//! An operator marks an invoice as paid or void. What a void invoice billed can be billed again.
+
+use super::{
+    completion::finish,
+    edge::Edge,
+    intent::{Intent, Preparing},
+    read::get,
+};
+use crate::{
+    error::Error,
+    resources::{
+        Change, Outcome,
+        invoice::{self, Invoice, Line, Settlement},
+        organization::Organization,
+        parse,
+        source::AccountEntry,
+    },
+    store::{Batch, Key, Store},
+    value::{OrganizationId, Timestamp},
+};
+
+/// An operator marks an invoice as paid or void.
+pub struct Settle<'a> {
+    /// The organization that owns the invoice.
+    pub organization: &'a Organization,
+    /// The id in the path.
+    pub id: &'a str,
+    /// Whether it is paid or void.
+    pub how: Settlement,
+}
+
+impl Intent for Settle<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (organization, now) = (self.organization, edge.now());
+            let before = get(store, organization.id, &invoice::SPEC, self.id).await?;
+            let mut invoice: Invoice = parse(&before.key, &before.value)?;
+            let effects_before = Some(crate::resources::effects::of(&invoice));
+            let event = invoice.settle(self.how, now)?;
+            let entries = match self.how {
+                Settlement::Paid => Vec::new(),
+                Settlement::Void => {
+                    let entry = |line: &Line| AccountEntry::Voided(invoice.id, line.amount.unwrap_or_default());
+                    invoice.lines.iter().map(|line| (line, entry(line))).collect()
+                }
+            };
+            let elsewhere = changes(store, organization.id, &entries, now).await?;
+            let outcome = Outcome { elsewhere, ..Outcome::new(invoice, true, vec![event], effects_before)? };
+            let mut batch = Batch::default();
+            batch.replace(before.key.clone(), before.revision, outcome.json.clone());
+            finish(store, edge, organization, &invoice::SPEC, (before.key, before.revision + 1), outcome, batch).await
+        })
+    }
+}
+
+/// The changes of what lines bill, by an entry for each line. What is not there any more stays so.
+pub(super) async fn changes(
+    store: &dyn Store,
+    organization: OrganizationId,
+    entries: &[(&Line, AccountEntry)],
+    now: Timestamp,
+) -> Result<Vec<Change>, Error> {
+    let sources: Vec<_> =
+        entries.iter().filter_map(|(line, entry)| line.source().map(|(_, source)| (source, *entry))).collect();
+    if sources.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys: Vec<Key> = sources.iter().map(|(source, _)| source.key(organization)).collect();
+    let found = store.get(&keys).await?;
+    let both = sources.into_iter().zip(found);
+    both.filter_map(|((source, entry), record)| Some(source.change(record?, entry, now))).collect()
+}

@@ -1,0 +1,70 @@
+//! What a line of an invoice bills, and the change of its account in the batch of the invoice.
+
+use super::{
+    billing::Billable,
+    effects,
+    rental::Rental,
+    resource::{Resource, parse},
+    rules::{Change, Outcome},
+    toll::Toll,
+    violation::Violation,
+};
+use crate::{
+    error::Error,
+    store::{Key, Record},
+    value::{InvoiceId, Money, OrganizationId, RentalId, Timestamp, TollId, ViolationId},
+};
+
+/// What a line of an invoice bills.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// A rental.
+    Rental(RentalId),
+    /// A toll.
+    Toll(TollId),
+    /// A violation.
+    Violation(ViolationId),
+}
+
+impl Source {
+    /// The key of its record.
+    #[must_use]
+    pub(crate) fn key(self, organization: OrganizationId) -> Key {
+        match self {
+            Self::Rental(id) => Rental::key(organization, id),
+            Self::Toll(id) => Toll::key(organization, id),
+            Self::Violation(id) => Violation::key(organization, id),
+        }
+    }
+
+    /// The change of its record by an entry in its account.
+    pub(crate) fn change(self, record: Record, entry: AccountEntry, now: Timestamp) -> Result<Change, Error> {
+        match self {
+            Self::Rental(_) => change::<Rental>(record, entry, now),
+            Self::Toll(_) => change::<Toll>(record, entry, now),
+            Self::Violation(_) => change::<Violation>(record, entry, now),
+        }
+    }
+}
+
+/// An entry in the account of what invoices bill.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AccountEntry {
+    /// An invoice bills this amount of it.
+    Billed(InvoiceId, Money),
+    /// This invoice, which billed the amount, is void.
+    Voided(InvoiceId, Money),
+}
+
+fn change<T: Billable>(before: Record, entry: AccountEntry, now: Timestamp) -> Result<Change, Error> {
+    let mut object: T = parse(&before.key, &before.value)?;
+    let effects_before = Some(effects::of(&object));
+    match entry {
+        AccountEntry::Billed(invoice, amount) => {
+            object.add_invoice(invoice, amount).ok_or_else(|| Error::too_large("lines"))?;
+        }
+        AccountEntry::Voided(invoice, amount) => object.take_off(invoice, amount),
+    }
+    object.touch(now);
+    Ok(Change { before, outcome: Outcome::new(object, true, Vec::new(), effects_before)? })
+}
