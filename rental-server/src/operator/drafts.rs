@@ -8,7 +8,7 @@ use crate::{
     operator::{collections, records},
     reference::{
         parts,
-        shapes::{amount, described, object, optional_id, text},
+        shapes::{amount, described, integer, object, optional_id, text},
     },
 };
 use rental_core::{
@@ -263,8 +263,7 @@ fn schema() -> Value {
     });
     let mut line = object("", line);
     line["required"] = json!(["amount"]);
-    let count =
-        |description: &str| json!({"type": "integer", "format": "int32", "minimum": 0, "description": description});
+    let count = |description: &str| described(integer(0, 200), description);
     let draft = json!({
         "object": {"type": "string", "const": "invoice_draft"},
         "rental_id": optional_id("The completed rental."),
