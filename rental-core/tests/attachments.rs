@@ -94,7 +94,8 @@ fn rental() -> impl Strategy<Value = Rental> {
                 "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
                 "status": status, "damage_at_return": false, "activated_at": activated.map(time),
                 "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + length)),
-                "time_zone": "America/New_York", "created_at": time(0), "updated_at": time(0),
+                "time_zone": "America/New_York", "amount_billed": 0, "invoice_ids": [], "created_at": time(0),
+                "updated_at": time(0),
             });
             serde_json::from_value(members).unwrap()
         },
@@ -113,6 +114,7 @@ fn organization() -> Organization {
     let members = json!({
         "id": ORGANIZATION, "object": "organization", "name": "Fleet", "plan": "pro",
         "default_currency": "USD", "time_zone": "America/New_York", "booking_policy": "open",
+        "invoice_language": "en",
         "created_at": time(0), "updated_at": time(0),
     });
     serde_json::from_value(members).unwrap()
@@ -132,6 +134,7 @@ fn toll(number: u128) -> Toll {
         "id": toll_id(number), "object": "toll", "amount": 1, "currency": "USD", "agency": "MTAB&T",
         "transaction_id": number.to_string(), "occurred_at": time(i64::try_from(number).unwrap() * 97),
         "plate": PLATES[number as usize % PLATES.len()], "vehicle_id": vehicle_id(number % VEHICLES),
+        "amount_billed": 0, "invoice_ids": [],
         "created_at": time(0), "updated_at": time(0),
     });
     serde_json::from_value(members).unwrap()

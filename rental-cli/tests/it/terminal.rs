@@ -62,7 +62,7 @@ fn the_counts_of_an_import_are_numbers() {
     for columns in WIDTHS {
         let server = FakeServer::new(vec![ok("{}"), ok(&format!("{SUMMARY}\n"))]);
         let shown = plain(&server, &["tolls", "import", "--organization", "o", file.to_str().unwrap()], columns);
-        let counts = "received:   5\ncreated:    2\nupdated:    1\nduplicates: 1\nskipped:    0\ninvalid:    1\namount received: 27.76\nrow 4: `amount` is missing.\n";
+        let counts = "received:        5\ncreated:         2\nupdated:         1\nduplicates:      1\nskipped:         0\ninvalid:         1\namount received: 27.76\namount created:  13.88\namount updated:  -6.94\nrow 4: `amount` is missing.\n";
         assert!(shown.contains(counts), "{columns}: {shown}");
     }
 }
