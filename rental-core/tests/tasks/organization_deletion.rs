@@ -18,10 +18,11 @@ use rental_core::{
     rows::{
         Tag, key,
         outbox::{self, OutboxEvent},
+        recheck::Recheck,
     },
     store::{Batch, Commit, Key, Prior, Record, Span, Store, memory::Memory},
     tasks::{Step, Task, organization_deletion as deletion, organization_hold, step},
-    value::{AuditEntryId, EndpointId, EventId, OrganizationId, ServerId, Timestamp},
+    value::{AuditEntryId, EndpointId, EventId, OrganizationId, ServerId, Timestamp, VehicleId},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -112,6 +113,9 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
         create(store, edge, &whose, "lead", json!({"customer_id": customer, "raw_data": {"message": "hello"}})).await;
     }
     let mut batch = Batch::default();
+    batch.insert(key::logo(id), "PNG".into());
+    let vehicle = VehicleId::parse(&vehicle).unwrap();
+    batch.insert(key::recheck(id, vehicle), Recheck::of_all().value());
     batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
     assert_eq!(commit(store, batch).await, Commit::Applied);
 }
