@@ -178,7 +178,7 @@ pub(super) fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer 
     }
 }
 
-/// The event of a change from one payer to another. Detaching emits none (docs/webhooks.md).
+/// The event of a change from one payer to another. Detaching emits none (docs/attribution.md).
 pub(super) fn event<T: Attributable>(before: &Payer, after: &Payer) -> Vec<EventType> {
     if after.customer.is_some() && after.customer != before.customer { vec![T::ATTACHED] } else { Vec::new() }
 }

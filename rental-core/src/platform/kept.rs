@@ -86,7 +86,7 @@ pub(super) fn read(body: &[u8]) -> Result<Error, Error> {
             Error::Invalid(errors)
         }
         Kept::VehicleUnavailable { rental, block, message } => {
-            let holder = rental.map(Holder::Rental).or(block.map(Holder::Block));
+            let holder = rental.map(Holder::Rental).or_else(|| block.map(Holder::Block));
             Error::VehicleUnavailable { holder: holder.ok_or_else(|| damaged("no holder"))?, message }
         }
         Kept::PreconditionFailed => Error::PreconditionFailed,

@@ -46,7 +46,7 @@ pub(crate) async fn list_ordered(
     Ok(Reply::json(operations::list(store, organization, spec, &query).await?))
 }
 
-/// The same for lists of operators: without damaged rows, which are logged and counted. One that is left out would look
+/// The same for lists of operators over the whole installation: without damaged rows, which are logged and counted. One that is left out would look
 /// deleted to a client that compares its copy, so the lists of the API fail instead.
 pub(crate) async fn list_sound(
     app: &App,

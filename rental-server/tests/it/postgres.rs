@@ -248,7 +248,8 @@ fn sql_views_show_what_the_api_shows() {
         "SELECT daily_rate * 2, year + 1, plate, organization_id, revision, make IS NULL FROM rental.vehicles WHERE id = '{vehicle}'"
     ));
     assert_eq!(row, format!("179.0\t2024\tO'Brien\t{}\t1\tt", organization.id));
-    for (plural, id) in made {
+    // An event has `created` instead of `created_at`.
+    for (plural, id) in made.into_iter().filter(|(plural, _)| *plural != "events") {
         let object = organization.get(&format!("/v1/{plural}/{id}")).ok();
         let row = sql(&format!(
             "SELECT created_at = '{}', organization_id FROM rental.{plural} WHERE id = '{id}'",

@@ -134,7 +134,7 @@ fn an_organization_moves_to_another_server_by_export_and_import() {
     source.one_of_each();
     let words = format!("export --organization {} --to org.ndjson", source.id);
     let written = cli.run(&from, &format!("{words} --json"));
-    assert_eq!((written.code, written.json()["objects"].clone()), (Some(0), json!(6)), "{written:?}");
+    assert_eq!((written.code, written.json()["objects"].clone()), (Some(0), json!(7)), "{written:?}");
     let file = fs::read_to_string(cli.home.path().join("org.ndjson")).unwrap();
     assert_eq!(written.json()["bytes"], json!(file.len()));
     assert!(!cli.home.path().join("org.ndjson.partial").exists());
@@ -145,7 +145,7 @@ fn an_organization_moves_to_another_server_by_export_and_import() {
     assert_eq!((piped.code, piped.stdout.as_str(), piped.stderr.as_str()), (Some(0), file.as_str(), ""));
     assert_eq!(cli.run(&from, &format!("export --organization {} --json", source.id)).code, Some(2));
     let imported = cli.run(&to, &format!("import --organization {} org.ndjson --json", target.id));
-    assert_eq!((imported.code, imported.json()["created"].clone()), (Some(0), json!(6)), "{imported:?}");
+    assert_eq!((imported.code, imported.json()["created"].clone()), (Some(0), json!(7)), "{imported:?}");
     assert_eq!(imported.json()["received"], written.json()["objects"], "both count the same objects");
     assert_eq!(listed(&target, "invoices")[0]["id"], listed(&source, "invoices")[0]["id"]);
 }

@@ -134,7 +134,8 @@ fn reads(all: &[Organization; 3], made: &[(&'static str, String)]) -> Vec<Ask> {
 
 /// Writes that are refused, so that they can be sent again.
 fn refused_writes(made: &[(&'static str, String)]) -> Vec<Ask> {
-    let (vehicle, json_type) = (format!("/v1/vehicles/{}", made[0].1), "application/json");
+    let vehicle = &made.iter().find(|(plural, _)| *plural == "vehicles").expect("one of each").1;
+    let (vehicle, json_type) = (format!("/v1/vehicles/{vehicle}"), "application/json");
     vec![
         ask(With::Write, "POST", "/v1/vehicles", "{\"nmae\":\"x\",\"year\":1,\"daily_rate\":1.234}"),
         ask(With::Write, "POST", "/v1/vehicles", "{"),

@@ -53,7 +53,7 @@ fn a_block_over_a_rental_and_a_rental_over_a_block_are_refused_and_name_the_hold
     let vehicle = organization.vehicle(json!({}));
     let booked = rental(&organization, &vehicle, ("2027-03-10", "2027-03-15")).id();
     let blocked = block(&organization, &vehicle, ("2027-03-15", "2027-03-20")).id();
-    refused(&block(&organization, &vehicle, ("2027-03-14", "2027-03-16")), "rental", &booked);
+    refused(&block(&organization, &vehicle, ("2027-03-13", "2027-03-15")), "rental", &booked);
     refused(&block(&organization, &vehicle, ("2027-03-10", "2027-03-10")), "rental", &booked);
     refused(&rental(&organization, &vehicle, ("2027-03-19", "2027-03-21")), "block", &blocked);
     refused(&block(&organization, &vehicle, ("2027-01-01", "2027-03-12")), "rental", &booked);
