@@ -126,6 +126,11 @@ impl Documented {
         Endpoint { method, path, handler, takes_its_time, documentation, schemas }
     }
 
+    /// Replaces the id of the operation, which is that of another endpoint too.
+    pub(crate) fn with_id(self, id: String) -> Self {
+        self.change(|operation| operation.id = id)
+    }
+
     /// A description, beyond the summary.
     pub(crate) fn says(self, description: &'static str) -> Self {
         self.change(|operation| operation.description = description)

@@ -1,14 +1,14 @@
 //! Reads of operators, and the collections in which operators write.
 
 use crate::{
-    endpoint::{self, Endpoint},
+    endpoint::{self, Documented, Endpoint, camel},
     objects,
 };
 use rental_core::{
     error::Error,
     operations,
     resources::{
-        Collection, RESOURCES,
+        self, Collection, RESOURCES,
         organization::{self, Organization, SYSTEM},
         parse,
     },
@@ -49,10 +49,19 @@ pub(super) fn retrieve(spec: &'static ResourceSpec) -> Endpoint {
         .reader(move |request| Box::pin(objects::get(request.app.store(), SYSTEM, spec, request.id, request.call)))
 }
 
-/// GET on the objects of an organization that only operators see.
+/// An endpoint with this id, if holders of API keys have one with the usual id.
+fn of_operators(endpoint: Documented, spec: &'static ResourceSpec, id: String) -> Documented {
+    match resources::api().any(|public| public.spec.tag == spec.tag && public.list) {
+        true => endpoint.with_id(id),
+        false => endpoint,
+    }
+}
+
+/// GET on the objects of an organization, for operators.
 pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     let path = format!("/admin/v1/organizations/{{organization}}/{}", spec.plural);
-    endpoint::list(path, spec).reader(move |request| {
+    let many = format!("list{}OfOrganization", camel(spec.plural));
+    of_operators(endpoint::list(path, spec), spec, many).reader(move |request| {
         Box::pin(async move {
             let organization = organization_named(request.app.store(), request.id).await?;
             objects::list(request.app.store(), organization.id, spec, request.call).await
@@ -62,7 +71,9 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
 
 /// GET on one such object of any organization.
 pub(super) fn retrieve_of_any(spec: &'static ResourceSpec) -> Endpoint {
-    endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec).reader(move |request| {
+    let one = format!("get{}OfAnyOrganization", camel(spec.object));
+    let endpoint = endpoint::retrieve(format!("/admin/v1/{}/{{id}}", spec.plural), spec);
+    of_operators(endpoint, spec, one).reader(move |request| {
         Box::pin(async move {
             let organization = operations::owner_of(request.app.store(), spec, request.id).await?;
             objects::get(request.app.store(), organization.id, spec, request.id, request.call).await

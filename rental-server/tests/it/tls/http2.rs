@@ -76,7 +76,8 @@ fn an_early_response_ends_with_no_error_and_the_connection_stays() {
     run(&server.address, &pair, async |mut client, _| {
         for _ in 0..20 {
             let (response, mut send) = client.send_request(request("POST", "/v1/vehicles", "wrong"), false).unwrap();
-            send.send_data(Bytes::from_static(b"{\"name\":"), false).unwrap();
+            // The response can come, and end the stream, before the data is sent.
+            let _ = send.send_data(Bytes::from_static(b"{\"name\":"), false);
             let response = response.await.unwrap();
             assert_eq!(response.status(), 401);
             assert_eq!(response.headers().get("connection"), None);
