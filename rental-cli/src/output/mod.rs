@@ -171,7 +171,7 @@ pub(crate) fn show_failure(failure: &Failure, json: bool) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Writes a document to stdout: text like [`print`], other bytes as they are.
+/// Writes a document to stdout: text like [`print()`], other bytes as they are.
 pub(crate) fn print_bytes(document: &[u8]) -> Result<(), Failure> {
     if let Ok(text) = std::str::from_utf8(document) {
         return print(text);

@@ -73,7 +73,7 @@ fn list() -> Value {
         json!({
             "object": {"type": "string", "const": "list"},
             "has_more": {"type": "boolean", "description": "Always `false`."},
-            "next_cursor": {"type": "null", "description": "Always `null`."},
+            "next_cursor": {"type": ["string", "null"], "description": "Always `null`."},
             "data": {"type": "array", "maxItems": 1000, "items": {"$ref": "#/components/schemas/Interval"}},
         }),
     )
