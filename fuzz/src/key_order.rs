@@ -1,7 +1,7 @@
 //! Keys of the store: byte order is logical order, and every key can be taken apart again.
 
 use crate::{specs, Pieces};
-use rental_core::{rows::key, schema::{IndexPrefix, ResourceSpec}, store::{self, Follow, Key}, value::{OrganizationId, RentalId, VehicleId}};
+use rental_core::{rows::key, schema::{IndexPrefix, ResourceSpec}, store::{self, Follow, Key}, value::{Holder, OrganizationId, RentalId, VehicleId}};
 use uuid::Uuid;
 
 struct Place {
@@ -44,10 +44,10 @@ pub fn check(data: &[u8]) {
     let logical = |at: &Place| (at.organization, at.spec.tag, at.id);
     assert_eq!(record(&a).cmp(&record(&b)), logical(&a).cmp(&logical(&b)));
     assert_eq!(record(&a).id(), Some(a.id));
-    let hold = |at: &Place| key::hold(at.organization, at.vehicle, at.class, at.start, RentalId::from_uuid(at.id));
+    let hold = |at: &Place| key::hold(at.organization, at.vehicle, at.class, at.start, Holder::Rental(RentalId::from_uuid(at.id)));
     let logical = |at: &Place| (at.organization, at.vehicle, at.class, at.start, at.id);
     assert_eq!(hold(&a).cmp(&hold(&b)), logical(&a).cmp(&logical(&b)));
-    assert_eq!(key::hold_parts(&hold(&a)), Some((a.start, RentalId::from_uuid(a.id))));
+    assert_eq!(key::hold_parts(&hold(&a)), Some((a.start, Holder::Rental(RentalId::from_uuid(a.id)))));
     assert!(key::holds_from(a.organization, a.vehicle, a.class, a.start) <= hold(&a));
     expiries(&a, &b, tail);
     indexes(&a, &b);
