@@ -1,8 +1,8 @@
 //! Which vehicles are available on some nights (`docs/decisions.md`, "Availability").
 //!
 //! A vehicle is available when no rental and no block holds it on one of the nights, when it is not out beyond its planned
-//! return, and when its status lets it be rented. Two reads of many ranges answer for up to 500 vehicles. The answer is a
-//! hint: a hold that is added meanwhile is found by the POST of the rental.
+//! return, and when its status lets it be rented. Two reads of many ranges answer for up to 500 vehicles. The result is a
+//! hint: another request can hold the vehicle after it. The POST of the rental checks the holds again.
 
 use super::holds::{classes_in_use, read, starts_within};
 use crate::{
