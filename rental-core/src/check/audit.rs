@@ -118,7 +118,9 @@ impl<'g> Audit<'g> {
             Row::IdempotencyExpiry { organization, name, .. } => self.idempotency_expiry(organization, name, row),
             Row::Outbox { .. } => self.outbox(row),
             Row::Due { endpoint, delivery, .. } => self.due(endpoint, delivery, row),
-            Row::Subscribed { organization } | Row::Logo { organization } => self.organization_exists(organization),
+            Row::Subscribed { organization } => self.organization_exists(organization),
+            Row::Logo { organization } if is_png(&row.value) => self.organization_exists(organization),
+            Row::Logo { .. } => Err("it is not a PNG image".into()),
             Row::Secrets { endpoint } => self.secrets(endpoint, row),
             Row::Counter { organization, .. } => self.counter(organization, row),
             Row::Identity { organization, resource, .. } => self.identity(organization, resource, row),
@@ -427,6 +429,11 @@ pub(super) fn is_itself(spec: &ResourceSpec, id: Uuid, json: &[u8]) -> RowCheck 
         return Ok(());
     }
     Err(format!("it says that it is {} {}", any.object, any.id))
+}
+
+/// Whether the row of a logo begins like a PNG image.
+pub(super) fn is_png(value: &[u8]) -> bool {
+    value.starts_with(b"\x89PNG\r\n\x1a\n")
 }
 
 fn marker(row: &Record) -> RowCheck {

@@ -75,7 +75,7 @@ pub(crate) fn rows() -> &'static Rows {
             (key::heartbeat(Id::from_uuid(id)), b"{}".to_vec()),
             (key::owner(Id::from_uuid(id)), b"?".to_vec()),
             (key::bell(Id::from_uuid(id), Id::from_uuid(id)), Vec::new()),
-            (key::logo(organization), b"PNG".to_vec()),
+            (key::logo(organization), b"\x89PNG\r\n\x1a\n".to_vec()),
             (key::recheck(organization, vehicle.unwrap()), Recheck::of_all().value().to_vec()),
         ] {
             rows.insert(key, (1, value.into()));

@@ -3,7 +3,7 @@
 use super::{view::View, waiter::Waiter};
 use crate::{
     check::{
-        audit::is_itself,
+        audit::{is_itself, is_png},
         expected::{effects_of, expected_keys, held_by},
     },
     operations::idempotency::IdempotencyRecord,
@@ -113,7 +113,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 self.keeps_hold(organization, vehicle, holder, key, sound)
             }
             // Beside the row itself, only its organization can be missing.
-            Row::Subscribed { .. } | Row::Logo { .. } => sound.is_some(),
+            Row::Subscribed { .. } => sound.is_some(),
+            Row::Logo { .. } => sound.is_some_and(|row| is_png(&row.value)),
             Row::Counter { .. } => sound.is_some_and(|row| row.revision > 0),
             Row::IdempotencyExpiry { organization, name, .. } => {
                 let empty = |row: &Record| row.revision == 0 && row.value.is_empty();
