@@ -113,7 +113,7 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
         create(store, edge, &whose, "lead", json!({"customer_id": customer, "raw_data": {"message": "hello"}})).await;
     }
     let mut batch = Batch::default();
-    batch.insert(key::logo(id), "PNG".into());
+    batch.insert(key::logo(id), (&b"\x89PNG\r\n\x1a\n"[..]).into());
     let vehicle = VehicleId::parse(&vehicle).unwrap();
     batch.insert(key::recheck(id, vehicle), Recheck::of_all().value());
     batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
