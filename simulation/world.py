@@ -23,6 +23,8 @@ class Fleet:
 
     def __init__(self, seed, number, vehicles):
         self.random = random.Random(f"{seed}-{number}")
+        # Numbers of their own, so that mistakes do not change the truth of a seed.
+        self.changes = random.Random(f"changes of {seed}-{number}")
         self.zone_name, self.number = ZONES[number % len(ZONES)], number
         self.zone = ZoneInfo(self.zone_name)
         self.customers = 60
@@ -63,8 +65,28 @@ class Fleet:
     def add(self, vehicle, customer, status, start, end, activated, completed):
         rental = {"vehicle": vehicle, "customer": customer, "status": status, "start": start, "end": end,
                   "activated": activated, "completed": completed, "number": len(self.rentals)}
+        rental["first"] = self.mistakes(rental)
         self.rentals.append(rental)
         return rental
+
+    def mistakes(self, rental):
+        """What the fleet writes down first of some rentals, and corrects after the statements are imported."""
+        r, first = self.changes, {}
+        if r.random() > 0.12:
+            return first
+        kind = r.randrange(4)
+        if kind == 0:
+            first["customer"] = (rental["customer"] + 1 + r.randrange(self.customers - 1)) % self.customers
+        elif kind == 1 and rental["start"]:
+            first["activated"] = first["completed"] = None
+            if rental["status"] == "COMPLETED" and rental["end"]:
+                first["status"] = r.choice(["COMPLETED", "APPROVED", "ACTIVE"])
+        elif kind == 2 and rental["start"] and rental["end"]:
+            days = timedelta(days=r.choice([-2, -1, 1, 2]))
+            first["start"], first["end"] = rental["start"] + days, rental["end"] + days
+        elif rental["status"] in ("CANCELLED", "NEW"):
+            first["status"] = "APPROVED"
+        return first
 
     def record(self, drive, extends):
         """What the fleet writes down of a finished rental. A time that is not recorded was on its planned day."""

@@ -216,7 +216,8 @@ impl<'t, 'r> Weighed<'t, 'r> {
     /// Whether the vehicle was given back the day before. A parked vehicle can be ticketed after its return.
     fn was_given_back_the_day_before(&self) -> bool {
         let (rental, zone) = (self.possession.rental, self.possession.rental.time_zone);
-        let day = rental.completed_at.map(|at| zone.local(at).date()).or(rental.end_date);
+        let planned = rental.end_date.filter(|end| self.possession.pickup.earliest < day_end(zone, *end));
+        let day = rental.completed_at.map(|at| zone.local(at).date()).or(planned);
         let Some(day) = day.filter(|_| !self.possible && rental.status == RentalStatus::Completed) else {
             return false;
         };

@@ -80,6 +80,12 @@ impl Moment {
     fn on(zone: Zone, day: Date) -> Self {
         Self::between(midnight(zone, day), day_end(zone, day))
     }
+
+    /// Whether it can have been at an instant or later. The end of a planned day is the first instant of the next one, and
+    /// so not on that day.
+    fn can_be_at_or_after(self, at: Timestamp) -> bool {
+        at < self.latest || (at == self.latest && (self.earliest == at || at == END))
+    }
 }
 
 impl<'r> Possession<'r> {
@@ -201,7 +207,8 @@ impl<'r> Possession<'r> {
 
     /// Whether this and another possession can have followed each other.
     pub(super) fn can_follow_or_precede(&self, other: &Self) -> bool {
-        self.giving_back.earliest <= other.pickup.latest || other.giving_back.earliest <= self.pickup.latest
+        other.pickup.can_be_at_or_after(self.giving_back.earliest)
+            || self.pickup.can_be_at_or_after(other.giving_back.earliest)
     }
 
     /// Whether pickup and return are both recorded.

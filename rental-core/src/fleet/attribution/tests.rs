@@ -226,6 +226,8 @@ fn a_booking_that_overlaps_with_a_rental_that_took_place_did_not_take_place() {
         check(&both(status, "2026-06-04", "2026-06-04"), "2026-06-04T12:00:00Z", "1");
         check(&both(status, "2026-06-04", "2026-06-12"), "2026-06-09T12:00:00Z", "1");
         check(&both(status, "2026-06-12", "2026-06-14"), "2026-06-13T12:00:00Z", "unclear");
+        // The plans overlap on one night.
+        check(&both(status, "2026-05-29", "2026-06-02"), "2026-06-01T12:00:00Z", "1");
     }
     check(&both("COMPLETED", "2026-06-10", "2026-06-12"), "2026-06-10T12:00:00Z", "unclear");
 }
