@@ -69,6 +69,8 @@ pub(crate) enum Action {
     Availability,
     /// What holds a vehicle, and who had it.
     Calendar,
+    /// What a person has to look at.
+    Review,
 }
 
 impl Handler {

@@ -3,6 +3,9 @@
 mod availability;
 mod me;
 mod request_rate;
+mod review;
+
+pub(crate) use review::schema as review_schema;
 
 use crate::{
     access::{
@@ -46,7 +49,12 @@ pub(crate) fn collection(object: &str) -> Option<&'static Collection> {
 
 /// Every operation of the public API.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    [me::endpoint()].into_iter().chain(availability::endpoints()).chain(resources::api().flat_map(of)).collect()
+    [me::endpoint()]
+        .into_iter()
+        .chain(availability::endpoints())
+        .chain(review::endpoints())
+        .chain(resources::api().flat_map(of))
+        .collect()
 }
 
 fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
@@ -166,7 +174,9 @@ impl Keyed<'_> {
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
             // A file answers a read at once, so reads of it are never in progress together.
-            Action::List | Action::Get | Action::Availability | Action::Calendar if app.store.is_shared() => {
+            Action::List | Action::Get | Action::Availability | Action::Calendar | Action::Review
+                if app.store.is_shared() =>
+            {
                 Box::pin(async {
                     let _part = admit(app, pass).await?;
                     match self.action {
@@ -175,6 +185,7 @@ impl Keyed<'_> {
                         }
                         Action::Availability => availability::available(store, organization, call).await,
                         Action::Calendar => availability::calendar(store, organization, self.id, call).await,
+                        Action::Review => review::shown(store, organization, spec, call).await,
                         _ => get(store, organization.id, spec, self.id, call).await,
                     }
                 })
@@ -186,6 +197,7 @@ impl Keyed<'_> {
             // Boxed as writes are.
             Action::Availability => Box::pin(availability::available(store, organization, call)).await,
             Action::Calendar => Box::pin(availability::calendar(store, organization, self.id, call)).await,
+            Action::Review => Box::pin(review::shown(store, organization, spec, call)).await,
             // Writes are boxed, so that the future of a read stays small.
             Action::Create | Action::Update => {
                 Box::pin(async {

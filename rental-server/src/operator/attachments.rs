@@ -2,18 +2,17 @@
 
 use crate::{
     endpoint::{Endpoint, Parameter, Request, camel, get, post},
+    fleet_api::review_schema,
     guard::{Operator, Reader},
     http::reply::{Handled, Reply},
     objects::write::write,
     operator::collections,
-    reference::shapes::{amount, described, object, optional_id, text},
 };
 use rental_core::{
     attachments::{self, Release},
     operations,
     resources::Attributable,
 };
-use serde_json::{Value, json};
 
 /// The endpoints for tolls or violations.
 pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
@@ -26,7 +25,7 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
             .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
             .replies("ReviewList")
             .without_revision()
-            .defines("ReviewList", schema())
+            .defines("ReviewList", review_schema())
             .reader(|request| Box::pin(shown::<T>(request))),
         post(format!("/admin/v1/{}/{{id}}/release", T::SPEC.plural))
             .about(T::SPEC, format!("release{one}"), format!("Let the server choose who pays the {}", T::SPEC.object))
@@ -45,37 +44,4 @@ async fn release<T: Attributable>(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     let organization = operations::owner_of(app.store(), T::SPEC, id).await?;
     write(app, &organization, call, &body, &Release::<T>::new(&organization, id)).await
-}
-
-/// A page of what a person has to look at.
-fn schema() -> Value {
-    let optional = |description: &str| json!({"type": ["string", "null"], "description": description});
-    let candidate = json!({
-        "rental_id": optional_id("The rental."), "customer_id": optional_id("Its customer."),
-        "customer_name": optional("The full name of the customer."), "start_date": optional("The planned first day."),
-        "end_date": optional("The planned last day."), "reason": text("What speaks for and against it."),
-    });
-    let row = json!({
-        "object": {"type": "string", "const": "review"}, "resource": text("`toll` or `violation`."),
-        "id": optional_id("The toll or violation."),
-        "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one customer pays, by what is recorded now."},
-        "reason": text("Why a person has to look at it."),
-        "when": optional("The day and time in the time zone of the organization."),
-        "occurred_at": optional("The time in UTC."), "occurred_on": optional("The day where it happened."),
-        "plate": optional("The plate as reported."), "plate_state": optional("Its state as reported."),
-        "transponder_number": optional("The transponder as reported."),
-        "place": optional("The plaza of a toll, or what was violated."),
-        "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
-        "currency": text("The currency of the amount."), "vehicle_id": optional_id("The vehicle, when it is known."),
-        "billed": {"type": "boolean", "description": "Whether an invoice bills it, so that its customer does not change."},
-        "customer_id": optional_id("The customer to whom it is attached."),
-        "customer_name": optional("The full name of that customer."),
-        "candidates": {"type": "array", "items": object("", candidate)},
-    });
-    let page = json!({
-        "object": {"type": "string", "const": "list"}, "has_more": {"type": "boolean"},
-        "next_cursor": optional("Pass it as `starting_after` for the next page."),
-        "data": {"type": "array", "items": object("", row)},
-    });
-    object("", page)
 }

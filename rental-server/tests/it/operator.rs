@@ -8,14 +8,14 @@ mod imports;
 mod leads;
 mod listener;
 pub(crate) mod operators;
-mod suggestions;
+pub(crate) mod suggestions;
 mod transfer;
 
 use crate::support::{Connection, Organization, Reply};
 use serde_json::Value;
 
 /// Sends a file; `query` begins with `?` or is empty.
-fn import(organization: &Organization, plural: &str, query: &str, file: &str) -> Reply {
+pub(crate) fn import(organization: &Organization, plural: &str, query: &str, file: &str) -> Reply {
     let path = format!("/admin/v1/organizations/{}/{plural}/import{query}", organization.id);
     let token = format!("Bearer {}", organization.server.admin_token);
     let headers = [("Authorization", token.as_str()), ("Content-Type", "text/csv")];

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const HEADER: &str = "transaction_id,occurred_at,agency,plaza,plate,plate_state,transponder_number,amount\n";
 
 /// Tolls of a plate at these times.
-pub(super) fn tolls(organization: &Organization, plate: &str, times: &[&str]) {
+pub(crate) fn tolls(organization: &Organization, plate: &str, times: &[&str]) {
     let mut file = HEADER.to_owned();
     for time in times {
         writeln!(file, "{plate} {time},{time},MTAB&T,RKB,{plate},,,1").unwrap();
@@ -33,7 +33,7 @@ pub(super) fn attached(organization: &Organization, plural: &str) -> Vec<Value> 
     organization.server.admin("POST", &path(organization, plural), &json!({})).ok()["data"].as_array().unwrap().clone()
 }
 
-pub(super) fn stay(organization: &Organization, vehicle: &str, days: [&str; 2], status: &str) -> String {
+pub(crate) fn stay(organization: &Organization, vehicle: &str, days: [&str; 2], status: &str) -> String {
     organization.rental(vehicle, json!({"start_date": days[0], "end_date": days[1], "status": status}))
 }
 

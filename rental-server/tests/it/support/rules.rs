@@ -4,7 +4,7 @@ use super::{Organization, Reply, Server};
 use serde_json::{Value, json};
 
 /// The operations of the specification (spec, Endpoints).
-pub(crate) const OPERATIONS: [(&str, &str); 30] = [
+pub(crate) const OPERATIONS: [(&str, &str); 32] = [
     ("GET", "/v1/availability"),
     ("GET", "/v1/vehicles/{id}/calendar"),
     ("GET", "/v1/blocks"),
@@ -29,9 +29,11 @@ pub(crate) const OPERATIONS: [(&str, &str); 30] = [
     ("GET", "/v1/invoices"),
     ("GET", "/v1/invoices/{id}"),
     ("GET", "/v1/tolls"),
+    ("GET", "/v1/tolls/review"),
     ("GET", "/v1/tolls/{id}"),
     ("PATCH", "/v1/tolls/{id}"),
     ("GET", "/v1/violations"),
+    ("GET", "/v1/violations/review"),
     ("GET", "/v1/violations/{id}"),
     ("PATCH", "/v1/violations/{id}"),
     ("POST", "/v1/leads"),

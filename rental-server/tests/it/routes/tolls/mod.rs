@@ -2,4 +2,5 @@
 
 mod get;
 mod list;
+mod review;
 mod update;

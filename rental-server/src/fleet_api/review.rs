@@ -1,0 +1,81 @@
+//! `GET /v1/tolls/review` and `GET /v1/violations/review`: what a person has to look at.
+
+use crate::{
+    endpoint::{Action, Endpoint, Parameter, camel, get},
+    http::{
+        call::Call,
+        reply::{Handled, Reply},
+    },
+    reference::shapes::{amount, described, object, optional_id, text},
+};
+use rental_core::{
+    attachments,
+    resources::{
+        Collection, of,
+        organization::Organization,
+        toll::{self, Toll},
+        violation::Violation,
+    },
+    schema::ResourceSpec,
+    store::Store,
+};
+use serde_json::{Value, json};
+
+/// An action of API keys names a collection.
+static COLLECTIONS: [Collection; 2] = [of::<Toll>().done(), of::<Violation>().done()];
+
+pub(super) fn endpoints() -> impl Iterator<Item = Endpoint> {
+    COLLECTIONS.iter().map(|collection| {
+        let (spec, many) = (collection.spec, collection.spec.plural);
+        get(format!("/v1/{many}/review"))
+            .about(spec, format!("listReviewOf{}", camel(many)), format!("List the {many} that a person has to look at"))
+            .says("Those without a customer, and those that an invoice bills although by what is recorded now another customer or nobody pays. With names and local times, for people.")
+            .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
+            .replies("ReviewList")
+            .without_revision()
+            .defines("ReviewList", schema())
+            .key(Action::Review, collection)
+    })
+}
+
+pub(super) async fn shown(store: &dyn Store, organization: &Organization, spec: &ResourceSpec, call: &Call) -> Handled {
+    let page = if spec.object == toll::SPEC.object {
+        attachments::review::<Toll>(store, organization, call.query()).await?
+    } else {
+        attachments::review::<Violation>(store, organization, call.query()).await?
+    };
+    Ok(Reply::json(page))
+}
+
+/// A page of what a person has to look at.
+pub(crate) fn schema() -> Value {
+    let optional = |description: &str| json!({"type": ["string", "null"], "description": description});
+    let candidate = json!({
+        "rental_id": optional_id("The rental."), "customer_id": optional_id("Its customer."),
+        "customer_name": optional("The full name of the customer."), "start_date": optional("The planned first day."),
+        "end_date": optional("The planned last day."), "reason": text("What speaks for and against it."),
+    });
+    let row = json!({
+        "object": {"type": "string", "const": "review"}, "resource": text("`toll` or `violation`."),
+        "id": optional_id("The toll or violation."),
+        "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one customer pays, by what is recorded now."},
+        "reason": text("Why a person has to look at it."),
+        "when": optional("The day and time in the time zone of the organization."),
+        "occurred_at": optional("The time in UTC."), "occurred_on": optional("The day where it happened."),
+        "plate": optional("The plate as reported."), "plate_state": optional("Its state as reported."),
+        "transponder_number": optional("The transponder as reported."),
+        "place": optional("The plaza of a toll, or what was violated."),
+        "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
+        "currency": text("The currency of the amount."), "vehicle_id": optional_id("The vehicle, when it is known."),
+        "billed": {"type": "boolean", "description": "Whether an invoice bills it, so that its customer does not change."},
+        "customer_id": optional_id("The customer to whom it is attached."),
+        "customer_name": optional("The full name of that customer."),
+        "candidates": {"type": "array", "items": object("", candidate)},
+    });
+    let page = json!({
+        "object": {"type": "string", "const": "list"}, "has_more": {"type": "boolean"},
+        "next_cursor": optional("Pass it as `starting_after` for the next page."),
+        "data": {"type": "array", "items": object("", row)},
+    });
+    object("", page)
+}
