@@ -8,7 +8,9 @@
 
 mod counts;
 pub mod organization;
+mod overlay;
 pub mod recording;
 pub mod statements;
 
 pub use counts::{Amounts, Counts, RowError, RowOutcome};
+pub use overlay::Overlay;

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     imports::{
-        Counts, RowOutcome,
+        Counts, Overlay, RowOutcome,
         organization::{Importer, Lines, inspect},
         recording::{CHUNK, Importable, Options, Recorder},
         statements::{Failed, Kind, Mapping, Parameter, Reader, Row, Settings, StatementRow},
@@ -38,6 +38,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
+use tempfile::TempDir;
 use tokio::runtime::Handle;
 
 /// Largest statement: 2 GiB, about fifteen million tolls.
@@ -213,6 +214,16 @@ impl Import {
         Ok(to_json(&answer)?)
     }
 
+    /// The store that gets what a dry run would record, in a temporary folder: a row can be about an object of an earlier row.
+    fn trial(&self) -> Result<Option<(TempDir, Arc<dyn Store>)>, Problem> {
+        if !self.asked.dry_run {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir().map_err(unreadable)?;
+        let store = Redb::open(&folder.path().join("trial.redb"), TRIAL_CACHE).map_err(Error::from)?;
+        Ok(Some((folder, Arc::new(store))))
+    }
+
     /// Reads a statement to its end, then reads it again and records its rows.
     fn rows<T: Importable>(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
         let settings = Settings { currency: self.organization.default_currency, zone: self.asked.zone };
@@ -225,7 +236,12 @@ impl Import {
         }
         progress.begin(of);
         let options = Options { dry_run: self.asked.dry_run, issuer: self.asked.issuer.as_ref() };
-        let mut recorder = Recorder::<T>::new(self.store.as_ref(), &edge::Clock, &self.organization, options);
+        let trial = self.trial()?;
+        let store = match &trial {
+            Some((_, trial)) => Arc::new(Overlay::new(Arc::clone(&self.store), Arc::clone(trial))),
+            None => Arc::clone(&self.store),
+        };
+        let mut recorder = Recorder::<T>::new(store.as_ref(), &edge::Clock, &self.organization, options);
         let mut chunk = Vec::with_capacity(CHUNK);
         for (done, row) in open(again(&mut file)?)?.enumerate() {
             match row.map_err(refused)? {
@@ -245,20 +261,19 @@ impl Import {
     }
 
     /// Reads the lines of an export to their end, then reads them again and records them. A dry run records them in a
-    /// temporary store, because a line can name objects of earlier lines.
+    /// temporary store.
     fn objects(&self, mut file: File, progress: &mut Progress) -> Result<Counts, Problem> {
         let inspection = inspect(BufReader::new(again(&mut file)?), &self.organization).map_err(refused)?;
-        let scratch = if self.asked.dry_run { Some(tempfile::tempdir().map_err(unreadable)?) } else { None };
-        let trial = match &scratch {
-            Some(folder) => {
-                let store = Redb::open(&folder.path().join("trial.redb"), TRIAL_CACHE).map_err(Error::from)?;
-                Some(Arc::new(store) as Arc<dyn Store>)
-            }
-            None => None,
-        };
+        let trial = self.trial()?;
         progress.begin(inspection.objects);
         let (edge, store) = (edge::Clock, Arc::clone(&self.store));
-        let importer = Importer::new(store, trial, &edge, &self.organization, inspection.source);
+        let importer = Importer::new(
+            store,
+            trial.as_ref().map(|(_, trial)| Arc::clone(trial)),
+            &edge,
+            &self.organization,
+            inspection.source,
+        );
         let mut importer = self.runtime.block_on(importer)?.of_version(&inspection);
         // The first lines describe the export and its organization, which exists already.
         let lines = Lines::new(BufReader::new(again(&mut file)?)).skip(inspection.head);

@@ -3,12 +3,11 @@
 use super::{
     Inspection, erased, file,
     object::{self, ParsedLine},
-    overlay::Overlay,
 };
 use crate::{
     erasing::Erasure,
     error::Error,
-    imports::{Counts, RowOutcome},
+    imports::{Counts, RowOutcome, overlay::Overlay},
     operations::{self, edge::Edge},
     resources::{
         Object, Resource, RuleContext, invoice,

@@ -11,7 +11,6 @@ mod erased;
 mod file;
 mod importer;
 mod object;
-mod overlay;
 
 pub use file::{Inspection, Lines, inspect};
 pub use importer::{CHUNK, Importer};

@@ -23,8 +23,6 @@ struct Chunk<'r, R> {
     unidentified: Vec<u64>,
     /// The rows of the chunk, by the key of their identity.
     rows: HashMap<Key, &'r R>,
-    /// The look-ups by which credits find the new objects.
-    look_ups: Vec<Key>,
 }
 
 impl<T: Importable> Recorder<'_, T> {
@@ -37,7 +35,6 @@ impl<T: Importable> Recorder<'_, T> {
                 matched: Vec::new(),
                 unidentified: Vec::new(),
                 rows: HashMap::with_capacity(CHUNK),
-                look_ups: Vec::new(),
             };
             let mut taken = 0;
             for (number, row) in rows.iter().take(CHUNK) {
@@ -50,7 +47,6 @@ impl<T: Importable> Recorder<'_, T> {
                 }
             }
             if self.commit(chunk.batch).await? == Commit::Applied {
-                chunk.rows.keys().chain(&chunk.look_ups).for_each(|key| self.remember(key));
                 chunk.matched.into_iter().for_each(|amount| self.counts.add_matched(amount));
                 let dry_run = self.options.dry_run;
                 let unidentified = chunk.unidentified.into_iter();
@@ -94,13 +90,11 @@ impl<T: Importable> Recorder<'_, T> {
                     RowOutcome::Duplicate
                 }
                 Some(claim) => self.correct(claim, row, &object, &mut chunk.batch).await?,
-                None if self.would_have_written(&key) => T::REPEATED_IN_DRY_RUN,
                 None => {
                     chunk.matched.extend(object.vehicle().map(|_| row.sum()));
                     if let [None, None, _] = object.identifiers() {
                         chunk.unidentified.push(number);
                     }
-                    chunk.look_ups.extend(self.credit_look_up(&object));
                     let batch = std::mem::take(&mut chunk.batch);
                     chunk.batch =
                         operations::insert(self.store, self.edge, self.organization, object, batch).await?.batch;

@@ -32,16 +32,11 @@ impl<T: Importable> Recorder<'_, T> {
             return Ok(RowOutcome::Invalid("is a credit without a transaction number and a time".into()));
         };
         let key = self.identity_key(&format!("credit\n{identity}"));
-        if self.claim(&key).await?.is_some() || self.would_have_written(&key) {
+        if self.claim(&key).await?.is_some() {
             return Ok(RowOutcome::Duplicate);
         }
         let amount = T::stated_amount(credit);
         let Some(original) = self.charge_of(&charge, &identity).await? else {
-            let charges = [Some(self.identity_key(&identity)), self.credit_look_up(&charge)];
-            if charges.iter().flatten().any(|charge| self.would_have_written(charge)) {
-                self.remember(&key);
-                return Ok(RowOutcome::Updated);
-            }
             let (object, amount) = (T::SPEC.object, amount.unwrap_or_default());
             return Ok(RowOutcome::Invalid(format!(
                 "gives back {amount} for no {object} that is known; import the statement that has the {object}, then this \
@@ -50,7 +45,6 @@ impl<T: Importable> Recorder<'_, T> {
         };
         let outcome = self.change(original, batch, |object| object.take_back(credit)).await?;
         if outcome == RowOutcome::Updated {
-            self.remember(&key);
             batch.insert(key, claim::claim_value(original.uuid(), amount));
         }
         Ok(outcome)

@@ -1,7 +1,7 @@
 //! The rules of a resource for its import. `toll` and `violation` implement them.
 
 use crate::{
-    imports::{RowOutcome, statements::StatementRow},
+    imports::statements::StatementRow,
     resources::{Attributable, organization::Organization},
     schema::IndexPrefix,
     value::{Id, Money, Name, Timestamp, VehicleId},
@@ -11,10 +11,6 @@ use crate::{
 pub trait Importable: Attributable {
     /// The rows that a file of this resource contains.
     type Row: StatementRow + Sync;
-
-    /// The outcome, in a dry run, of a row with the same identity as an earlier row. A dry run creates no object to
-    /// compare the row with.
-    const REPEATED_IN_DRY_RUN: RowOutcome;
 
     /// Creates the object of a row, without its vehicle.
     fn from_row(row: &Self::Row, new: &NewObject<'_, Self::Kind>) -> Self;

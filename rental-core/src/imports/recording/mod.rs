@@ -3,8 +3,8 @@
 //!
 //! [`Recorder`] records the rows of one file, in transactions of [`CHUNK`] rows. It looks up each row by its identity, and
 //! the commit checks this look-up. So two concurrent imports of one file create each object once. [`Importable`] contains
-//! the rules that differ between the resources: identity, corrections and credits. A dry run makes the same decisions and
-//! commits nothing.
+//! the rules that differ between the resources: identity, corrections and credits. A dry run makes the same decisions. Its
+//! store is an [`Overlay`](super::Overlay), which keeps what would be recorded.
 
 mod chunk;
 mod credits;

@@ -11,7 +11,8 @@ use crate::{
     store::{Batch, Commit, Key, Record, Store, get_one},
     value::{Id, Money, Name, VehicleId},
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use uuid::Uuid;
 
 /// Rows in one transaction.
 pub const CHUNK: usize = 200;
@@ -25,7 +26,7 @@ const MAX_CREDITS: usize = 20_000;
 /// The options of recording a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Whether nothing is written.
+    /// Whether the store is an [`Overlay`](crate::imports::Overlay), so that nothing is recorded. It changes words alone.
     pub dry_run: bool,
     /// The authority that numbered the summonses of a list of violations. [`DEFAULT_ISSUER`] when absent.
     pub issuer: Option<&'a Name>,
@@ -42,9 +43,9 @@ pub struct Recorder<'a, T: Importable> {
     pub counts: Counts,
     /// Cached vehicles by their identifiers, because many rows of a statement have the same ones.
     vehicles: HashMap<[Option<String>; 3], Option<VehicleId>>,
-    /// In a dry run: the last 8 bytes of the keys that a real run would have written.
-    written: HashSet<u64>,
     credits: Vec<(u64, T::Row)>,
+    /// An id from the beginning of the import. Objects with greater ids are of its own rows.
+    first: Uuid,
 }
 
 /// A claim: the row with the identity of an object.
@@ -69,8 +70,8 @@ impl<'a, T: Importable> Recorder<'a, T> {
             issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
             counts: Counts::with_amounts(),
             vehicles: HashMap::new(),
-            written: HashSet::new(),
             credits: Vec::new(),
+            first: edge.new_id(),
         }
     }
 
@@ -137,11 +138,6 @@ impl<'a, T: Importable> Recorder<'a, T> {
         claim::identity_key(self.organization.id, T::SPEC, identity)
     }
 
-    /// The prefix of the index entries by which credits find an object.
-    pub(super) fn credit_look_up(&self, object: &T) -> Option<Key> {
-        object.credit_look_up().map(|look_up| look_up.prefix(self.organization.id, T::SPEC))
-    }
-
     pub(super) async fn claim(&self, place: &Key) -> Result<Option<Claim<T::Kind>>, Error> {
         let Some(record) = get_one(self.store, place).await? else { return Ok(None) };
         let claim::Stated { id, amount, former } = claim::read_stated(&record.value)?;
@@ -160,7 +156,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             (None, Some(claim)) => {
                 let found = get_one(self.store, &T::key(self.organization.id, claim.id)).await?;
                 let Some(record) = found else { return Ok(None) };
-                (parse(&record.key, &record.value)?, format!("{} {}", T::SPEC.object, claim.id))
+                (parse(&record.key, &record.value)?, self.name_of(claim.id))
             }
             (None, None) => return Ok(None),
         };
@@ -172,6 +168,11 @@ impl<'a, T: Importable> Recorder<'a, T> {
                  at the statement and correct the wrong row"
             )
         }))
+    }
+
+    /// An object in messages. A dry run has no objects of its own rows, so they are named like the rows.
+    pub(super) fn name_of(&self, id: Id<T::Kind>) -> String {
+        if id.uuid() > self.first { "an earlier row".to_owned() } else { format!("{} {id}", T::SPEC.object) }
     }
 
     /// The object with its vehicle, if it was not known before.
@@ -230,40 +231,24 @@ impl<'a, T: Importable> Recorder<'a, T> {
             Err(error) => return Err(error),
         };
         if !possible {
-            let object = T::SPEC.object;
-            return Ok(RowOutcome::Invalid(format!("would make {object} {id} less than 0 or more than any amount")));
+            let whose = self.name_of(id);
+            return Ok(RowOutcome::Invalid(format!(
+                "would make the amount of {whose} less than 0 or more than any amount"
+            )));
         }
         let outcome = if prepared.batch.is_empty() { RowOutcome::Duplicate } else { RowOutcome::Updated };
         recheck::absorb(batch, prepared.batch);
         Ok(outcome)
     }
 
-    /// Commits a batch, except in a dry run.
+    /// Commits a batch.
     pub(super) async fn commit(&self, batch: Batch) -> Result<Commit, Error> {
-        if self.options.dry_run || batch.is_empty() {
+        if batch.is_empty() {
             Ok(Commit::Applied)
         } else {
             operations::commit_for(self.store, self.organization.id, batch).await
         }
     }
-
-    /// In a dry run, remembers a key that a real run would have written.
-    pub(super) fn remember(&mut self, key: &Key) {
-        if self.options.dry_run {
-            self.written.insert(end_of(key));
-        }
-    }
-
-    /// Whether a real run would already have written a key.
-    pub(super) fn would_have_written(&self, key: &Key) -> bool {
-        self.options.dry_run && self.written.contains(&end_of(key))
-    }
-}
-
-/// The last 8 bytes of the hash in a key. Among a million keys two are equal with a probability of 1 in 30 million.
-fn end_of(key: &Key) -> u64 {
-    let bytes = key.as_bytes();
-    bytes[bytes.len() - 8..].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// The error when concurrent writes made every attempt of a transaction stale.

@@ -2,7 +2,7 @@
 
 use super::importable::{Importable, NewObject};
 use crate::{
-    imports::{RowOutcome, statements::TollRow},
+    imports::statements::TollRow,
     resources::toll::{self, Toll},
     schema::IndexPrefix,
     value::{Money, Plate, VehicleId, same_tag, tag_digits},
@@ -10,8 +10,6 @@ use crate::{
 
 impl Importable for Toll {
     type Row = TollRow;
-
-    const REPEATED_IN_DRY_RUN: RowOutcome = RowOutcome::Duplicate;
 
     fn from_row(row: &TollRow, new: &NewObject<'_, Self::Kind>) -> Self {
         let zone = new.organization.time_zone;

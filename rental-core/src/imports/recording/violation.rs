@@ -2,15 +2,13 @@
 
 use super::importable::{Importable, NewObject};
 use crate::{
-    imports::{RowOutcome, statements::ViolationRow},
+    imports::statements::ViolationRow,
     resources::violation::{self, Violation},
     value::{Money, VehicleId},
 };
 
 impl Importable for Violation {
     type Row = ViolationRow;
-
-    const REPEATED_IN_DRY_RUN: RowOutcome = RowOutcome::Updated;
 
     fn from_row(row: &ViolationRow, new: &NewObject<'_, Self::Kind>) -> Self {
         let mut violation = Self {

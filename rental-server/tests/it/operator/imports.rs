@@ -129,6 +129,34 @@ fn a_row_without_plate_and_transponder_is_recorded_and_listed_for_review() {
     assert_eq!((counts(&again), &again["review"]), ([0, 0, 3, 0, 1], &json!([])), "only new objects are listed");
 }
 
+/// Several transactions, so that rows meet objects of earlier rows of their own file.
+#[test]
+fn a_dry_run_reports_contradictions_corrections_and_credits_within_its_file() {
+    let organization = Server::shared().organization();
+    organization.vehicle(json!({"plate": "DRY1"}));
+    let mut file = HEADER.to_owned();
+    let mut row = |number: u32, minute: u32, plaza: &str, amount: &str| {
+        let time = format!("2026-06-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440, minute / 60 % 24, minute % 60);
+        writeln!(file, "D{number},{time},MTAB&T,{plaza},DRY1,NY,,{amount}").unwrap();
+    };
+    (0..450).for_each(|number| row(number, 10 * number, "RKB", "6.94"));
+    row(0, 1, "RKB", "6.94"); // another time
+    row(1, 10, "BWB", "6.94"); // another plaza
+    row(2, 20, "RKB", "4.94"); // corrected
+    row(2, 20, "RKB", "6.94"); // the amount from before the correction
+    row(3, 30, "RKB", "6.94"); // repeated
+    let dry_run = import(&organization, "tolls", "?dry_run=true", &file).ok();
+    assert!(all(&organization, "tolls").is_empty());
+    let run = import(&organization, "tolls", "", &file).ok();
+    assert_eq!(counts(&run), [450, 1, 2, 0, 2], "{run}");
+    for member in ["received", "created", "updated", "duplicates", "skipped", "invalid", "matched", "amounts"] {
+        assert_eq!(dry_run[member], run[member], "{member}");
+    }
+    assert_eq!((&dry_run["errors"], &dry_run["review"]), (&run["errors"], &run["review"]));
+    let message = run["errors"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("has the number of an earlier row, but another time"), "{message}");
+}
+
 #[test]
 fn a_dry_run_counts_the_same_and_records_nothing() {
     let organization = Server::shared().organization();
