@@ -17,8 +17,7 @@ use crate::{
         Row,
         recheck::{Recheck, absorb},
     },
-    schema::Attribution,
-    store::{Batch, Check, Commit, DamagedRow, Key, Record, Span, Store, get_each, get_one, key_of},
+    store::{Batch, Check, Commit, DamagedRow, Key, Record, Span, Store, Write, get_each, get_one, key_of},
     tasks::Step,
     value::{Id, OrganizationId, Text, VehicleId},
 };
@@ -60,7 +59,11 @@ pub async fn step(
     }
     let Round { mut batch, last, room, .. } = round;
     let is_done = room > 0;
+    let is_marked_again = batch.writes.iter().any(|write| matches!(write, Write::Put(key, ..) if *key == record.key));
+    let is_done = is_done && !is_marked_again;
     match last.filter(|_| !is_done) {
+        // One of them no longer is a posting of this vehicle, so others that were handled before can change.
+        _ if is_marked_again => {}
         Some(last) => {
             let after = Some(hex::encode(last.as_bytes()));
             batch.replace(record.key.clone(), record.revision, Recheck { from: mark.from, after }.value());
@@ -124,12 +127,13 @@ impl Round<'_> {
     async fn derive_one<T: Attributable>(&mut self, record: Record) -> Result<(), Error> {
         let object: T = parse(&record.key, &record.value)?;
         let before = object.payer();
-        if before.attribution != Some(Attribution::Automatic) {
+        if !object.is_derived_again() {
             return Ok(());
         }
         let derived = derive(self.store, self.owner, &object).await?;
         let billed = object.billed().is_some();
-        let after = settled(&before, &derived, billed);
+        // What nobody attached stays unattached.
+        let after = if before.customer.is_none() { derived.unattached() } else { settled(&before, &derived, billed) };
         let vehicle = derived.vehicle.filter(|_| !billed).or_else(|| object.known_vehicle());
         if after == before && vehicle == object.known_vehicle() {
             return Ok(());
@@ -174,7 +178,7 @@ pub(super) fn settled(before: &Payer, derived: &Derived, billed: bool) -> Payer 
             Payer { review: Some(Text::fit(&review, 255)), ..before.clone() }
         }
         (false, Some(candidate)) => Payer::automatic(candidate.customer, candidate.rental, &candidate.reason),
-        (false, None) => Payer::default(),
+        (false, None) => derived.unattached(),
     }
 }
 

@@ -5,12 +5,13 @@ use crate::{
     fleet::{
         VehicleMatch,
         attribution::{Candidate, Verdict, When, decide},
-        rentals_around, vehicle_of,
+        rentals_around, twins, vehicle_of,
     },
-    resources::{Attributable, organization::Organization},
+    resources::{Attributable, Payer, organization::Organization},
     store::Store,
-    value::VehicleId,
+    value::{Text, VehicleId},
 };
+use uuid::Uuid;
 
 /// Who pays for an object, by what is recorded now.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Derived {
     pub vehicle: Option<VehicleId>,
     /// Whether one customer clearly pays.
     pub verdict: Verdict,
+    /// Another posting of the same passage, which comes before this one: its id, and the reason to look at this one.
+    pub twin: Option<(Uuid, Text)>,
 }
 
 impl Derived {
@@ -29,6 +32,12 @@ impl Derived {
             Verdict::Clear(candidate) => Some(candidate),
             Verdict::Unclear(..) | Verdict::Nobody(..) => None,
         }
+    }
+
+    /// Who pays for an object that is not attached.
+    #[must_use]
+    pub fn unattached(&self) -> Payer {
+        Payer { review: self.twin.as_ref().map(|(_, reason)| reason.clone()), ..Payer::default() }
     }
 
     /// Why.
@@ -50,27 +59,70 @@ pub async fn derive<T: Attributable>(
     organization: &Organization,
     object: &T,
 ) -> Result<Derived, Error> {
-    let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
+    let whose = whose(store, organization, object).await?;
+    derive_for(store, organization, object, whose, &[]).await
+}
+
+/// The vehicle of an object.
+///
+/// # Errors
+/// The store is not available.
+pub async fn whose<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    object: &T,
+) -> Result<VehicleMatch, Error> {
     let [tag, plate, state] = object.identifiers();
-    let whose = match object.known_vehicle() {
+    Ok(match object.known_vehicle() {
         Some(vehicle) if tag.is_none() && plate.is_none() => VehicleMatch::One(vehicle),
         _ => vehicle_of(store, organization.id, tag, (plate, state)).await?,
-    };
+    })
+}
+
+/// Derives who pays for an object of this vehicle. `more` are objects of the same change, with the vehicles that they will have.
+///
+/// # Errors
+/// The store is not available.
+pub async fn derive_for<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    object: &T,
+    whose: VehicleMatch,
+    more: &[T],
+) -> Result<Derived, Error> {
+    let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
     let vehicle = match whose {
         VehicleMatch::One(vehicle) => vehicle,
         VehicleMatch::None => {
             let verdict = nobody("No vehicle has this transponder or plate.");
-            return Ok(Derived { vehicle: None, verdict });
+            return Ok(Derived { vehicle: None, verdict, twin: None });
         }
         VehicleMatch::Unclear(why) => {
-            return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()) });
+            return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()), twin: None });
         }
     };
     let (at, on) = object.when();
     let when = When { at, on };
     let Some(about) = when.about(organization.time_zone) else {
-        return Ok(Derived { vehicle: Some(vehicle), verdict: nobody("It is not known when it happened.") });
+        let verdict = nobody("It is not known when it happened.");
+        return Ok(Derived { vehicle: Some(vehicle), verdict, twin: None });
     };
     let rentals = rentals_around(store, organization.id, vehicle, about).await?;
-    Ok(Derived { vehicle: Some(vehicle), verdict: decide(&rentals, when, object.occasion()) })
+    let verdict = decide(&rentals, when, object.occasion());
+    let first = twins::first_twin(store, organization.id, &of_vehicle(object, vehicle), more).await?;
+    let twin = first.map(|first| (first.id().uuid(), twins::reason(&first)));
+    let verdict = match (verdict, &twin) {
+        (Verdict::Clear(candidate), Some((_, reason))) => Verdict::Unclear(reason.to_string(), vec![candidate]),
+        (Verdict::Unclear(_, candidates), Some((_, reason))) => Verdict::Unclear(reason.to_string(), candidates),
+        (verdict, _) => verdict,
+    };
+    Ok(Derived { vehicle: Some(vehicle), verdict, twin })
+}
+
+/// The object with this vehicle.
+#[must_use]
+pub fn of_vehicle<T: Attributable>(object: &T, vehicle: VehicleId) -> T {
+    let mut object = object.clone();
+    *object.vehicle() = Some(vehicle);
+    object
 }

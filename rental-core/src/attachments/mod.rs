@@ -11,6 +11,6 @@ mod derivation;
 mod release;
 mod review;
 
-pub use derivation::{Derived, derive};
+pub use derivation::{Derived, derive, derive_for, of_vehicle, whose};
 pub use release::Release;
 pub use review::{local_time, review};

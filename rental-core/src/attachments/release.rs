@@ -32,8 +32,10 @@ impl<T: Attributable> Intent for Release<'_, T> {
         Box::pin(async move {
             let record = operations::get(store, self.organization.id, T::SPEC, self.id).await?;
             let object: T = parse(&record.key, &record.value)?;
-            let derived = derive(store, self.organization, &object).await?;
             // As if nobody had chosen. If an invoice bills it and the customer would change, the edit is refused.
+            let mut free = object.clone();
+            free.set_payer(Payer::default());
+            let derived = derive(store, self.organization, &free).await?;
             let after = settled(&Payer::default(), &derived, false);
             let (before, now) = (object.payer(), edge.now());
             let vehicle = derived.vehicle.or_else(|| object.known_vehicle());

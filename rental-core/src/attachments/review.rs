@@ -75,6 +75,7 @@ fn parameters(query: &str) -> Result<(usize, Option<Vec<u8>>), Error> {
 async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, object: &T) -> Result<Value, Error> {
     let derived = derive(store, organization, object).await?;
     let payer = object.payer();
+    let is_billed = payer.review.is_some() && payer.customer.is_some();
     let candidates: &[Candidate] = match &derived.verdict {
         Verdict::Clear(candidate) => std::slice::from_ref(candidate),
         Verdict::Unclear(_, candidates) | Verdict::Nobody(_, candidates) => candidates,
@@ -93,18 +94,41 @@ async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, ob
             "reason": one.reason,
         })
     });
+    let twin = match &derived.twin {
+        Some((id, _)) => twin::<T>(store, organization, Id::from_uuid(*id)).await?,
+        None => None,
+    };
     let [tag, plate, state] = object.identifiers();
     let (at, on) = object.when();
     let charged = object.charged();
     Ok(json!({
         "object": "review", "resource": T::SPEC.object, "id": object.id(), "verdict": verdict(&derived),
-        "reason": payer.review.as_deref().unwrap_or_else(|| derived.reason()),
+        "reason": payer.review.as_deref().filter(|_| is_billed).unwrap_or_else(|| derived.reason()),
         "when": local_time(organization, object), "occurred_at": at, "occurred_on": on, "plate": plate, "plate_state": state,
         "transponder_number": tag, "place": charged.place, "amount": charged.amount, "currency": charged.currency,
-        "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": payer.review.is_some(),
+        "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": is_billed,
         "customer_id": payer.customer, "customer_name": payer.customer.and_then(name),
-        "candidates": shown.collect::<Vec<_>>(),
+        "candidates": shown.collect::<Vec<_>>(), "twin": twin,
     }))
+}
+
+/// The other posting of the same passage, in words for people.
+async fn twin<T: Attributable>(
+    store: &dyn Store,
+    organization: &Organization,
+    id: Id<T::Kind>,
+) -> Result<Option<Value>, Error> {
+    let Some(twin) = each::<T>(store, organization, vec![id]).await?.remove(&id) else { return Ok(None) };
+    let payer = twin.payer();
+    let customers: HashMap<_, Customer> = each(store, organization, payer.customer.into_iter().collect()).await?;
+    let name = payer.customer.and_then(|id| customers.get(&id)).map(|customer| &customer.full_name);
+    let [tag, plate, state] = twin.identifiers();
+    let charged = twin.charged();
+    Ok(Some(json!({
+        "id": id, "when": local_time(organization, &twin), "plate": plate, "plate_state": state, "transponder_number": tag,
+        "place": charged.place, "amount": charged.amount, "customer_id": payer.customer, "customer_name": name,
+        "billed": twin.billed().is_some(),
+    })))
 }
 
 /// The objects with these ids.

@@ -3,6 +3,7 @@
 pub mod attribution;
 mod candidates;
 mod possession;
+pub mod twins;
 mod vehicle_match;
 
 pub use candidates::rentals_around;

@@ -21,7 +21,7 @@ const MOST_NAMESAKES: usize = 50;
 /// Days before the first one of a rental that it can decide: days of other time zones, and those around which rentals are read.
 const MARGIN: u32 = 3;
 
-/// Marks the vehicles whose automatic attachments change when the derived rows of an object change.
+/// Marks the vehicles whose automatic attachments can change when the derived rows of an object change.
 pub(super) async fn mark(
     store: &dyn Store,
     edge: &dyn Edge,
@@ -29,6 +29,15 @@ pub(super) async fn mark(
     (before, after): (Option<&Effects>, &Effects),
     batch: &mut Batch,
 ) -> Result<(), Error> {
+    if let Some(before) = before.filter(|before| before.posting != after.posting) {
+        // Another posting of the passage may no longer be the second one.
+        for (vehicle, at) in [before.posting, after.posting].into_iter().flatten() {
+            let from = at.day_number().saturating_sub(1);
+            if has_attachments(store, organization, vehicle, from).await? {
+                put(store, edge, organization, (vehicle, from), batch).await?;
+            }
+        }
+    }
     let was = before.and_then(|before| before.grounds.as_ref());
     let is = after.grounds.as_ref();
     let billed = |effects: &Effects| effects.charge.as_ref().is_some_and(|charge| charge.billed.is_some());

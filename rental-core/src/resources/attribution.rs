@@ -35,6 +35,21 @@ pub struct Charged<'a> {
     pub currency: Currency,
 }
 
+/// One posting of a passage, which another posting can repeat.
+#[derive(Clone, Copy, Debug)]
+pub struct Posting<'a> {
+    /// The vehicle.
+    pub vehicle: VehicleId,
+    /// When it passed.
+    pub at: Timestamp,
+    /// Who posted it.
+    pub agency: &'a str,
+    /// Where it passed.
+    pub plaza: Option<&'a str>,
+    /// Whether the transponder was read; otherwise the plate was.
+    pub by_tag: bool,
+}
+
 /// Who pays a toll or violation, and how that was decided.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Payer {
@@ -46,7 +61,8 @@ pub struct Payer {
     pub rental: Option<RentalId>,
     /// Why the server chose the customer.
     pub reason: Option<Text>,
-    /// Why a person has to look at it: it is billed, and the server would choose otherwise now.
+    /// Why a person has to look at it: it is billed, and the server would choose otherwise now; or it is not attached, because it
+    /// is probably the second posting of one passage.
     pub review: Option<Text>,
 }
 
@@ -89,6 +105,18 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     /// Sets who pays.
     fn set_payer(&mut self, payer: Payer);
 
+    /// The passage, if its vehicle and time are known and somebody has to pay for it; `None` for violations.
+    fn posting(&self) -> Option<Posting<'_>> {
+        None
+    }
+
+    /// Whether the server derives its payer again when something changes: it attached the object, or took it for the second
+    /// posting of a passage.
+    fn is_derived_again(&self) -> bool {
+        let payer = self.payer();
+        payer.attribution == Some(Attribution::Automatic) || (payer.customer.is_none() && payer.review.is_some())
+    }
+
     /// Attaches the object to a customer and the rental of that customer, and says why.
     fn attach(&mut self, customer: CustomerId, rental: RentalId, reason: &str) {
         self.set_payer(Payer::automatic(customer, rental, reason));
@@ -119,11 +147,12 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     fn attachment_entries(&self) -> impl Iterator<Item = IndexPrefix> {
         let payer = self.payer();
         let unattached = (payer.customer.is_none() && payer.attribution.is_none()).then(unattached_look_up);
-        let vehicle = self.known_vehicle().filter(|_| payer.attribution == Some(Attribution::Automatic));
+        let vehicle = self.known_vehicle().filter(|_| self.is_derived_again());
         unattached
             .into_iter()
             .chain(self.review_entry())
             .chain(vehicle.map(|vehicle| automatic_look_up(vehicle, self.day())))
+            .chain(self.posting().map(|posting| posting_look_up(posting.vehicle, posting.at)))
     }
 }
 
@@ -160,10 +189,13 @@ impl<T: Attributable> Portable for T {
     /// Checks that customer, attribution and rental are consistent.
     fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         let Payer { customer, attribution, rental, reason, review } = self.payer();
-        if attribution != Some(Attribution::Automatic) && (reason.is_some() || review.is_some()) {
+        if attribution != Some(Attribution::Automatic) && reason.is_some() {
             let rule = "must be null unless `attribution` is `automatic`";
-            let param = if reason.is_some() { "attribution_reason" } else { "review_reason" };
-            return Err(Error::field(param, FieldCode::Invalid, rule));
+            return Err(Error::field("attribution_reason", FieldCode::Invalid, rule));
+        }
+        if attribution == Some(Attribution::Manual) && review.is_some() {
+            let rule = "must be null when `attribution` is `manual`";
+            return Err(Error::field("review_reason", FieldCode::Invalid, rule));
         }
         match (customer, attribution, rental) {
             (None, None | Some(Attribution::Manual), None)
@@ -201,11 +233,21 @@ pub fn review_look_up() -> IndexPrefix {
     REVIEW.of(&[])
 }
 
-/// The look-up of automatic attachments by vehicle and day.
+/// The look-up of automatic attachments, and of second postings of a passage, by vehicle and day.
 pub(super) const AUTOMATIC: LookUpSpec = look_up(131, "automatic");
 
-/// The prefix of the entries of objects that are attached automatically, by their vehicle and the day on which they happened.
+/// The prefix of the entries of objects whose payer is derived again when something changes, by their vehicle and the day on
+/// which they happened.
 #[must_use]
 pub fn automatic_look_up(vehicle: VehicleId, day: u32) -> IndexPrefix {
     AUTOMATIC.of(&[vehicle.as_bytes(), &day.to_be_bytes()])
+}
+
+/// The look-up of postings by vehicle and time.
+pub(super) const POSTING: LookUpSpec = look_up(141, "posting");
+
+/// The prefix of the entries of postings, by their vehicle and the time of the passage.
+#[must_use]
+pub fn posting_look_up(vehicle: VehicleId, at: Timestamp) -> IndexPrefix {
+    POSTING.of(&[vehicle.as_bytes(), &at.millis().to_be_bytes()])
 }

@@ -3,7 +3,7 @@
 use crate::{
     resources::{
         Billable, Resource,
-        attribution::{AUTOMATIC, Attributable, Charged, Occasion, Payer, REVIEW, UNATTACHED},
+        attribution::{AUTOMATIC, Attributable, Charged, Occasion, POSTING, Payer, Posting, REVIEW, UNATTACHED},
         event::EventType,
         fields,
     },
@@ -88,7 +88,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         ordered_index(16, "updated_at"),
         index(20, &["transaction_id"]),
     ],
-    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC, REVIEW],
+    look_ups: &[UNATTACHED, PASSAGE, AUTOMATIC, REVIEW, POSTING],
     usual_changes: &["customer_id"],
 };
 
@@ -139,6 +139,7 @@ impl Resource for Toll {
             identity: self.identity(),
             charge: Some(Charge { customer: self.customer_id, amount: Some(self.amount), billed: self.billed() }),
             grounds: self.grounds(),
+            posting: self.posting().map(|posting| (posting.vehicle, posting.at)),
             ..Effects::default()
         }
     }
@@ -215,6 +216,22 @@ impl Attributable for Toll {
 
     fn when(&self) -> (Option<Timestamp>, Option<Date>) {
         (self.occurred_at, self.occurred_on)
+    }
+
+    /// A toll of 0 was given back, and one that a person gave to nobody is settled.
+    fn posting(&self) -> Option<Posting<'_>> {
+        let is_settled = self.customer_id.is_none() && self.attribution.is_some();
+        let is_read = self.transponder_number.is_some() || self.plate.is_some();
+        if self.amount.is_zero() || is_settled || !is_read {
+            return None;
+        }
+        Some(Posting {
+            vehicle: self.vehicle_id?,
+            at: self.occurred_at?,
+            agency: &self.agency,
+            plaza: self.plaza.as_deref(),
+            by_tag: self.transponder_number.is_some(),
+        })
     }
 
     fn set_date(&mut self, date: Date) {

@@ -36,7 +36,8 @@ pub(crate) const ATTRIBUTION_REASON: FieldSpec =
 pub(crate) const REVIEW_REASON: FieldSpec = field(
     "review_reason",
     Kind::Text(255),
-    "Why a person has to look at it: an invoice bills it, and by what is recorded now somebody else or nobody pays.",
+    "Why a person has to look at it: an invoice bills it, and by what is recorded now somebody else or nobody pays; or, with \
+     `PROBABLE_TWIN`, it is probably the same passage as another toll.",
     "null",
 )
 .or_null();

@@ -63,4 +63,6 @@ pub struct Effects {
     pub charge: Option<Charge>,
     /// What the object contributes to automatic attachments.
     pub grounds: Option<Grounds>,
+    /// The vehicle and time of a passage, of which there may be another posting.
+    pub posting: Option<(VehicleId, Timestamp)>,
 }

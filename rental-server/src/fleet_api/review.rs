@@ -55,6 +55,18 @@ pub(crate) fn schema() -> Value {
         "customer_name": optional("The full name of the customer."), "start_date": optional("The planned first day."),
         "end_date": optional("The planned last day."), "reason": text("What speaks for and against it."),
     });
+    let mut twin = object(
+        "The toll that is probably the same passage, for which this one is not attached.",
+        json!({
+            "id": optional_id("The toll."), "when": optional("Its day and time in the time zone of the organization."),
+            "plate": optional("Its plate as reported."), "plate_state": optional("The state of the plate as reported."),
+            "transponder_number": optional("Its transponder as reported."), "place": optional("Its plaza."),
+            "amount": described(amount(), "Its amount."), "customer_id": optional_id("The customer to whom it is attached."),
+            "customer_name": optional("The full name of that customer."),
+            "billed": {"type": "boolean", "description": "Whether an invoice bills it."},
+        }),
+    );
+    twin["type"] = json!(["object", "null"]);
     let row = json!({
         "object": {"type": "string", "const": "review"}, "resource": text("`toll` or `violation`."),
         "id": optional_id("The toll or violation."),
@@ -71,6 +83,7 @@ pub(crate) fn schema() -> Value {
         "customer_id": optional_id("The customer to whom it is attached."),
         "customer_name": optional("The full name of that customer."),
         "candidates": {"type": "array", "items": object("", candidate)},
+        "twin": twin,
     });
     let page = json!({
         "object": {"type": "string", "const": "list"}, "has_more": {"type": "boolean"},

@@ -12,9 +12,12 @@ use crate::{
     },
 };
 use rental_core::{
-    attachments::{Derived, derive, local_time},
+    attachments::{Derived, derive_for, local_time, of_vehicle, whose},
     error::{Error, FieldCode},
-    fleet::attribution::{Candidate, Verdict},
+    fleet::{
+        VehicleMatch,
+        attribution::{Candidate, Verdict},
+    },
     imports::statements::KINDS,
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page::{self, ListQuery},
@@ -126,10 +129,21 @@ async fn judge_page<T: Attributable>(
     let has_more = found.len() > page.limit;
     found.truncate(page.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
-    let mut judged = Judged::default();
+    let (mut judged, mut vehicles, mut more) = (Judged::default(), Vec::with_capacity(found.len()), Vec::new());
+    for record in &found {
+        let object: T = parse(&record.key, &record.value)?;
+        let whose = whose(store, organization, &object).await?;
+        if let VehicleMatch::One(vehicle) = whose
+            && object.known_vehicle() != Some(vehicle)
+        {
+            more.push(of_vehicle(&object, vehicle));
+        }
+        vehicles.push((object, whose));
+    }
     let mut rows = Vec::with_capacity(found.len());
-    for record in found {
-        rows.push(judge::<T>(store, edge, organization, record, &mut judged.batch).await?);
+    for (record, (object, whose)) in found.into_iter().zip(vehicles) {
+        let derived = derive_for(store, organization, &object, whose, &more).await?;
+        rows.push(judge(store, edge, organization, (record, &object, derived), &mut judged.batch).await?);
     }
     judged.body = json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows});
     Ok(judged)
@@ -139,24 +153,28 @@ async fn judge<T: Attributable>(
     store: &dyn Store,
     edge: Option<&dyn Edge>,
     organization: &Organization,
-    record: Record,
+    (record, object, derived): (Record, &T, Derived),
     batch: &mut Batch,
 ) -> Result<Value, Error> {
-    let object: T = parse(&record.key, &record.value)?;
-    let known = object.known_vehicle();
-    let Derived { vehicle, verdict } = derive(store, organization, &object).await?;
+    let (known, unattached) = (object.known_vehicle(), derived.unattached());
+    let Derived { vehicle, verdict, twin } = derived;
     let attaches = edge.is_some() && matches!(verdict, Verdict::Clear(_));
     let mut row = row(T::SPEC, record.key.id(), vehicle, &verdict, attaches);
-    row["when"] = json!(local_time(organization, &object));
+    row["when"] = json!(local_time(organization, object));
     row["plate"] = json!(object.identifiers()[1]);
     row["amount"] = json!(object.charged().amount);
-    // A vehicle that was found is recorded also when the customer is not clear.
-    if let Some(edge) = edge.filter(|_| attaches || (vehicle.is_some() && known != vehicle)) {
+    row["twin_id"] = json!(twin.map(|(id, _)| id));
+    let is_new = (vehicle.is_some() && known != vehicle) || object.payer() != unattached;
+    // A vehicle that was found, and a probable twin, are recorded also when the customer is not clear.
+    if let Some(edge) = edge.filter(|_| attaches || is_new) {
         let now = edge.now();
         let rule = |object: &mut T| {
-            *object.vehicle() = vehicle;
+            *object.vehicle() = vehicle.or(known);
             object.touch(now);
-            let Verdict::Clear(candidate) = &verdict else { return Ok(Vec::new()) };
+            let Verdict::Clear(candidate) = &verdict else {
+                object.set_payer(unattached);
+                return Ok(Vec::new());
+            };
             object.attach(candidate.customer, candidate.rental, &candidate.reason);
             Ok(vec![T::ATTACHED])
         };
@@ -208,6 +226,7 @@ fn schema() -> Value {
         "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the organization."},
         "plate": {"type": ["string", "null"], "description": "The plate as reported."},
         "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
+        "twin_id": optional_id("The toll that is probably the same passage, for which this one is not attached."),
         "attached": {"type": "boolean", "description": "Whether this request attached it."},
         "candidates": {"type": "array", "items": object("", candidate)},
     });

@@ -10,6 +10,7 @@ mod listener;
 pub(crate) mod operators;
 pub(crate) mod suggestions;
 mod transfer;
+mod twins;
 
 use crate::support::{Connection, Organization, Reply};
 use serde_json::Value;

@@ -6,15 +6,17 @@ use super::{
 };
 use crate::{
     error::Error,
+    fleet::twins,
     imports::{RowOutcome, statements::StatementRow},
     operations,
+    resources::Payer,
     store::{Batch, Commit, Key},
     value::Sum,
 };
 use std::collections::HashMap;
 
 /// The rows of one transaction: its batch, and the outcomes that are counted after its commit.
-struct Chunk<'r, R> {
+struct Chunk<'r, T, R> {
     batch: Batch,
     outcomes: Vec<(u64, RowOutcome, Sum)>,
     /// The amounts of the new objects whose vehicles were found.
@@ -23,6 +25,10 @@ struct Chunk<'r, R> {
     unidentified: Vec<u64>,
     /// The rows of the chunk, by the key of their identity.
     rows: HashMap<Key, &'r R>,
+    /// The new objects of the chunk.
+    new: Vec<T>,
+    /// The messages of the rows that are probably second postings of a passage.
+    twins: Vec<(u64, String)>,
 }
 
 impl<T: Importable> Recorder<'_, T> {
@@ -35,6 +41,8 @@ impl<T: Importable> Recorder<'_, T> {
                 matched: Vec::new(),
                 unidentified: Vec::new(),
                 rows: HashMap::with_capacity(CHUNK),
+                new: Vec::new(),
+                twins: Vec::new(),
             };
             let mut taken = 0;
             for (number, row) in rows.iter().take(CHUNK) {
@@ -51,6 +59,7 @@ impl<T: Importable> Recorder<'_, T> {
                 let dry_run = self.options.dry_run;
                 let unidentified = chunk.unidentified.into_iter();
                 unidentified.for_each(|number| self.counts.add_review(number, unidentified_message::<T>(dry_run)));
+                chunk.twins.into_iter().for_each(|(number, message)| self.counts.add_review(number, message));
                 chunk.outcomes.into_iter().for_each(|(number, outcome, sum)| self.counts.add(number, outcome, sum));
                 return Ok(taken);
             }
@@ -60,7 +69,7 @@ impl<T: Importable> Recorder<'_, T> {
 
     /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
     /// next transaction.
-    async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T::Row>) -> Result<bool, Error> {
+    async fn add<'r>(&mut self, number: u64, row: &'r T::Row, chunk: &mut Chunk<'r, T, T::Row>) -> Result<bool, Error> {
         let object = self.object(row);
         let Some(identity) = object.identity() else {
             let why = "has neither a transaction number nor a time, so it could not be told from others";
@@ -95,6 +104,15 @@ impl<T: Importable> Recorder<'_, T> {
                     if let [None, None, _] = object.identifiers() {
                         chunk.unidentified.push(number);
                     }
+                    if let Some(first) =
+                        twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?
+                    {
+                        let reason = twins::reason(&first);
+                        let whose = self.name_of(first.id());
+                        object.set_payer(Payer { review: Some(reason), ..Payer::default() });
+                        chunk.twins.push((number, twin_message::<T>(&whose)));
+                    }
+                    chunk.new.push(object.clone());
                     let batch = std::mem::take(&mut chunk.batch);
                     chunk.batch =
                         operations::insert(self.store, self.edge, self.organization, object, batch).await?.batch;
@@ -106,6 +124,15 @@ impl<T: Importable> Recorder<'_, T> {
         chunk.outcomes.push((number, outcome, row.sum()));
         Ok(true)
     }
+}
+
+/// The review message for a row that is probably the second posting of a passage.
+fn twin_message<T: Importable>(whose: &str) -> String {
+    let object = T::SPEC.object;
+    format!(
+        "is probably the same passage as {whose}; this {object} is not attached automatically: attach it to a customer if it is \
+         another passage, else set its customer to nobody"
+    )
 }
 
 /// The review message for a row without plate and transponder, whose vehicle cannot be found.

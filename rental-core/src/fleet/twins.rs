@@ -1,0 +1,179 @@
+//! Probable twins: an agency read the tag of a vehicle and, for the same passage, also its plate, and posted both. One of
+//! them is charged in vain, so only the first one is attached automatically, and a person looks at the second one.
+
+use crate::{
+    error::Error,
+    resources::{Attributable, Posting, parse, posting_look_up},
+    rows::key,
+    schema::Attribution,
+    store::{Follow, Order, Span, Store, all_sound},
+    value::{OrganizationId, Text, Timestamp},
+};
+
+/// Two postings of one passage are at most this far apart, in milliseconds: the clocks of tag readers and cameras differ.
+const MOST_APART: i64 = 120_000;
+/// Postings of one vehicle around one passage that are read.
+const MOST_NEAR: usize = 50;
+/// The word with which the reason of a probable twin begins.
+const CODE: &str = "PROBABLE_TWIN";
+
+/// Whether two postings are probably of one passage: the same vehicle, nearly the same time and the same plaza, one read by
+/// tag and the other by plate. The plaza can be absent in one of them. At the same plaza two agencies can both have read the
+/// tag. The amounts can differ, because a toll by plate costs more.
+///
+/// Two tags (or two plates) that one agency read are two passages: it gave each a number of its own.
+#[must_use]
+pub fn are_twins(one: &Posting<'_>, other: &Posting<'_>) -> bool {
+    let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
+    let read_differently = one.by_tag != other.by_tag;
+    let until = |at: Timestamp| at.plus_millis(MOST_APART);
+    one.vehicle == other.vehicle
+        && one.at <= until(other.at)
+        && other.at <= until(one.at)
+        && match one.plaza.zip(other.plaza) {
+            Some((here, there)) => same(here, there) && (read_differently || !same(one.agency, other.agency)),
+            None => read_differently,
+        }
+}
+
+/// Whether `other` comes before its twin `one`, so that `one` is not attached automatically: what is attached comes before
+/// what is not; of two that the server attached, the one that is billed; then what nobody took for a twin, and the one that
+/// was recorded first. What a person attached beside its twin is a passage of its own.
+fn is_before<T: Attributable>(other: &T, one: &T) -> bool {
+    let (theirs, mine) = (other.payer(), one.payer());
+    let rank = |object: &T, is_last: bool| (is_last, object.id().uuid());
+    match (theirs.customer.is_some(), mine.customer.is_some()) {
+        (true, false) => true,
+        (false, true) => false,
+        (true, true) => {
+            theirs.attribution == Some(Attribution::Automatic)
+                && rank(other, other.billed().is_none()) < rank(one, one.billed().is_none())
+        }
+        (false, false) => rank(other, theirs.review.is_some()) < rank(one, mine.review.is_some()),
+    }
+}
+
+/// The posting of the same passage that comes before this object: it is recorded, or one of `more`, which are not recorded
+/// yet or not with their vehicle.
+///
+/// # Errors
+/// The store is not available.
+pub async fn first_twin<T: Attributable>(
+    store: &dyn Store,
+    organization: OrganizationId,
+    object: &T,
+    more: &[T],
+) -> Result<Option<T>, Error> {
+    let Some(own) = object.posting() else { return Ok(None) };
+    let prefix = |at: Timestamp| posting_look_up(own.vehicle, at).prefix(organization, T::SPEC);
+    let span = Span {
+        from: prefix(own.at.plus_millis(-MOST_APART)),
+        to: prefix(own.at.plus_millis(MOST_APART + 1)),
+        order: Order::Ascending,
+        follow: Some(Follow { prefix: key::records(organization, T::SPEC) }),
+    };
+    let is_first = |other: &T| {
+        other.id() != object.id()
+            && other.posting().is_some_and(|posting| are_twins(&own, &posting))
+            && is_before(other, object)
+    };
+    let mut found = Vec::new();
+    for record in all_sound(store.scan(&span, MOST_NEAR).await?)? {
+        found.push(parse::<T>(&record.key, &record.value)?);
+    }
+    let all = found.into_iter().chain(more.iter().cloned()).filter(is_first);
+    Ok(all.min_by_key(|other| (other.payer().customer.is_none(), other.id().uuid())))
+}
+
+/// Why a person has to look at the twin of this object.
+#[must_use]
+pub fn reason<T: Attributable>(first: &T) -> Text {
+    let how = first.posting().map_or("", |posting| if posting.by_tag { " by transponder" } else { " by plate" });
+    let (object, id) = (T::SPEC.object, first.id());
+    Text::fit(
+        &format!(
+            "{CODE}: {object} {id} is probably the same passage, read{how}. Attach this {object} to a customer if it is another \
+             passage; else set its customer to nobody."
+        ),
+        255,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        resources::{Billable, toll::Toll},
+        value::{CustomerId, TollId, VehicleId},
+    };
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// A posting of one of two vehicles, agencies and plazas, in seconds.
+    fn posting() -> impl Strategy<Value = Posting<'static>> {
+        let plaza = prop::sample::select(vec![None, Some("RKB"), Some("rkb"), Some("BWB")]);
+        let agency = prop::sample::select(vec!["MTAB&T", "mtab&t", "NYSTA"]);
+        (0..2u128, 0i64..400, agency, plaza, any::<bool>()).prop_map(|(vehicle, seconds, agency, plaza, by_tag)| {
+            Posting {
+                vehicle: VehicleId::from_u128(vehicle),
+                at: Timestamp::from_millis(1_780_000_000_000 + seconds * 1000),
+                agency,
+                plaza,
+                by_tag,
+            }
+        })
+    }
+
+    fn toll(id: u128, attribution: Option<&str>, is_billed: bool, is_second: bool) -> Toll {
+        let customer = attribution.map(|_| CustomerId::from_u128(1));
+        let time = "2026-06-02T14:03:00.000Z";
+        let members = json!({
+            "id": TollId::from_u128(id), "object": "toll", "amount": 1, "currency": "USD", "agency": "MTAB&T",
+            "customer_id": customer, "attribution": attribution, "review_reason": is_second.then_some("PROBABLE_TWIN"),
+            "amount_billed": u8::from(is_billed), "invoice_ids": if is_billed { vec![customer] } else { Vec::new() },
+            "created_at": time, "updated_at": time,
+        });
+        serde_json::from_value(members).unwrap()
+    }
+
+    /// A toll that nobody decided about: attached by the server, billed or not, or not attached.
+    fn undecided(id: u128) -> impl Strategy<Value = Toll> {
+        (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(move |(attached, billed, second)| {
+            toll(id, attached.then_some("automatic"), attached && billed, !attached && second)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn twins_are_one_vehicle_within_two_minutes_read_differently(one in posting(), other in posting()) {
+            let are = are_twins(&one, &other);
+            prop_assert_eq!(are, are_twins(&other, &one));
+            let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+            let is_one_agency = same(one.agency, other.agency);
+            prop_assert!(!are || one.vehicle == other.vehicle);
+            prop_assert!(!are || one.at.millis().abs_diff(other.at.millis()) <= 120_000);
+            prop_assert!(!are || one.plaza.zip(other.plaza).is_none_or(|(one, other)| same(one, other)));
+            // Two passages that one agency read in the same way are never twins, at whatever plazas.
+            prop_assert!(!are || one.by_tag != other.by_tag || (!is_one_agency && one.plaza.is_some() && other.plaza.is_some()));
+            let moved = Posting { by_tag: !one.by_tag, at: one.at.plus_millis(120_000), ..one };
+            prop_assert!(are_twins(&one, &moved));
+            let too_late = Posting { at: moved.at.plus_millis(1), ..moved };
+            prop_assert!(!are_twins(&one, &too_late));
+        }
+
+        #[test]
+        fn of_two_undecided_postings_exactly_one_comes_first(one in undecided(1), other in undecided(2)) {
+            prop_assert_ne!(is_before(&one, &other), is_before(&other, &one));
+            let [first, second] = if is_before(&one, &other) { [&one, &other] } else { [&other, &one] };
+            prop_assert!(first.customer_id.is_some() || second.customer_id.is_none());
+            prop_assert!(first.billed().is_some() || second.billed().is_none());
+        }
+    }
+
+    #[test]
+    fn what_a_person_attached_beside_its_twin_leaves_the_twin_attached() {
+        let automatic = toll(2, Some("automatic"), false, false);
+        let manual = toll(1, Some("manual"), false, false);
+        assert!(!is_before(&manual, &automatic));
+    }
+}
