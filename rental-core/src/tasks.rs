@@ -21,6 +21,7 @@ use crate::{
     erasing as erasure,
     erasing::CustomerErasure,
     error::Error,
+    operations::deletion_of,
     resources::{Resource, organization::SYSTEM, webhook_endpoint::WebhookEndpoint},
     rows::key,
     store::{Batch, Check, Commit, DamagedRow, Prior, Record, Store, Write},
@@ -145,6 +146,8 @@ pub async fn step(
 ) -> Result<Step, Error> {
     let (mut progress, mut task) = (Progress::of(record), Task::read(record)?);
     let mut batch = Batch::default();
+    // While the deletion of its organization is decided, a step changes nothing that the organization's export has.
+    let mut waits_for = None;
     let done = match &mut task.work {
         // The request that holds the writes back is at work.
         Work::OrganizationHold(_) if !organization_deletion::is_forgotten(task.created_at, now) => {
@@ -157,6 +160,7 @@ pub async fn step(
             organization_deletion::step(store, state, (&mut batch, now), damaged).await?
         }
         Work::CustomerErasure(state) => {
+            waits_for = Some(deletion_of(state.organization_id));
             let done = erasure::step(store, state, (&mut batch, now), damaged).await?;
             if done {
                 erasure::finish(store, state, &mut batch, now).await?;
@@ -169,10 +173,11 @@ pub async fn step(
     } else {
         progress.advance(&mut batch, &task).map_err(unwritable)?;
     }
+    batch.checks.extend(waits_for.clone().map(Check::Absent));
     Ok(match store.commit(batch).await? {
         Commit::Applied if done => Step::Done,
         Commit::Applied => Step::Continue,
-        Commit::Stale(key) if key == record.key => Step::Overtaken,
+        Commit::Stale(key) if key == record.key || waits_for == Some(key.clone()) => Step::Overtaken,
         // Another change of what the step read: the next step reads it again.
         Commit::Stale(_) => Step::Continue,
     })

@@ -149,8 +149,10 @@ async fn again(store: &dyn Store, edge: &dyn Edge, row: &Record) -> Result<bool,
         } else {
             return Ok(false);
         }
-        if store.commit(batch).await? == Commit::Applied {
-            return Ok(true);
+        match operations::commit_for(store, organization, batch).await {
+            Ok(Commit::Applied) => return Ok(true),
+            Ok(Commit::Stale(_)) | Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
         }
     }
     Err(Error::Unavailable("others changed the same customer too often".into()))

@@ -18,7 +18,8 @@ use crate::{
 };
 
 /// Holds the writes of an organization back: from now on each fails with [`Error::Unavailable`], and what the caller reads
-/// is the last change. The hold ends with [`release`], with the deletion ([`replace_hold`]), or after 30 s.
+/// is the last change. The hold ends with [`release`], with the deletion ([`replace_hold`]), or 30 s after [`hold`] or
+/// [`extend`].
 ///
 /// # Errors
 /// [`Error::NotFound`] if the organization does not exist; [`Error::Unavailable`] if another request holds its writes back,
@@ -33,6 +34,25 @@ pub async fn hold(store: &dyn Store, organization: OrganizationId, now: Timestam
         Commit::Stale(key) if key == place => Err(Error::NotFound { object: organization::SPEC.object }),
         Commit::Stale(_) => Err(Error::Unavailable("another request is about to delete the organization".into())),
     }
+}
+
+/// Lets a hold last for another 30 s.
+///
+/// # Errors
+/// [`Error::Unavailable`] if the hold has ended already, or the store is not available.
+pub async fn extend(store: &dyn Store, organization: OrganizationId, now: Timestamp) -> Result<(), Error> {
+    let Some(record) = held(store, organization).await? else { return Err(too_long()) };
+    let (mut task, mut batch) = (Task::read(&record)?, Batch::default());
+    task.created_at = now;
+    Progress::of(&record).advance(&mut batch, &task).map_err(unwritable)?;
+    match store.commit(batch).await? {
+        Commit::Applied => Ok(()),
+        Commit::Stale(_) => Err(too_long()),
+    }
+}
+
+fn too_long() -> Error {
+    Error::Unavailable("deciding about the deletion took too long; try again".into())
 }
 
 /// Ends a hold. Does nothing if it has ended.
@@ -53,8 +73,7 @@ pub async fn release(store: &dyn Store, organization: OrganizationId) -> Result<
 /// # Errors
 /// [`Error::Unavailable`] if the hold has ended already, or the store is not available.
 pub async fn replace_hold(store: &dyn Store, task: &Task, batch: &mut Batch) -> Result<(), Error> {
-    let ended = || Error::Unavailable("deciding about the deletion took too long; try again".into());
-    let record = held(store, OrganizationId::from_uuid(task.id.uuid())).await?.ok_or_else(ended)?;
+    let record = held(store, OrganizationId::from_uuid(task.id.uuid())).await?.ok_or_else(too_long)?;
     Progress::of(&record).advance(batch, task).map_err(unwritable)
 }
 

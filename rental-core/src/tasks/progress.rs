@@ -12,7 +12,7 @@ use serde::Serialize;
 pub enum Step {
     /// The operation is not complete: take the next step at once.
     Continue,
-    /// Another process committed a step first, and this one changed nothing. The other process may still be at work: wait a
+    /// This step changed nothing: another process committed a step first, or the step must wait for another operation. Wait a
     /// little before the next step.
     Overtaken,
     /// The operation is complete.

@@ -3,7 +3,9 @@
 use super::{Between, Fixed, commit, endpoint_object, keys, later, next_step, rows, task};
 use rental_core::{
     check::Audit,
+    erasing::CustomerErasure,
     error::Error,
+    imports::organization::{Contents, contents, last_change},
     operations::{self, Create, IssueApiKey, NewApiKey, edge::Edge as _, idempotency::IdempotencyKey},
     resources::{
         self, Collection, Resource, audit_entry, effects,
@@ -20,9 +22,9 @@ use rental_core::{
         outbox::{self, OutboxEvent},
         recheck::Recheck,
     },
-    store::{Batch, Commit, Key, Prior, Record, Span, Store, memory::Memory},
-    tasks::{Step, Task, organization_deletion as deletion, organization_hold, step},
-    value::{AuditEntryId, EndpointId, EventId, OrganizationId, ServerId, Timestamp, VehicleId},
+    store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, get_one, memory::Memory},
+    tasks::{Step, Task, Work, organization_deletion as deletion, organization_hold, step},
+    value::{AuditEntryId, CustomerId, EndpointId, EventId, OrganizationId, ServerId, Timestamp, VehicleId},
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -113,7 +115,7 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
         create(store, edge, &whose, "lead", json!({"customer_id": customer, "raw_data": {"message": "hello"}})).await;
     }
     let mut batch = Batch::default();
-    batch.insert(key::logo(id), (&b"\x89PNG\r\n\x1a\n"[..]).into());
+    batch.insert(key::logo(id), b"\x89PNG\r\n\x1a\n"[..].into());
     let vehicle = VehicleId::parse(&vehicle).unwrap();
     batch.insert(key::recheck(id, vehicle), Recheck::of_all().value());
     batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
@@ -334,6 +336,7 @@ async fn a_hold_becomes_the_deletion_or_ends() {
     assert_eq!(task(&store).await.unwrap(), record, "nothing is written");
     // The server of the request was killed.
     assert_eq!(step_at(later().millis() + 30_001).await, Step::Done);
+    assert!(matches!(organization_hold::extend(&store, LEAVING, later()).await, Err(Error::Unavailable(_))));
     write_lead(&store, &edge).await.unwrap();
     let place = Organization::key(SYSTEM, LEAVING);
     let organization = store.get(std::slice::from_ref(&place)).await.unwrap().pop().flatten().unwrap();
@@ -352,4 +355,96 @@ async fn a_hold_becomes_the_deletion_or_ends() {
         next_step(&store, &record).await;
     }
     assert_has(&store, &before).await;
+}
+
+/// A store in which an export takes its snapshot after a write was prepared, and before it is committed.
+struct ExportedBetween<'m>(&'m Memory, Mutex<Option<Contents>>);
+
+impl Store for ExportedBetween<'_> {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.0.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.0.scan(span, limit)
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        Box::pin(async move {
+            let exported = contents(self.0, LEAVING).await.unwrap();
+            *self.1.lock().unwrap() = Some(exported);
+            self.0.commit(batch).await
+        })
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.0.ready()
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_is_committed_after_an_export_is_missed_by_times_and_found_by_contents() {
+    let (store, edge, _) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    let whose = organization(LEAVING);
+    let slow = ExportedBetween(&store, Mutex::default());
+    // A new object.
+    write_lead(&slow, &edge).await.unwrap();
+    let exported = slow.1.lock().unwrap().take().unwrap();
+    assert!(last_change(&store, &whose).await.unwrap() < later(), "its times are those of before the export");
+    let present = contents(&store, LEAVING).await.unwrap();
+    assert_eq!(present.records, exported.records + 1);
+    assert_ne!(present.sha256, exported.sha256);
+    // A change of an object: the number of records stays.
+    let task = erasure(&store).await;
+    next_step(&slow, &task).await;
+    let exported = slow.1.lock().unwrap().take().unwrap();
+    let present = contents(&store, LEAVING).await.unwrap();
+    assert_eq!(present.records, exported.records);
+    assert_ne!(present.sha256, exported.sha256);
+    // Nothing was written since.
+    assert_eq!(contents(&store, LEAVING).await.unwrap(), present);
+    create(&store, &edge, &organization(STAYING), "lead", json!({})).await;
+    assert_eq!(contents(&store, LEAVING).await.unwrap(), present, "writes of others do not count");
+}
+
+/// Begins a task that erases the only customer of [`LEAVING`]; its first step rewrites the leads.
+async fn erasure(store: &Memory) -> Record {
+    let customers = rows(store, &Span::under(key::records(LEAVING, &resources::customer::SPEC))).await;
+    let customer = CustomerId::from_uuid(customers[0].key.id().unwrap());
+    let mut state = CustomerErasure::new(LEAVING, customer, Vec::new());
+    state.phase = "leads".to_owned();
+    let id = rental_core::value::TaskId::from_uuid(customer.uuid());
+    let task = Task { id, work: Work::CustomerErasure(state), created_at: later() };
+    let mut batch = Batch::default();
+    task.begin(&mut batch).unwrap();
+    assert_eq!(commit(store, batch).await, Commit::Applied);
+    get_one(store, &key::task(id)).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn an_erasure_waits_while_a_deletion_is_decided() {
+    let (store, edge, _) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    let task = erasure(&store).await;
+    let before = contents(&store, LEAVING).await.unwrap();
+    hold(&store).await.unwrap();
+    assert_eq!(next_step(&store, &task).await, Step::Overtaken);
+    assert_eq!(contents(&store, LEAVING).await.unwrap(), before);
+    organization_hold::release(&store, LEAVING).await.unwrap();
+    assert_eq!(next_step(&store, &task).await, Step::Continue);
+    assert_ne!(contents(&store, LEAVING).await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_hold_that_is_extended_lasts_longer() {
+    let (store, edge, _) = other().await;
+    add_organization(&store, &edge, LEAVING).await;
+    hold(&store).await.unwrap();
+    let much_later = Timestamp::from_millis(49_000);
+    organization_hold::extend(&store, LEAVING, much_later).await.unwrap();
+    let record = task(&store).await.unwrap();
+    let outcome = step(&store, &record, (&keys(), much_later), &mut Vec::new()).await.unwrap();
+    assert_eq!(outcome, Step::Overtaken, "nobody forgot it");
+    assert!(matches!(write_lead(&store, &edge).await, Err(Error::Unavailable(_))));
 }

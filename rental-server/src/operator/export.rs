@@ -17,7 +17,7 @@ use crate::{
 };
 use rental_core::{
     error::Error,
-    imports::organization::{end_line, first_line, line, spans},
+    imports::organization::{Contents, Counting, end_line, first_line, line, spans},
     resources::{organization, row_words::error_in_words},
     value::OrganizationId,
 };
@@ -30,6 +30,8 @@ use tokio::runtime::Handle;
 
 /// The action of the audit entry of an export that was sent as a whole.
 pub(super) const COMPLETED: &str = "exportOrganizationCompleted";
+/// The member of the details of such an entry that tells what the export has.
+pub(super) const CONTENTS: &str = "contents";
 /// Bytes of one part of the response.
 const PART: usize = 64 * 1024;
 
@@ -59,8 +61,9 @@ async fn start(request: Request<'_, Reader>) -> Handled {
     let moment = Moment::of(app.store.as_ref()).await.map_err(Error::from)?;
     let (actor, address) = (request.call.actor().to_owned(), request.call.client_address());
     let reply = streamed::streamed("export", (running, &app.draining), full, move |outlet| {
-        let completed = |lines| {
-            let saved = runtime.block_on(completed.write(store.as_ref(), &json!({"lines": lines})));
+        let completed = |lines, contents| {
+            let details = json!({"lines": lines, CONTENTS: contents});
+            let saved = runtime.block_on(completed.write(store.as_ref(), &details));
             if let Err(error) = saved {
                 tracing::warn!(organization = %id, ?error, "the audit log has no entry of a complete export, so it does not allow the organization to be deleted");
             }
@@ -79,19 +82,20 @@ fn copy(
     mut moment: Moment,
     organization: OrganizationId,
     mut out: BufWriter<Outlet>,
-    completed: impl FnOnce(u64),
+    completed: impl FnOnce(u64, Contents),
 ) -> io::Result<u64> {
     out.write_all(first_line().as_bytes())?;
-    let mut lines = 1;
+    let (mut lines, mut contents) = (1, Counting::default());
     for span in spans(organization) {
         for row in moment.rows(span) {
             let row = row.map_err(|error| io::Error::other(error_in_words(&error)))?;
             out.write_all(&line(&row.value))?;
+            contents.add(&row);
             lines += 1;
         }
     }
     out.flush()?;
-    completed(lines);
+    completed(lines, contents.finish());
     out.write_all(end_line(lines).as_bytes())?;
     out.flush()?;
     Ok(lines)

@@ -10,15 +10,16 @@ use crate::{
         reply::{Handled, Reply},
     },
     objects::write::write,
-    operator::{collections, export},
+    operator::export,
     reference::{
         parts,
         shapes::{self, described, object, text},
     },
+    state::App,
 };
 use rental_core::{
     error::{Error, FieldCode},
-    imports::organization::last_change,
+    imports::organization::{Contents, contents, last_change},
     operations::{self, Edge, Intent, Prepared, Preparing},
     request::page,
     resources::{
@@ -28,16 +29,23 @@ use rental_core::{
         parse,
     },
     rows::key,
-    store::{Span, Store, get_one},
+    store::{Revision, Span, Store, get_one},
     tasks::{
         Task, Work,
         organization_deletion::{FINISHED, OBJECT, begin, task_id},
-        organization_hold::{hold, release, replace_hold},
+        organization_hold::{extend, hold, release, replace_hold},
     },
     value::{AuditEntryId, EndpointId, OrganizationId, Timestamp},
 };
 use serde_json::{Value, json};
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{runtime::Handle, task::spawn_blocking};
+
+/// How often the hold on an organization's writes is extended while its records are counted.
+const EXTENDED: Duration = Duration::from_secs(10);
 
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -50,8 +58,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .about(&organization::SPEC, "deleteOrganization", "Delete organization")
         .says(
             "Deletes the organization and everything that belongs to it; nothing brings it back but a backup. Its API keys are \
-             refused and its webhooks end at once; a task then removes its objects. Refused with `export_required` unless an \
-             export was completed that began after the last change of its objects. Audit entries stay.",
+             refused and its webhooks end at once; a task then removes its objects. Refused with `export_required` unless the \
+             newest complete export has every object as it is now. Audit entries stay.",
         )
         .parameters(vec![Parameter::Shared("IdempotencyKey"), Parameter::Own(without_export)])
         .replies("OrganizationDeletion")
@@ -96,12 +104,12 @@ async fn start(request: Request<'_, Owner>) -> Handled {
     let Request { app, call, id, .. } = request;
     let held = match without_export(call.query())? {
         true => None,
-        false => hold_if_exported(app.store(), id).await?,
+        false => hold_if_exported(app, id).await?,
     };
-    let (request_id, is_held) = (call.request_id.as_str(), held.is_some());
-    let intent = Delete { id, request_id, is_held, endpoints: Mutex::default() };
+    let (request_id, exported) = (call.request_id.as_str(), held.map(|(_, revision)| revision));
+    let intent = Delete { id, request_id, exported, endpoints: Mutex::default() };
     let outcome = write(app, &Organization::system(), call, b"", &intent).await;
-    if let (Some(organization), Err(_)) = (held, &outcome) {
+    if let (Some((organization, _)), Err(_)) = (held, &outcome) {
         release(app.store(), organization).await?;
     }
     let reply = outcome?;
@@ -121,41 +129,59 @@ fn without_export(query: &str) -> Result<bool, Error> {
     }
 }
 
-/// Holds the writes of the organization back and refuses unless an export has its last change: a write of this moment
-/// either counts or waits. Returns the organization; `None` if there is none.
-async fn hold_if_exported(store: &dyn Store, id: &str) -> Result<Option<OrganizationId>, Problem> {
-    let organization = match collections::organization_named(store, id).await {
-        Ok(organization) => organization,
+/// Holds the writes of the organization back and refuses unless the newest export has everything of it: a write of this
+/// moment either counts or waits. Returns the organization with the revision of its record; `None` if there is none.
+async fn hold_if_exported(app: &App, id: &str) -> Result<Option<(OrganizationId, Revision)>, Problem> {
+    let store = app.store();
+    let record = match operations::get(store, SYSTEM, &organization::SPEC, id).await {
+        Ok(record) => record,
         // Deleted already: a request with the same idempotency key gets its response again.
         Err(Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    // Without a hold first, so that a refused request disturbs nobody.
-    must_be_exported(store, &organization).await?;
+    let organization: Organization = parse(&record.key, &record.value)?;
+    // By times first, without a hold, so that most refused requests disturb nobody.
+    let changed = last_change(store, &organization).await?;
+    let export = newest_export(store, organization.id).await?;
+    if export.created_at <= changed {
+        let why = format!("was last exported at {}, and changed at {changed}", export.created_at);
+        return Err(Problem::ExportRequired(why));
+    }
     hold(store, organization.id, edge::now()).await?;
-    // The record may have changed since it was read.
-    let checked = match collections::organization_named(store, id).await {
-        Ok(organization) => must_be_exported(store, &organization).await,
-        Err(error) => Err(error.into()),
-    };
-    if checked.is_err() {
+    let compared = compare(app, organization.id).await;
+    if compared.is_err() {
         release(store, organization.id).await?;
     }
-    checked.map(|()| Some(organization.id))
+    compared.map(|()| Some((organization.id, record.revision)))
 }
 
-/// Refuses unless the newest complete export began after the last change of what an export has.
-async fn must_be_exported(store: &dyn Store, organization: &Organization) -> Result<(), Problem> {
-    let changed = last_change(store, organization).await?;
-    // An import keeps the times of its objects, which can be older than the export.
-    let imported = newest(store, organization.id, "importOrganization").await?.map(|entry| entry.created_at);
-    let changed = imported.map_or(changed, |imported| imported.max(changed));
-    let why = match newest(store, organization.id, export::COMPLETED).await?.map(|entry| entry.created_at) {
-        Some(exported) if exported > changed => return Ok(()),
-        Some(exported) => format!("was last exported at {exported}, and changed at {changed}"),
-        None => "was never exported".into(),
+/// The entry of the newest complete export.
+async fn newest_export(store: &dyn Store, organization: OrganizationId) -> Result<AuditEntry, Problem> {
+    let export = newest(store, organization, export::COMPLETED).await?;
+    export.ok_or_else(|| Problem::ExportRequired("was never exported".into()))
+}
+
+/// Refuses unless the newest export has every record of the organization as it is now.
+async fn compare(app: &App, organization: OrganizationId) -> Result<(), Problem> {
+    let (store, runtime) = (Arc::clone(&app.store), Handle::current());
+    let mut counting = spawn_blocking(move || runtime.block_on(contents(store.as_ref(), organization)));
+    let present = loop {
+        match tokio::time::timeout(EXTENDED, &mut counting).await {
+            Ok(counted) => break counted.map_err(|error| Error::Internal(error.to_string()))??,
+            Err(_) => extend(app.store(), organization, edge::now()).await?,
+        }
     };
-    Err(Problem::ExportRequired(why))
+    let export = newest_export(app.store(), organization).await?;
+    let details: Value = serde_json::from_str(export.details.get()).unwrap_or_default();
+    let exported = serde_json::from_value::<Contents>(details[export::CONTENTS].clone());
+    match exported {
+        Ok(exported) if exported == present => Ok(()),
+        Ok(exported) => Err(Problem::ExportRequired(format!(
+            "has changed since its export of {}: that has {} records, and the organization {}",
+            export.created_at, exported.records, present.records
+        ))),
+        Err(_) => Err(Problem::ExportRequired("was last exported by an earlier version of the server".into())),
+    }
 }
 
 /// The newest audit entry of an action in an organization.
@@ -169,8 +195,8 @@ async fn newest(store: &dyn Store, organization: OrganizationId, action: &str) -
 struct Delete<'a> {
     id: &'a str,
     request_id: &'a str,
-    /// Whether writes of the organization wait.
-    is_held: bool,
+    /// The revision of the organization that was exported, while its writes wait; `None` to delete it without an export.
+    exported: Option<Revision>,
     /// The endpoints of the batch that was prepared last.
     endpoints: Mutex<Vec<EndpointId>>,
 }
@@ -181,12 +207,15 @@ impl Intent for Delete<'_> {
             let record = operations::get(store, SYSTEM, &organization::SPEC, self.id).await?;
             let organization: Organization = parse(&record.key, &record.value)?;
             let report = AuditEntryId::from_uuid(edge.new_id());
+            if self.exported.is_some_and(|revision| revision != record.revision) {
+                return Err(Error::Unavailable("the organization has just been changed; try again".into()));
+            }
             let mut begun = begin(store, &record, organization.id, (report, self.request_id, edge.now())).await?;
             self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&begun.state.endpoint_ids);
             let task = Task::organization_deletion(begun.state, edge.now());
-            match self.is_held {
-                true => replace_hold(store, &task, &mut begun.batch).await?,
-                false => task.begin_again(store, &mut begun.batch).await?,
+            match self.exported {
+                Some(_) => replace_hold(store, &task, &mut begun.batch).await?,
+                None => task.begin_again(store, &mut begun.batch).await?,
             }
             let body = body(organization.id, 0, edge.now(), None).to_string().into();
             Ok(Prepared { batch: begun.batch, body, revision: 1, object: Some(Box::new(organization)) })

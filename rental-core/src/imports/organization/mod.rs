@@ -7,11 +7,13 @@
 //! look-ups) are computed again from its fields. The target adds the list of erased people to its own, and
 //! no object gets personal data of a person on it.
 
+mod contents;
 mod erased;
 mod file;
 mod importer;
 mod object;
 
+pub use contents::{Contents, Counting, contents};
 pub use file::{Inspection, Lines, inspect};
 pub use importer::{CHUNK, Importer};
 
@@ -47,7 +49,8 @@ pub fn spans(organization: OrganizationId) -> Vec<Span> {
         .collect()
 }
 
-/// The time of the last change of what an export of the organization contains. It reads one row of each resource.
+/// The time of the last change of what an export of the organization contains. It reads one row of each resource, so it tells
+/// cheaply of most changes that came after an export; [`contents`] tells of all.
 ///
 /// # Errors
 /// The store is not available.

@@ -194,9 +194,18 @@ fn every_example_request_of_the_document_works_on_a_fresh_demo() {
         _ => 0,
     });
     let mut wrong = Vec::new();
-    for (path, verb, operation) in operations {
+    let export = operations.iter().find(|(.., operation)| operation["operationId"] == "exportOrganization");
+    for (path, verb, operation) in &operations {
         let id = operation["operationId"].as_str().expect("an id");
-        let reply = ask(&demo, &document, (path, verb, operation));
+        let mut reply = ask(&demo, &document, (path, verb, operation));
+        // The erasing of before changes objects until it is complete.
+        for _ in 0..50 {
+            if id != "deleteOrganization" || reply.status != 409 {
+                break;
+            }
+            ask(&demo, &document, *export.expect("an export"));
+            reply = ask(&demo, &document, (path, verb, operation));
+        }
         // The example invoice was paid by the operation before.
         if reply.status != if id == "voidInvoice" { 409 } else { 200 } {
             wrong.push(format!("{id}: {}", reply.text()));

@@ -22,7 +22,10 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -133,6 +136,41 @@ fn no_write_that_was_accepted_after_the_export_is_deleted() {
         }
     }
     assert_eq!(deleted + refused, 20);
+}
+
+#[test]
+fn an_export_among_writes_allows_the_deletion_only_if_it_has_all_of_them() {
+    let server = Server::start(&[]);
+    for round in 0..10 {
+        let organization = server.organization();
+        let accepted = Mutex::new(Vec::new());
+        let exporting = AtomicBool::new(true);
+        let file = thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while exporting.load(Ordering::Relaxed) {
+                        let lead = organization.post("/v1/leads", &json!({})).ok();
+                        accepted
+                            .lock()
+                            .expect("no writer panics")
+                            .push(lead["id"].as_str().unwrap_or_default().to_owned());
+                    }
+                });
+            }
+            thread::sleep(Duration::from_millis(5 + round));
+            let file = server.admin("GET", &format!("{}/export?pace=full", path(&organization.id)), &Value::Null);
+            exporting.store(false, Ordering::Relaxed);
+            file.text()
+        });
+        let reply = server.admin("DELETE", &path(&organization.id), &Value::Null);
+        let accepted = accepted.into_inner().expect("no writer panics");
+        let missing = accepted.iter().filter(|id| !file.contains(id.as_str())).count();
+        match reply.status {
+            200 => assert_eq!(missing, 0, "round {round}: the export lacks leads that were deleted"),
+            409 => assert_ne!(missing, 0, "round {round}: the export has all of them"),
+            other => panic!("round {round}: {other} {}", reply.text()),
+        }
+    }
 }
 
 #[test]
