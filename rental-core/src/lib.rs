@@ -34,7 +34,7 @@
 //!
 //! In reading order, each module uses only those before it: [`value`], [`store`] (ordered keys and batches), [`error`],
 //! [`schema`] (descriptions of resources), [`rows`] (the kinds of rows in a store), [`resources`] (the structs and their
-//! rules), [`fleet`] (which customer had a vehicle), [`request`] (parses bodies and list queries), [`operations`] (list, get,
+//! rules), [`fleet`] (which customer had a vehicle), [`calendars`] (iCalendar), [`request`] (parses bodies and list queries), [`operations`] (list, get,
 //! create, update), [`webhooks`] (signatures, retries, owners of endpoints), [`erasing`] (a person), [`tasks`] (long operations that continue after
 //! a restart), [`attachments`] (keeps automatic attachments true), [`imports`] (imports of files, and the export of an organization), [`upgrade`] (stores of older versions),
 //! [`check`] (consistency of a store), and [`platform`].
@@ -44,6 +44,7 @@
 #![warn(missing_docs)]
 
 pub mod attachments;
+pub mod calendars;
 pub mod check;
 pub mod erasing;
 pub mod error;

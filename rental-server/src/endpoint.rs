@@ -71,6 +71,17 @@ pub(crate) enum Action {
     Calendar,
     /// What a person has to look at.
     Review,
+    /// The calendar feed of a vehicle.
+    Feed(FeedAction),
+}
+
+/// What is done with the calendar feed of a vehicle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FeedAction {
+    Show,
+    /// Makes its token, or another one in its place.
+    Make,
+    Revoke,
 }
 
 impl Handler {
@@ -88,7 +99,7 @@ impl Handler {
 impl Action {
     /// Whether the API key needs the scope `read_write`.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::Create | Self::Update)
+        matches!(self, Self::Create | Self::Update | Self::Feed(FeedAction::Make | FeedAction::Revoke))
     }
 }
 

@@ -6,13 +6,13 @@ use super::{
     collection::{self, Collection},
     customers, deliveries, events,
     group::{Group, with_examples},
-    invoices, leads, listen, master_key, operators, organizations, store, tolls, transfer, trigger, violations,
-    webhook_endpoints,
+    invoices, leads, listen, master_key, operators, organizations, store, tolls, transfer, trigger, vehicles,
+    violations, webhook_endpoints,
 };
 use crate::client::access::Access;
 use clap::Command;
 use rental_core::{
-    resources::{Resource, block::Block, rental::Rental, vehicle::Vehicle},
+    resources::{Resource, block::Block, rental::Rental},
     schema::ResourceSpec,
 };
 
@@ -23,7 +23,7 @@ pub(crate) const GROUPS: &[Group] = &[
     webhook_endpoints::GROUP,
     events::GROUP,
     deliveries::GROUP,
-    plain::<Vehicle>(),
+    vehicles::GROUP,
     customers::GROUP,
     plain::<Rental>(),
     plain::<Block>(),
@@ -52,18 +52,6 @@ trait Plain: Resource {
     const CREATE: &'static [&'static str] = &[];
     /// Examples of `update`.
     const UPDATE: &'static [&'static str] = &[];
-}
-
-impl Plain for Vehicle {
-    const ABOUT: &'static str = "Manage the vehicles of the fleet";
-    const LIST: &'static [&'static str] = &["rental-cli vehicles list --all --json"];
-    const GET: &'static [&'static str] = &["rental-cli vehicles get ID"];
-    const CREATE: &'static [&'static str] =
-        &["rental-cli vehicles create --name 'White Tesla' --make Tesla --year 2023 --daily-rate 89.50"];
-    const UPDATE: &'static [&'static str] = &[
-        "rental-cli vehicles update ID --status maintenance",
-        "rental-cli vehicles update ID --daily-rate 95 --clear transponder-number",
-    ];
 }
 
 impl Plain for Block {

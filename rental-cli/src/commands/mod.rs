@@ -30,6 +30,7 @@ mod suggestions;
 mod tolls;
 mod transfer;
 mod trigger;
+mod vehicles;
 mod violations;
 mod webhook_endpoints;
 

@@ -22,7 +22,7 @@ use crate::{
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
-    rows::{Marker, Row, claim, key, outbox, recheck::Recheck},
+    rows::{Marker, Row, claim, key, outbox, recheck::Recheck, vehicle_feed::VehicleFeed},
     schema::ResourceSpec,
     store::{DamagedRow, Key, Record, StoreError},
     tasks::{Task, organization_deletion},
@@ -111,6 +111,10 @@ impl<'g> Audit<'g> {
             Row::Calendar { organization, vehicle } => self.calendar(organization, vehicle, row),
             Row::Recheck { organization, vehicle } => {
                 Recheck::read(row).map_err(detail)?;
+                self.must_exist(&Vehicle::key(organization, vehicle))
+            }
+            Row::VehicleFeed { organization, vehicle } => {
+                VehicleFeed::read(row).map_err(detail)?;
                 self.must_exist(&Vehicle::key(organization, vehicle))
             }
             Row::Hold { organization, vehicle, holder, .. } => self.hold(organization, vehicle, holder, row),

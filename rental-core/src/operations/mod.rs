@@ -27,6 +27,7 @@ mod reference;
 mod sent_body;
 mod settle;
 mod update;
+mod vehicle_feed;
 mod write_once;
 
 pub use availability::available;
@@ -46,4 +47,5 @@ pub(crate) use reference::references;
 pub use sent_body::SentBody;
 pub use settle::Settle;
 pub use update::Update;
+pub use vehicle_feed::{ChangeVehicleFeed, DAYS_AHEAD, DAYS_BEFORE, feed_owner, vehicle_calendar, vehicle_feed};
 pub use write_once::{Render, Written, write};

@@ -20,5 +20,22 @@ pub(crate) use members::Members;
 pub(crate) use suggestion::{did_you_mean, shorten};
 pub use verb::Verb;
 
+use crate::error::{Error, FieldCode, FieldError, FieldErrors};
+
+/// Checks that a body is empty or an object without members.
+///
+/// # Errors
+/// [`Error::Malformed`] when it is not one JSON object, else [`Error::Invalid`] with every member.
+pub fn nothing(body: &[u8]) -> Result<(), Error> {
+    let sent = if body.is_empty() { Members::default() } else { members::members(body)? };
+    let mut errors = FieldErrors::default();
+    for (name, _) in sent.0 {
+        errors.add(|| {
+            FieldError::new(&shorten(&name), FieldCode::Unknown, "cannot be sent: this request takes no fields")
+        });
+    }
+    errors.or(())
+}
+
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,9 @@ fn meaning(row: &Row<'_>) -> String {
             let name: String = name.chars().take(SHOWN_NAME).collect();
             format!("the counter {name} of organization {organization}")
         }
+        Row::VehicleFeed { organization, vehicle } => {
+            format!("the calendar feed of vehicle {vehicle} of organization {organization}")
+        }
         Row::Logo { organization } => format!("the logo of organization {organization}"),
         Row::Task { id } => format!("the long task {id}"),
         Row::Erased { organization, resource, id } => {

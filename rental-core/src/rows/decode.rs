@@ -27,6 +27,7 @@ impl<'a> Row<'a> {
                 delivery: parts.id()?,
             },
             Tag::Erased => Self::Erased { organization: parts.id()?, resource: parts.byte()?, id: parts.uuid()? },
+            Tag::VehicleFeed => Self::VehicleFeed { organization: parts.id()?, vehicle: parts.id()? },
             Tag::Hold => Self::Hold {
                 organization: parts.id()?,
                 vehicle: parts.id()?,

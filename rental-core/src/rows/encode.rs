@@ -19,6 +19,7 @@ impl Row<'_> {
             Self::Calendar { organization, vehicle } => key::calendar(organization, vehicle),
             Self::Due { endpoint, class, millis, delivery } => key::due(endpoint, class, millis, delivery),
             Self::Erased { organization, resource, id } => key::erased_of(organization, resource, id),
+            Self::VehicleFeed { organization, vehicle } => key::vehicle_feed(organization, vehicle),
             Self::Hold { organization, vehicle, class, start, holder } => {
                 key::hold(organization, vehicle, class, start, holder)
             }

@@ -175,6 +175,12 @@ pub fn outbox_rows() -> Span {
     Span::under(key(Tag::Outbox, &[]))
 }
 
+/// The key of the calendar feed of a vehicle.
+#[must_use]
+pub fn vehicle_feed(organization: OrganizationId, vehicle: VehicleId) -> Key {
+    key(Tag::VehicleFeed, &[organization.as_bytes(), vehicle.as_bytes()])
+}
+
 /// The key of the logo of an organization.
 #[must_use]
 pub fn logo(organization: OrganizationId) -> Key {

@@ -13,6 +13,7 @@ pub mod recheck;
 mod row;
 mod tag;
 pub mod usage;
+pub mod vehicle_feed;
 
 pub use row::{Class, Marker, Row};
 pub use tag::Tag;

@@ -26,6 +26,7 @@ pub enum Class {
 /// | `c` | organization, vehicle | lengths of its holds: bit n for 2^n to 2^(n+1)-1 nights; the revision guards every new hold | Derived |
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
 /// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
+/// | `f` | organization, vehicle | JSON: the hash of the token of the vehicle's calendar feed, and when it was made | State |
 /// | `h` | organization, vehicle, length class, first day, rental; of a block its id and the tag of blocks | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
@@ -91,6 +92,13 @@ pub enum Row<'a> {
         resource: u8,
         /// The id of the object.
         id: Uuid,
+    },
+    /// The calendar feed of a vehicle, which everyone reads who has its token.
+    VehicleFeed {
+        /// The organization that owns the row.
+        organization: OrganizationId,
+        /// The id of the vehicle.
+        vehicle: VehicleId,
     },
     /// The nights for which a rental or a block holds a vehicle.
     Hold {
@@ -239,6 +247,7 @@ impl Row<'_> {
             Self::Billed { organization, .. }
             | Self::Calendar { organization, .. }
             | Self::Erased { organization, .. }
+            | Self::VehicleFeed { organization, .. }
             | Self::Hold { organization, .. }
             | Self::IndexEntry { organization, .. }
             | Self::IdempotencyRecord { organization, .. }
@@ -276,6 +285,7 @@ impl Row<'_> {
             Self::Access { .. }
             | Self::Due { .. }
             | Self::Erased { .. }
+            | Self::VehicleFeed { .. }
             | Self::IdempotencyRecord { .. }
             | Self::Counter { .. }
             | Self::Outbox { .. }

@@ -39,6 +39,8 @@ tags! {
     Due = b'd',
     /// See [`Row::Erased`](super::Row::Erased).
     Erased = b'e',
+    /// See [`Row::VehicleFeed`](super::Row::VehicleFeed).
+    VehicleFeed = b'f',
     /// See [`Row::Hold`](super::Row::Hold).
     Hold = b'h',
     /// See [`Row::IndexEntry`](super::Row::IndexEntry).
@@ -84,6 +86,7 @@ impl Tag {
             Self::Billed
             | Self::Calendar
             | Self::Erased
+            | Self::VehicleFeed
             | Self::Hold
             | Self::IndexEntry
             | Self::IdempotencyRecord

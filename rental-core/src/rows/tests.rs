@@ -67,6 +67,9 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         }
         Tag::Counter => (id(), name()).prop_map(|(organization, name)| Row::Counter { organization, name }).boxed(),
         Tag::Outbox => (id(), id()).prop_map(|(organization, event)| Row::Outbox { organization, event }).boxed(),
+        Tag::VehicleFeed => {
+            (id(), id()).prop_map(|(organization, vehicle)| Row::VehicleFeed { organization, vehicle }).boxed()
+        }
         Tag::Logo => id().prop_map(|organization| Row::Logo { organization }).boxed(),
         Tag::Subscribed => id().prop_map(|organization| Row::Subscribed { organization }).boxed(),
         Tag::Record => (id(), any::<u8>(), uuid())
@@ -124,6 +127,9 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         }
         Row::Counter { organization, name } => (Tag::Counter, vec![number(organization)], name.as_bytes()),
         Row::Outbox { organization, event } => (Tag::Outbox, vec![number(organization), number(event)], b""),
+        Row::VehicleFeed { organization, vehicle } => {
+            (Tag::VehicleFeed, vec![number(organization), number(vehicle)], b"")
+        }
         Row::Logo { organization } => (Tag::Logo, vec![number(organization)], b""),
         Row::Subscribed { organization } => (Tag::Subscribed, vec![number(organization)], b""),
         Row::Record { organization, resource, id } => {

@@ -142,6 +142,7 @@ const fn found(tag: Tag) -> Found {
         Tag::Billed
         | Tag::Calendar
         | Tag::Erased
+        | Tag::VehicleFeed
         | Tag::Hold
         | Tag::IndexEntry
         | Tag::IdempotencyRecord

@@ -5,7 +5,11 @@ use rental_core::{
     check::repair::{self, Plan, Waiter},
     erasing::Erasure,
     resources::{audit_entry, customer, delivery, event, organization::SYSTEM, rental, vehicle},
-    rows::{Row, Tag, key, recheck::Recheck},
+    rows::{
+        Row, Tag, key,
+        recheck::Recheck,
+        vehicle_feed::{Token, VehicleFeed},
+    },
     store::{Answer, Key, Store, StoreError, memory::Memory},
     tasks::Task,
     value::{Id, Timestamp},
@@ -76,6 +80,10 @@ pub(crate) fn rows() -> &'static Rows {
             (key::owner(Id::from_uuid(id)), b"?".to_vec()),
             (key::bell(Id::from_uuid(id), Id::from_uuid(id)), Vec::new()),
             (key::logo(organization), b"\x89PNG\r\n\x1a\n".to_vec()),
+            (
+                key::vehicle_feed(organization, vehicle.unwrap()),
+                VehicleFeed::new(&Token::new(organization, vehicle.unwrap(), &[7; 32]).0, NOW).value().to_vec(),
+            ),
             (key::recheck(organization, vehicle.unwrap()), Recheck::of_all().value().to_vec()),
         ] {
             rows.insert(key, (1, value.into()));

@@ -21,6 +21,7 @@ use rental_core::{
         Tag, key,
         outbox::{self, OutboxEvent},
         recheck::Recheck,
+        vehicle_feed::{Token, VehicleFeed},
     },
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, get_one, memory::Memory},
     tasks::{Step, Task, Work, organization_deletion as deletion, organization_hold, step},
@@ -117,6 +118,8 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
     let mut batch = Batch::default();
     batch.insert(key::logo(id), b"\x89PNG\r\n\x1a\n"[..].into());
     let vehicle = VehicleId::parse(&vehicle).unwrap();
+    let token = Token::new(id, vehicle, &[7; 32]).0;
+    batch.insert(key::vehicle_feed(id, vehicle), VehicleFeed::new(&token, edge.now()).value());
     batch.insert(key::recheck(id, vehicle), Recheck::of_all().value());
     batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
     assert_eq!(commit(store, batch).await, Commit::Applied);

@@ -35,6 +35,8 @@ pub(crate) enum Surface {
     Api,
     /// `/admin/v1`, with the admin token and tokens of operators.
     Admin,
+    /// Calendar feeds of vehicles, with the token in their path.
+    Calendar,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -134,7 +136,11 @@ impl Failures {
     /// Notes a failure at `now`. Returns the seconds until the window of its address ends, if it has had too many.
     pub(crate) fn note(&self, address: IpAddr, surface: Surface, why: KeyProblem, now: Duration) -> Option<u64> {
         let reason = reason(why);
-        let surface = if surface == Surface::Api { "api" } else { "admin" };
+        let surface = match surface {
+            Surface::Api => "api",
+            Surface::Admin => "admin",
+            Surface::Calendar => "calendar",
+        };
         self.counters.get_or_create(&Kind { surface, reason }).inc();
         let (line, wait) = self.record(Address::of(address), why, now);
         if let Some(Line { address, failures, reason }) = line {

@@ -4,6 +4,7 @@ mod availability;
 mod me;
 mod request_rate;
 mod review;
+mod vehicle_feed;
 
 pub(crate) use review::schema as review_schema;
 
@@ -13,7 +14,7 @@ use crate::{
         authentication::Pass,
         limiter::{Limit, RateLimitStatus},
     },
-    endpoint::{self, Action, Endpoint, read},
+    endpoint::{self, Action, Endpoint, FeedAction, read},
     guard::presented,
     http::{
         call::{Body, Call},
@@ -53,6 +54,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         .into_iter()
         .chain(availability::endpoints())
         .chain(review::endpoints())
+        .chain(vehicle_feed::endpoints())
         .chain(resources::api().flat_map(of))
         .collect()
 }
@@ -198,13 +200,18 @@ impl Keyed<'_> {
             Action::Availability => Box::pin(availability::available(store, organization, call)).await,
             Action::Calendar => Box::pin(availability::calendar(store, organization, self.id, call)).await,
             Action::Review => Box::pin(review::shown(store, organization, spec, call)).await,
+            Action::Feed(FeedAction::Show) => Box::pin(vehicle_feed::show(store, organization, self.id, call)).await,
             // Writes are boxed, so that the future of a read stays small.
-            Action::Create | Action::Update => {
+            Action::Create | Action::Update | Action::Feed(FeedAction::Make | FeedAction::Revoke) => {
                 Box::pin(async {
                     let (body, _bytes) = self.body(app, pass).await?;
                     let _part = admit(app, pass).await?;
                     match self.action {
                         Action::Create => create(app, target, call, &body).await,
+                        Action::Feed(change) => {
+                            let change = (self.id, change == FeedAction::Make);
+                            vehicle_feed::change((app, store), organization, change, call, &body).await
+                        }
                         _ => update(app, target, self.id, call, &body).await,
                     }
                 })

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use rental_core::{error::Error, resources::audit_entry::Actor};
 use std::{
+    borrow::Cow,
     net::IpAddr,
     pin::Pin,
     sync::{
@@ -83,6 +84,11 @@ impl Call {
         self.uri.path()
     }
 
+    /// The path for logs and messages.
+    pub(crate) fn shown_path(&self) -> Cow<'_, str> {
+        shown_path(self.path())
+    }
+
     /// The address that the request comes from: of the peer, or of the client that a trusted proxy names.
     pub(crate) fn client_address(&self) -> IpAddr {
         self.in_flight.traffic().client(&self.headers)
@@ -148,6 +154,18 @@ impl Call {
             (Some(_), Some(_)) => Err(()),
         }
     }
+}
+
+/// Longest part of a path that logs and messages show.
+const LONGEST_SHOWN: usize = 64;
+
+/// A path without its long parts, wherever they are: they can be tokens of calendar feeds. Ids are shorter.
+pub(super) fn shown_path(path: &str) -> Cow<'_, str> {
+    if path.split('/').all(|part| part.len() <= LONGEST_SHOWN) {
+        return Cow::Borrowed(path);
+    }
+    let shown = path.split('/').map(|part| if part.len() <= LONGEST_SHOWN { part } else { "…" });
+    Cow::Owned(shown.collect::<Vec<_>>().join("/"))
 }
 
 /// A request's body in parts. A trait object, so that no handler is generic over the type of the stream.

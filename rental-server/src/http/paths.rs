@@ -1,6 +1,6 @@
 //! How a method and a path find their endpoint.
 
-use crate::http::problem::Problem;
+use crate::http::{call::shown_path, problem::Problem};
 use std::{collections::BTreeMap, ops::Range};
 use warp::http::Method;
 
@@ -72,7 +72,7 @@ impl Node {
 }
 
 fn unknown(method: &Method, path: &str) -> Problem {
-    let shown: String = path.chars().take(100).collect();
+    let shown: String = shown_path(path).chars().take(100).collect();
     let hint = match shown.strip_suffix('/') {
         Some(bare) if bare.len() > 1 => format!("There is no {method} {shown}; try {bare} without the last slash."),
         _ if !shown.starts_with("/v1") && !shown.starts_with("/admin") => {

@@ -5,7 +5,7 @@ use rental_core::{error::Error, resources::row_words::damage_in_words};
 
 /// Logs why a request failed or was refused; the request id leads from the response to this line.
 pub(super) fn log_problem(problem: &Problem, call: &Call) {
-    let (request_id, method, path) = (call.request_id.as_str(), &call.method, call.path());
+    let (request_id, method, path) = (call.request_id.as_str(), &call.method, &*call.shown_path());
     let client = call.client_address();
     match problem {
         Problem::Core(Error::Internal(detail)) => {

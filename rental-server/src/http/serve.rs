@@ -126,7 +126,7 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     }
     let (status, took) = (response.status().as_u16(), call.at.elapsed());
     service.served(place.as_ref(), status, took);
-    tracing::debug!(request_id = call.request_id.as_str(), client = %call.client_address(), method = %call.method, path = call.path(), status, micros = took.as_micros() as u64, "served");
+    tracing::debug!(request_id = call.request_id.as_str(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 

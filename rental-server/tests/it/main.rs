@@ -6,6 +6,7 @@ mod support;
 
 mod auth;
 mod backup;
+mod calendars;
 mod cli;
 mod conditional;
 mod connections;

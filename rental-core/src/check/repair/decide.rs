@@ -24,6 +24,7 @@ use crate::{
         claim::{claim_value, identity_key, read_claim},
         key, outbox,
         recheck::Recheck,
+        vehicle_feed::VehicleFeed,
     },
     schema::{Hold, ResourceSpec},
     store::{Key, Record},
@@ -114,6 +115,10 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             }
             // Beside the row itself, only its organization can be missing.
             Row::Subscribed { .. } => sound.is_some(),
+            Row::VehicleFeed { organization, vehicle } => {
+                let is_sound = sound.is_some_and(|row| VehicleFeed::read(row).is_ok());
+                is_sound && self.view.has(&Vehicle::key(organization, vehicle))
+            }
             Row::Logo { .. } => sound.is_some_and(|row| is_png(&row.value)),
             Row::Counter { .. } => sound.is_some_and(|row| row.revision > 0),
             Row::IdempotencyExpiry { organization, name, .. } => {

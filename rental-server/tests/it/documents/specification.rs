@@ -185,8 +185,8 @@ fn every_example_request_of_the_document_works_on_a_fresh_demo() {
     assert!(operations.len() > 40, "{}", operations.len());
     // What is erased or deleted cannot be used afterwards.
     operations.sort_by_key(|(_, verb, operation)| match operation["operationId"].as_str() {
-        // The demo has no logo.
-        Some("eraseCustomer" | "getOrganizationLogo") => 1,
+        // The demo has no logo, and no vehicle has a calendar feed.
+        Some("eraseCustomer" | "getOrganizationLogo" | "getVehicleCalendarFeed") => 1,
         Some("getErasure" | "deleteOrganizationLogo") => 2,
         Some("exportOrganization") => 3,
         Some("getOrganizationDeletion") => 5,
@@ -206,8 +206,14 @@ fn every_example_request_of_the_document_works_on_a_fresh_demo() {
             ask(&demo, &document, *export.expect("an export"));
             reply = ask(&demo, &document, (path, verb, operation));
         }
-        // The example invoice was paid by the operation before.
-        if reply.status != if id == "voidInvoice" { 409 } else { 200 } {
+        let expected = match id {
+            // The example invoice was paid by the operation before.
+            "voidInvoice" => 409,
+            // Nobody knows the token of a calendar.
+            "getCalendar" => 404,
+            _ => 200,
+        };
+        if reply.status != expected {
             wrong.push(format!("{id}: {}", reply.text()));
         }
     }

@@ -4,9 +4,12 @@ use super::{Organization, Reply, Server};
 use serde_json::{Value, json};
 
 /// The operations of the specification (spec, Endpoints).
-pub(crate) const OPERATIONS: [(&str, &str); 32] = [
+pub(crate) const OPERATIONS: [(&str, &str); 35] = [
     ("GET", "/v1/availability"),
     ("GET", "/v1/vehicles/{id}/calendar"),
+    ("GET", "/v1/vehicles/{id}/calendar_feed"),
+    ("POST", "/v1/vehicles/{id}/calendar_feed"),
+    ("DELETE", "/v1/vehicles/{id}/calendar_feed"),
     ("GET", "/v1/blocks"),
     ("GET", "/v1/blocks/{id}"),
     ("POST", "/v1/blocks"),

@@ -12,7 +12,7 @@ pub(super) struct Crate {
 pub(super) const CRATES: &[Crate] = &[
     Crate {
         name: "rental-core",
-        order: "value < store < error < schema < rows < resources < {fleet, request} < operations < webhooks < erasing < tasks < attachments < check < upgrade < imports \
+        order: "value < store < error < schema < rows < resources < {calendars, fleet, request} < operations < webhooks < erasing < tasks < attachments < check < upgrade < imports \
                 < platform",
     },
     Crate {

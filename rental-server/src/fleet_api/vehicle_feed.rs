@@ -1,0 +1,171 @@
+//! The calendar feed of a vehicle: `/v1/vehicles/{id}/calendar_feed` makes and revokes its token, and `GET /calendar/{id}` is the
+//! calendar, for everyone who has the token.
+
+use crate::{
+    access::{failures::Surface, limiter::RateLimitStatus, quotas::request_limit},
+    edge,
+    endpoint::{Action, BodySchema, Endpoint, FeedAction, Request, delete, get, post},
+    guard::Open,
+    http::{
+        call::Call,
+        header,
+        reply::{Document, Handled, Problem, Reply},
+    },
+    objects::write::write_to,
+    reference::{
+        parts::{self, open_operation},
+        shapes::{object, text},
+    },
+    state::App,
+};
+use rental_core::{
+    error::{Error, KeyProblem},
+    operations::{self, ChangeVehicleFeed, DAYS_AHEAD, DAYS_BEFORE, Edge},
+    request::{body, page},
+    resources::{
+        Collection, of,
+        organization::Organization,
+        vehicle::{self, Vehicle},
+    },
+    rows::vehicle_feed::Token,
+    store::Store,
+    value::VehicleId,
+};
+use serde_json::{Value, json};
+
+/// An action of API keys names a collection; these ones are about vehicles.
+static VEHICLES: Collection = of::<Vehicle>().done();
+/// The end of the last part of a calendar's path.
+const SUFFIX: &str = ".ics";
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let path = "/v1/vehicles/{id}/calendar_feed";
+    let schema = "VehicleCalendarFeed";
+    let show = get(path)
+        .about(&vehicle::SPEC, "getVehicleCalendarFeed", "Retrieve the calendar feed of a vehicle")
+        .says("Whether the vehicle has a calendar feed, and since when. Nothing shows its path again.")
+        .without_revision()
+        .replies(schema)
+        .defines(schema, feed())
+        .key(Action::Feed(FeedAction::Show), &VEHICLES);
+    let make = post(path)
+        .about(&vehicle::SPEC, "createVehicleCalendarFeed", "Make the calendar feed of a vehicle")
+        .says(
+            "Makes a secret path under which calendar programs and marketplaces read on which days the vehicle is taken, without \
+             a key. Only this response shows it. The path that the vehicle had before stops working at once.",
+        )
+        .takes(BodySchema::Own(parts::action_body(json!({}), &[], json!({}))))
+        .without_revision()
+        .replies("NewVehicleCalendarFeed")
+        .defines(
+            "NewVehicleCalendarFeed",
+            parts::showing_once(schema, "path", "Where the calendar is, below the address of this server: a secret."),
+        )
+        .key(Action::Feed(FeedAction::Make), &VEHICLES);
+    let revoke = delete(path)
+        .about(&vehicle::SPEC, "deleteVehicleCalendarFeed", "Revoke the calendar feed of a vehicle")
+        .says("The path stops working at once.")
+        .without_revision()
+        .replies(schema)
+        .key(Action::Feed(FeedAction::Revoke), &VEHICLES);
+    vec![show, make, revoke, published()]
+}
+
+fn feed() -> Value {
+    object(
+        "The calendar feed of a vehicle.",
+        json!({
+            "object": {"type": "string", "const": "vehicle_calendar_feed", "description": "Always `vehicle_calendar_feed`."},
+            "vehicle_id": {"type": "string", "format": "uuid", "description": "The vehicle."},
+            "status": {"type": "string", "enum": ["active", "revoked"], "description": "Whether the path works."},
+            "created_at": {"type": "string", "format": "date-time", "description": "When its path was made."},
+        }),
+    )
+}
+
+fn published() -> Endpoint {
+    let mut operation = open_operation(
+        "getCalendar",
+        "The days on which a vehicle is taken",
+        "text/calendar",
+        text("An iCalendar (RFC 5545)."),
+    );
+    operation["description"] = json!(format!(
+        "The calendar of a vehicle, from {DAYS_BEFORE} days ago to {DAYS_AHEAD} days ahead: a `VEVENT` of whole days for each rental and block \
+         that holds it, without names. Its path is the `path` of `POST /v1/vehicles/{{id}}/calendar_feed`; no key is needed."
+    ));
+    operation["parameters"] = json!([{
+        "name": "id", "in": "path", "required": true,
+        "description": format!("The token, and `{SUFFIX}`."), "schema": {"type": "string"}, "example": format!("{}{SUFFIX}", "0190d0f27c3a7cc0".repeat(7)),
+    }]);
+    for status in ["304", "400", "403", "404", "409", "429", "503"] {
+        let name = if status == "304" { "NotModified".to_owned() } else { format!("Problem{status}") };
+        operation["responses"][status] = json!({"$ref": format!("#/components/responses/{name}")});
+    }
+    get("/calendar/{id}").documented(operation).open(|request| Box::pin(calendar(request)))
+}
+
+/// `GET /calendar/TOKEN.ics`.
+async fn calendar(request: Request<'_, Open>) -> Handled {
+    let Request { app, call, id, .. } = request;
+    page::no_parameters(call.query())?;
+    let unknown = || Error::NotFound { object: "calendar" };
+    let Some(token) = id.strip_suffix(SUFFIX).and_then(Token::parse) else {
+        return Err(noted(app, call, unknown().into()));
+    };
+    let (organization, vehicle) = match operations::feed_owner(app.store(), &token).await {
+        Ok(owner) => owner,
+        Err(error @ Error::NotFound { .. }) => return Err(noted(app, call, error.into())),
+        Err(error) => return Err(error.into()),
+    };
+    // Calendar programs share the limit of the organization's keys.
+    if let Some(limit) = request_limit(&organization, &app.tenants.defaults)
+        && let RateLimitStatus { allowed: false, wait_secs: retry_after, .. } =
+            limit.take(&app.tenants.of(organization.id).bucket, app.nanos_since_start())
+    {
+        app.tenants.refused("requests");
+        return Err(Problem::TooManyRequests { whose: "of this organization", retry_after });
+    }
+    let text = operations::vehicle_calendar(app.store(), &organization, &vehicle, call.clock.now()).await?;
+    let reply = Document::new(text).reply(call);
+    Ok(reply
+        .with(header::CONTENT_TYPE, "text/calendar; charset=utf-8")
+        .with(header::CACHE_CONTROL, "private, no-cache"))
+}
+
+/// The problem of a request with a wrong token, which counts as a failed authentication of its address.
+fn noted(app: &App, call: &Call, problem: Problem) -> Problem {
+    let now = call.at.saturating_duration_since(app.started);
+    match app.failures.note(call.client_address(), Surface::Calendar, KeyProblem::Invalid, now) {
+        Some(retry_after) => Problem::TooManyFailures { retry_after },
+        None => problem,
+    }
+}
+
+/// `GET /v1/vehicles/{id}/calendar_feed`.
+pub(super) async fn show(store: &dyn Store, organization: &Organization, id: &str, call: &Call) -> Handled {
+    page::no_parameters(call.query())?;
+    Ok(Reply::json(operations::vehicle_feed(store, organization, id).await?))
+}
+
+/// POST and DELETE of `/v1/vehicles/{id}/calendar_feed`.
+pub(super) async fn change(
+    (app, store): (&App, &dyn Store),
+    organization: &Organization,
+    (id, makes): (&str, bool),
+    call: &Call,
+    sent: &[u8],
+) -> Handled {
+    body::nothing(sent)?;
+    let vehicle = page::id(id).map(VehicleId::from_uuid).filter(|_| makes);
+    let new = vehicle.map(|vehicle| Token::new(organization.id, vehicle, &edge::secret_bytes()));
+    if makes && new.is_none() {
+        return Err(Error::NotFound { object: vehicle::SPEC.object }.into());
+    }
+    let intent = ChangeVehicleFeed { organization, vehicle: id, token: new.as_ref().map(|(token, _)| *token) };
+    let reply = write_to(store, app, organization, call, sent, &intent).await?.without_revision();
+    Ok(match new {
+        Some((_, text)) => reply.showing_once("path", &format!("/calendar/{text}{SUFFIX}")),
+        None => reply,
+    })
+}

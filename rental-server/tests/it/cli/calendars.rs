@@ -1,0 +1,40 @@
+//! `vehicles calendar-feed`: the URL is printed once, works, and is replaced or revoked only when that is meant.
+
+use super::{Cli, Ran, ran, url};
+use crate::support::{Connection, Organization, Server};
+use serde_json::json;
+
+fn run(cli: &Cli, organization: &Organization<'_>, words: &str) -> Ran {
+    let mut command = cli.command(&url(organization.server), words);
+    ran(command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_API_KEY", &organization.write))
+}
+
+#[test]
+fn a_calendar_feed_is_made_shown_replaced_and_revoked() {
+    let Some(cli) = Cli::find() else { return };
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    let feed = |flags: &str| run(&cli, &organization, &format!("vehicles calendar-feed {vehicle} {flags}"));
+    let status = |made: &Ran| {
+        let address = made.json()["url"].as_str().unwrap_or_else(|| panic!("a URL: {made:?}")).to_owned();
+        let path = address.strip_prefix(&url(organization.server)).expect("the server's address").to_owned();
+        Connection::open(&organization.server.address).send("GET", &path, &[], b"").status
+    };
+    let first = feed("--json");
+    assert_eq!((first.code, status(&first)), (Some(0), 200), "{first:?}");
+    let again = feed("--json");
+    assert_eq!((again.code, again.json().get("url")), (Some(0), None), "{again:?}");
+    let table = feed("");
+    assert!(table.code == Some(0) && table.stderr.contains("--rotate"), "{table:?}");
+    assert_eq!(status(&first), 200, "it was not replaced");
+    let unsure = feed("--rotate");
+    assert_eq!((unsure.code, status(&first)), (Some(2), 200), "{unsure:?}");
+    let second = feed("--rotate --yes --json");
+    assert_eq!((second.code, status(&first), status(&second)), (Some(0), 404, 200), "{second:?}");
+    let revoked = feed("--revoke --yes --json");
+    assert_eq!((revoked.code, status(&second)), (Some(0), 404), "{revoked:?}");
+    assert_eq!(revoked.json()["status"], "revoked");
+    assert_eq!(feed("--revoke --yes").code, Some(3));
+    let unknown = run(&cli, &organization, "vehicles calendar-feed 0190d0f2-7c3a-7cc0-8000-0000000000ff");
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+}
