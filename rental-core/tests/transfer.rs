@@ -11,6 +11,7 @@ use rental_core::{
         organization::{Organization, SYSTEM},
     },
     store::{Batch, Check, Key, Order, Record, Span, Store, all_sound, memory::Memory},
+    upgrade::{Billed, Members},
     value::{OrganizationId, Timestamp},
 };
 use serde_json::Value;
@@ -78,6 +79,7 @@ fn lines_of(store: &dyn Store, organization: &Organization) -> Vec<String> {
 }
 
 const INVOICES: Collection = resources::of::<resources::invoice::Invoice>().create().done();
+const CREDIT_NOTES: Collection = resources::of::<resources::credit_note::CreditNote>().create().done();
 const TOLLS: Collection = resources::of::<resources::toll::Toll>().create().done();
 const VIOLATIONS: Collection = resources::of::<resources::violation::Violation>().create().done();
 
@@ -86,7 +88,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let (whose, edge) = (organization(7), Fixed::default());
     let store = store_with(&whose);
     let make = |object: &str, body: String| -> String {
-        let rows = [&INVOICES, &TOLLS, &VIOLATIONS].into_iter().chain(resources::api());
+        let rows = [&INVOICES, &CREDIT_NOTES, &TOLLS, &VIOLATIONS].into_iter().chain(resources::api());
         let collection =
             rows.into_iter().find(|row| row.spec.object == object && row.create.is_some()).expect("it works");
         let intent = Create { collection, organization: &whose, body: body.as_bytes().into(), given: &[] };
@@ -123,7 +125,7 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
         "violation",
         format!(r#"{{"summons_number":"1","issuer":"NYC","amount_due":50,"customer_id":"{customer}"}}"#),
     );
-    make(
+    let credited = make(
         "invoice",
         format!(
             r#"{{"customer_id":"{customer}","lines":[{{"toll_id":"{toll}"}},{{"description":"Fee","amount":2}}]}}"#
@@ -131,6 +133,9 @@ static EXPORT: LazyLock<Vec<String>> = LazyLock::new(|| {
     );
     make("invoice", format!(r#"{{"customer_id":"{customer}","lines":[{{"violation_id":"{violation}"}}]}}"#));
     make("invoice", format!(r#"{{"customer_id":"{customer}","lines":[{{"description":"x","amount":0}}]}}"#));
+    let lines = r#"[{"line":0,"amount":2,"rebill":true},{"line":1}]"#;
+    make("credit_note", format!(r#"{{"invoice_id":"{credited}","reason":"x","lines":{lines}}}"#));
+    make("credit_note", format!(r#"{{"invoice_id":"{credited}"}}"#));
     make("lead", format!(r#"{{"customer_id":"{customer}","raw_data":{{"a":[1,2.50]}}}}"#));
     lines_of(store.as_ref(), &whose)
 });
@@ -171,6 +176,33 @@ fn an_export_that_nobody_has_changed_is_imported_as_it_is() {
     assert_eq!((counts.created as usize, counts.invalid), (EXPORT.len() - 1, 0), "{:?}", counts.errors);
     check(&store);
     assert_eq!(lines_of(store.as_ref(), &target)[1..], in_target(&EXPORT));
+}
+
+#[test]
+fn an_import_goes_on_with_the_numbers_of_credit_notes() {
+    let (store, target, _) = import(&EXPORT);
+    let invoice = lines_of(store.as_ref(), &target).into_iter().find(|line| line.contains("INV-000002")).unwrap();
+    let invoice: Value = serde_json::from_str(&invoice).unwrap();
+    let body = format!(r#"{{"invoice_id":{}}}"#, invoice["id"]);
+    let edge = Fixed(AtomicU64::new(1000));
+    let intent = Create { collection: &CREDIT_NOTES, organization: &target, body: body.as_bytes().into(), given: &[] };
+    let prepared = now((&intent as &dyn Intent).prepare(store.as_ref(), &edge)).unwrap();
+    let note: Value = serde_json::from_slice(&prepared.body).unwrap();
+    assert_eq!((&note["credit_note_number"], &note["total"]), (&Value::from("CN-000003"), &Value::from(50)));
+}
+
+#[test]
+fn what_credit_notes_make_billable_follows_from_the_file() {
+    let mut billed = Billed::default();
+    EXPORT.iter().for_each(|line| billed.add(line.as_bytes()));
+    billed.sort();
+    for line in EXPORT.iter().skip(1) {
+        let mut members = Members::parse(line.as_bytes()).unwrap();
+        let object: Value = serde_json::from_str(line).unwrap();
+        let (name, id) = (object["object"].as_str().unwrap(), object["id"].as_str().unwrap());
+        billed.fill(name, Uuid::parse_str(id).unwrap(), &mut members).unwrap();
+        assert!(!members.is_changed(), "{name}: {}", members.json());
+    }
 }
 
 #[test]
@@ -240,7 +272,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-const VALUES: [&str; 22] = [
+const VALUES: [&str; 23] = [
     "null",
     "0",
     "-1",
@@ -259,6 +291,7 @@ const VALUES: [&str; 22] = [
     "\"automatic\"",
     "\"INV-000001\"",
     "\"INV-000002\"",
+    "\"CN-000002\"",
     "\"APPROVED\"",
     "\"2026-06-03\"",
     "\"2026-06-03T00:00:00.000Z\"",

@@ -40,7 +40,7 @@ pub(crate) fn field_args(spec: &'static ResourceSpec, verb: Verb) -> Vec<Arg> {
 
 /// Whether the field is a list, so that its flag is repeatable and adds one item.
 fn is_list(field: &FieldSpec) -> bool {
-    matches!(field.kind, Kind::Lines | Kind::EventTypes)
+    matches!(field.kind, Kind::Lines | Kind::CreditLines | Kind::EventTypes)
 }
 
 fn field_arg(field: &'static FieldSpec, verb: Verb) -> Arg {
@@ -170,6 +170,13 @@ impl Body {
         self.0.push((name, value));
     }
 
+    /// Replaces the text of a field that is there.
+    pub(crate) fn replace(&mut self, name: &str, text: &str) {
+        if let Some((_, value)) = self.0.iter_mut().find(|(known, _)| *known == name) {
+            *value = JsonText::string(text);
+        }
+    }
+
     /// Adds the organization of the environment or the profile, unless a flag has set it.
     pub(crate) fn set_organization(&mut self, settings: &Settings) -> Result<(), Failure> {
         if self.0.iter().all(|(name, _)| *name != ORGANIZATION) {
@@ -238,7 +245,12 @@ mod tests {
                         arg.get_long() == Some(&kebab)
                             || arg.get_all_aliases().is_some_and(|all| all.contains(&kebab.as_str()))
                     });
-                    assert!(known || field.kind == Kind::Lines, "{}.{}", spec.object, field.name);
+                    assert!(
+                        known || matches!(field.kind, Kind::Lines | Kind::CreditLines),
+                        "{}.{}",
+                        spec.object,
+                        field.name
+                    );
                 }
             }
         }

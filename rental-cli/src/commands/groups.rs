@@ -4,7 +4,7 @@
 use super::{
     api_keys, audit,
     collection::{self, Collection},
-    customers, deliveries, events,
+    credit_notes, customers, deliveries, events,
     group::{Group, with_examples},
     invoices, leads, listen, master_key, operators, organizations, store, tolls, transfer, trigger, vehicles,
     violations, webhook_endpoints,
@@ -28,6 +28,7 @@ pub(crate) const GROUPS: &[Group] = &[
     plain::<Rental>(),
     plain::<Block>(),
     invoices::GROUP,
+    credit_notes::GROUP,
     tolls::GROUP,
     violations::GROUP,
     leads::GROUP,

@@ -48,6 +48,11 @@ impl JsonText {
         Self(format!("[{}]", items.join(",")))
     }
 
+    /// What a JSON string says; `None` for any other value.
+    pub(crate) fn text(&self) -> Option<String> {
+        serde_json::from_str(&self.0).ok()
+    }
+
     /// The text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
@@ -78,6 +83,16 @@ impl JsonText {
         let amount = Self::number(amount)?;
         Ok(Self(format!("{{\"description\":{},\"amount\":{}}}", Self::string(description).0, amount.0)))
     }
+
+    /// A line of a credit note: `0`, or `0=12.50`.
+    fn credit_line(text: &str) -> Result<Self, String> {
+        let (line, amount) = text.split_once('=').map_or((text, None), |(line, amount)| (line, Some(amount)));
+        let line =
+            Self::whole_number(line).map_err(|_| "write it as 0 or 0=12.50: the first line of an invoice is 0")?;
+        let amount = amount.map(Self::number).transpose()?;
+        let amount = amount.map_or_else(String::new, |amount| format!(",\"amount\":{}", amount.0));
+        Ok(Self(format!("{{\"line\":{}{amount}}}", line.0)))
+    }
 }
 
 fn read(source: impl Read) -> std::io::Result<String> {
@@ -96,6 +111,7 @@ pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
         Kind::Integer(..) => ValueParser::new(move |text: &str| or_null(text, JsonText::whole_number)),
         Kind::Json(_) => ValueParser::new(move |text: &str| or_null(text, JsonText::document)),
         Kind::Lines => ValueParser::new(JsonText::line),
+        Kind::CreditLines => ValueParser::new(JsonText::credit_line),
         Kind::Boolean => Words(&["true", "false"]).try_map(|text| truth(&text)).into(),
         Kind::EventTypes => parser(Kind::Word(EVENT_NAMES), nullable),
         Kind::Word(words) => Words(words).try_map(move |text| or_null(&text, |text| Ok(JsonText::string(text)))).into(),
@@ -125,6 +141,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::Language => "TAG",
         Kind::Json(_) => "JSON|@FILE",
         Kind::Lines => "TEXT=AMOUNT|toll:ID|violation:ID|rental:ID",
+        Kind::CreditLines => "INDEX[=AMOUNT]",
         Kind::Word(_) => "WORD",
         Kind::Url => "URL",
         Kind::TimeZone => "ZONE",

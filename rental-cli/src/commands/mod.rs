@@ -3,12 +3,15 @@
 
 mod api_keys;
 mod audit;
+mod by_number;
 mod collection;
 pub(crate) mod config;
 mod confirm;
+mod credit_notes;
 mod customers;
 mod deliveries;
 pub(crate) mod doctor;
+mod documents;
 mod drafts;
 mod events;
 mod fields;

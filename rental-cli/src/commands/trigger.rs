@@ -28,6 +28,7 @@ use rental_core::{
     resources::{
         Entry, RESOURCES,
         event::{Cause, EVENT_NAMES, EVENT_TYPES, EventSpec},
+        invoice,
     },
     schema::{Kind, Presence, ResourceSpec},
 };
@@ -191,14 +192,27 @@ impl Run<'_> {
                 let id = self.create(object.object)?;
                 self.change(object, id, body.to_string())
             }
-            Cause::Operator(action) => {
+            Cause::Operator(action) | Cause::OfPaid(action) => {
                 let id = self.create(object.object)?;
+                if matches!(event.cause, Cause::OfPaid(_)) {
+                    self.pay()?;
+                }
                 self.ask(&Request::post(Access::Operator, &[object.plural, &id, action], None))?;
                 let did = event.name.split_once('.').map_or(action, |(_, did)| did);
                 self.did(did, object.object, id);
                 Ok(())
             }
         }
+    }
+
+    /// Pays the invoice that this run created.
+    fn pay(&mut self) -> Result<(), Failure> {
+        let invoice = invoice::SPEC.object;
+        let created = self.steps.iter().find(|step| step.object == invoice).map(|step| step.id.clone());
+        let id = created.ok_or_else(|| unknown(invoice))?;
+        self.ask(&Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "pay"], None))?;
+        self.did("paid", invoice, id);
+        Ok(())
     }
 
     /// Creates an object with the fields that it requires, and with [`LABEL`] in its first text.

@@ -167,7 +167,13 @@ pub(crate) fn fields(
 fn rank(field: &FieldSpec) -> u8 {
     match field.kind {
         Kind::Id if field.name == "id" => 0,
-        Kind::Id | Kind::Object | Kind::References(_) | Kind::Json(_) | Kind::Lines | Kind::AttemptLog => NEVER_SHOWN,
+        Kind::Id
+        | Kind::Object
+        | Kind::References(_)
+        | Kind::Json(_)
+        | Kind::Lines
+        | Kind::CreditLines
+        | Kind::AttemptLog => NEVER_SHOWN,
         Kind::Text(max) if max > 255 => NEVER_SHOWN,
         Kind::Paragraph(_) => NEVER_SHOWN,
         Kind::Time if field.name == "updated_at" => NEVER_SHOWN,

@@ -92,6 +92,28 @@ fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
     );
     check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
     check("invoices|void|1", "POST /admin/v1/invoices/1/void", "");
+    check(
+        "invoices|credit|1|--line|0|--line|2=4.50|--reason|x|--rebill|true",
+        "POST /admin/v1/invoices/1/credit",
+        r#"{"reason":"x","rebill":true,"lines":[{"line":0},{"line":2,"amount":4.50}]}"#,
+    );
+    check("invoices|credit|1", "POST /admin/v1/invoices/1/credit", "{}");
+}
+
+#[test]
+fn credit_notes_are_read_by_the_organization_and_written_by_the_operator() {
+    check("credit-notes|list|--invoice|i", "GET /v1/credit_notes?invoice=i", "");
+    check("credit-notes|get|1", "GET /v1/credit_notes/1", "");
+    check(
+        "credit-notes|create|--organization|o|--invoice|i|--line|0=1",
+        "POST /admin/v1/organizations/o/credit_notes",
+        r#"{"invoice_id":"i","lines":[{"line":0,"amount":1}]}"#,
+    );
+    check(
+        "credit-notes|refund|1|--method|card|--reference|re_1|--at|2026-06-05T10:00:00Z",
+        "POST /admin/v1/credit_notes/1/refund",
+        r#"{"refund_method":"card","refund_reference":"re_1","refunded_at":"2026-06-05T10:00:00Z"}"#,
+    );
 }
 
 #[test]

@@ -11,14 +11,16 @@ use crate::{
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
+        credit_note::{self, CreditNote},
         customer::{self, Customer},
         delivery::Delivery,
         event,
-        invoice::{self, Invoice},
+        invoice::Invoice,
         operator::{self, Operator},
         organization::{Organization, SYSTEM},
         parse,
         row_words::{damage_in_words, in_words},
+        series_of,
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
@@ -46,7 +48,7 @@ pub struct Audit<'g> {
     /// Number of operators, and of the rows that find one by its present token.
     tokens: (u64, u64),
     /// Invoices of the organization that the walk is in.
-    invoices: Option<(OrganizationId, u64)>,
+    numbered: Option<((OrganizationId, &'static str), u64)>,
     /// The last organization that was found to exist.
     organization: Option<OrganizationId>,
     /// The last organization that was found to be deleted by a task.
@@ -68,7 +70,7 @@ impl<'g> Audit<'g> {
             gaps: false,
             api_keys: (0, 0),
             tokens: (0, 0),
-            invoices: None,
+            numbered: None,
             organization: None,
             leaving: None,
             endpoint: None,
@@ -158,7 +160,7 @@ impl<'g> Audit<'g> {
     /// Ends the check after the last row.
     #[must_use]
     pub fn finish(mut self) -> Report {
-        self.count_invoices(None);
+        self.count_numbered(None);
         for (what, (count, ways)) in [("API keys", self.api_keys), ("operators", self.tokens)] {
             if count != ways && !self.gaps {
                 self.report.add(what.into(), format!("there are {count} of them, and {ways} rows that lead to one"));
@@ -213,7 +215,8 @@ impl<'g> Audit<'g> {
         expected.iter().try_for_each(|key| self.must_exist(key))
     }
 
-    /// Counts records. The invoices of an organization must have every number up to its counter exactly once.
+    /// Counts records. The invoices and the credit notes of an organization must have every number up to its counter exactly
+    /// once.
     fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
         if spec.tag == api_key::SPEC.tag {
             self.api_keys.0 += 1;
@@ -221,31 +224,28 @@ impl<'g> Audit<'g> {
         if spec.tag == operator::SPEC.tag {
             self.tokens.0 += 1;
         }
-        if spec.tag != invoice::SPEC.tag {
-            return Ok(());
-        }
-        self.count_invoices(Some(organization));
-        let counter = self.invoice_counter(organization)?;
-        let invoice: Invoice = parse(&record.key, &record.value).map_err(detail)?;
-        let digits = invoice.invoice_number.as_deref().and_then(|text| text.strip_prefix("INV-"));
-        match digits.and_then(|digits| digits.parse::<u64>().ok()) {
-            Some(number) if (1..=counter).contains(&number) => self.bills(organization, &invoice),
+        let Some(series) = series_of(spec) else { return Ok(()) };
+        self.count_numbered(Some((organization, series.counter)));
+        let counter = self.counter_of(organization, series.counter)?;
+        match series.number_of(&record.value) {
+            Some(number) if (1..=counter).contains(&number) => self.bills(organization, spec, record),
             Some(number) => Err(format!("its number is {number}, but the counter stands at {counter}")),
             None => Err("it has no number".into()),
         }
     }
 
-    /// Counts one invoice of organization `now`. When the organization changes, checks the count of the previous one.
-    fn count_invoices(&mut self, now: Option<OrganizationId>) {
-        match (&mut self.invoices, now) {
-            (Some((organization, count)), Some(now)) if *organization == now => *count += 1,
+    /// Counts one numbered object of the organization and counter `now`. When they change, checks the previous count.
+    fn count_numbered(&mut self, now: Option<(OrganizationId, &'static str)>) {
+        match (&mut self.numbered, now) {
+            (Some((place, count)), Some(now)) if *place == now => *count += 1,
             _ => {
-                let before = std::mem::replace(&mut self.invoices, now.map(|now| (now, 1)));
-                let Some((organization, count)) = before.filter(|_| !self.gaps) else { return };
-                match self.invoice_counter(organization) {
+                let before = std::mem::replace(&mut self.numbered, now.map(|now| (now, 1)));
+                let Some(((organization, name), count)) = before.filter(|_| !self.gaps) else { return };
+                match self.counter_of(organization, name) {
                     Ok(counter) if counter == count => {}
                     Ok(counter) => {
-                        let what = format!("it has {count} invoices, but the counter stands at {counter}");
+                        let many = name.replace('_', " ");
+                        let what = format!("it has {count} {many}, but the counter stands at {counter}");
                         self.report.add(format!("organization {organization}"), what);
                     }
                     Err(what) => self.report.add(format!("organization {organization}"), what),
@@ -254,8 +254,7 @@ impl<'g> Audit<'g> {
         }
     }
 
-    fn invoice_counter(&self, organization: OrganizationId) -> Result<u64, String> {
-        let name = Invoice::COUNTER.unwrap_or_default();
+    fn counter_of(&self, organization: OrganizationId, name: &str) -> Result<u64, String> {
         Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
     }
 
@@ -376,8 +375,22 @@ impl<'g> Audit<'g> {
         self.must_exist(&key::record(organization, spec, id))
     }
 
-    /// Checks that what an invoice bills lists the invoice. What is not there, or damaged, is a problem of its own.
-    fn bills(&self, organization: OrganizationId, invoice: &Invoice) -> RowCheck {
+    /// Checks that what an invoice bills, and the invoice of a credit note, lists it. What is not there, or damaged, is a
+    /// problem of its own.
+    fn bills(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
+        if spec.tag == credit_note::SPEC.tag {
+            let note: CreditNote = parse(&record.key, &record.value).map_err(detail)?;
+            let place = Invoice::key(organization, note.invoice_id);
+            let Ok(Some(credited)) = self.find(&place) else { return Ok(()) };
+            let invoice: Invoice = parse(&place, &credited.value).map_err(detail)?;
+            let lists = invoice.credit_note_ids.contains(&note.id);
+            return if lists {
+                Ok(())
+            } else {
+                Err(format!("it credits {}, which does not list it", in_words(&place)))
+            };
+        }
+        let invoice: Invoice = parse(&record.key, &record.value).map_err(detail)?;
         #[derive(Deserialize)]
         struct Billed {
             invoice_ids: Vec<Uuid>,

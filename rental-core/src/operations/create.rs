@@ -39,10 +39,10 @@ impl Intent for Create<'_> {
             // An object has the currency of its organization, which never changes, and so its number of decimals.
             let mut sent = self.body.take(store, organization, spec, Verb::Create).await?;
             let mut batch = Batch::default();
-            let (references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
+            let (mut references, missing) = find_references(store, organization.id, &sent, &mut batch).await?;
             let missing = sent.forget_missing(missing)?;
-            let number = match self.collection.counter {
-                Some(name) => next_number(store, organization.id, name, &mut batch).await?,
+            let number = match self.collection.series {
+                Some(series) => next_number(store, organization.id, series.counter, &mut batch).await?,
                 None => 0,
             };
             let id = edge.new_id();
@@ -50,6 +50,12 @@ impl Intent for Create<'_> {
             let given = |name| self.given.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
             let otherwise =
                 |field: &FieldSpec| given(field.name).or_else(|| server_value(field, spec, organization, id, created));
+            if let Some(reads) = self.collection.reads {
+                let context = RuleContext { now: created, organization, references: &references, number };
+                let (names, keys): (Vec<_>, Vec<_>) = reads(&sent, &otherwise, &context)?.into_iter().unzip();
+                let found = names.into_iter().zip(store.get(&keys).await?);
+                references.extend(found.filter_map(|(name, record)| Some((name, record?))));
+            }
             let context = RuleContext { now: created, organization, references: &references, number };
             let outcome = missing.join(rule(&sent, &otherwise, &context))?;
             self.body.keep(sent);
@@ -98,7 +104,7 @@ fn server_value(
         // A rental keeps the zone in which it was made; an organization chooses its own.
         ("time_zone", Kind::TimeZone) if field.create == Presence::Never => FieldValue::Zone(organization.time_zone),
         // No invoice bills a new object.
-        ("amount_billed", _) => FieldValue::Money(Money::default()),
+        ("amount_billed" | "amount_credited", _) => FieldValue::Money(Money::default()),
         (_, Kind::References(_)) => FieldValue::Texts(Vec::new()),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id.uuid()),
         ("created_at" | "updated_at", _) => FieldValue::Time(created),

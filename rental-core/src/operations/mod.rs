@@ -45,7 +45,7 @@ pub use newest::newest_id_time;
 pub use read::{get, list, list_sound, owner_of};
 pub(crate) use reference::references;
 pub use sent_body::SentBody;
-pub use settle::Settle;
+pub use settle::{RefundCredit, Settle};
 pub use update::Update;
 pub use vehicle_feed::{ChangeVehicleFeed, DAYS_AHEAD, DAYS_BEFORE, feed_owner, vehicle_calendar, vehicle_feed};
 pub use write_once::{Render, Written, write};

@@ -1,21 +1,23 @@
-//! An operator marks an invoice as paid or void. What a void invoice billed can be billed again.
+//! An operator marks an invoice as paid or void, or a credit note as refunded. What a void invoice billed can be billed again.
 
 use super::{
     completion::finish,
     edge::Edge,
+    edit::edit,
     intent::{Intent, Preparing},
     read::get,
 };
 use crate::{
     error::Error,
     resources::{
-        Change, Outcome,
+        Change, Outcome, Resource,
+        credit_note::{self, CreditNote, Refund},
         invoice::{self, Invoice, Line, Settlement},
         organization::Organization,
         parse,
         source::AccountEntry,
     },
-    store::{Batch, Key, Store},
+    store::{Batch, Key, Store, get_one},
     value::{OrganizationId, Timestamp},
 };
 
@@ -49,6 +51,32 @@ impl Intent for Settle<'_> {
             let mut batch = Batch::default();
             batch.replace(before.key.clone(), before.revision, outcome.json.clone());
             finish(store, edge, organization, &invoice::SPEC, (before.key, before.revision + 1), outcome, batch).await
+        })
+    }
+}
+
+/// An operator notes that the money of a credit note was given back.
+pub struct RefundCredit<'a> {
+    /// The organization that owns the credit note.
+    pub organization: &'a Organization,
+    /// The id in the path.
+    pub id: &'a str,
+    /// How the money was given back.
+    pub refund: Refund,
+}
+
+impl Intent for RefundCredit<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (organization, now) = (self.organization, edge.now());
+            let before = get(store, organization.id, &credit_note::SPEC, self.id).await?;
+            let note: CreditNote = parse(&before.key, &before.value)?;
+            // A paid invoice stays paid, so the commit need not check that it is unchanged.
+            let place = Invoice::key(organization.id, note.invoice_id);
+            let missing = || Error::Internal("the invoice of a credit note is not there".into());
+            let invoice: Invoice = parse(&place, &get_one(store, &place).await?.ok_or_else(missing)?.value)?;
+            let rule = |note: &mut CreditNote| Ok(vec![note.refund(&invoice, self.refund.clone(), now)?]);
+            edit(store, edge, organization, before, rule).await
         })
     }
 }

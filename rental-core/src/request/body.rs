@@ -5,6 +5,7 @@
 //! the operations check later whether a referenced object exists.
 
 mod check;
+mod credit_lines;
 mod duplicates;
 mod event_list;
 mod fields;

@@ -69,6 +69,13 @@ pub trait Billable: Resource {
         Some(())
     }
 
+    /// Subtracts what a credit note makes billable again. The invoice stays listed: it has a line for the object.
+    fn credit(&mut self, amount: Money) {
+        let (billed, invoices) = self.account();
+        let (billed, invoices) = (billed.minus(amount).unwrap_or_default(), invoices.to_vec());
+        self.set_account(billed, invoices);
+    }
+
     /// Removes a line of an invoice that is void.
     fn take_off(&mut self, voided: InvoiceId, amount: Money) {
         let (billed, invoices) = self.account();

@@ -2,18 +2,20 @@
 
 use super::{
     effects,
-    resource::{Resource, parse},
+    resource::{Resource, Series, parse},
     rules::{Create, Otherwise, Outcome, RuleContext, Update},
 };
 use crate::{
     error::Error,
     schema::{Fields, ResourceSpec},
-    store::Record,
+    store::{Key, Record},
 };
 use std::marker::PhantomData;
 
 /// Creates the object of a POST.
 type Rule = fn(&Fields, Otherwise<'_>, &RuleContext<'_>) -> Result<Outcome, Error>;
+/// Names the records that the rule of a POST needs besides those in the body.
+type Reads = fn(&Fields, Otherwise<'_>, &RuleContext<'_>) -> Result<Vec<(String, Key)>, Error>;
 /// Applies a PATCH to a stored object.
 type Change = fn(&Record, &Fields, &RuleContext<'_>) -> Result<Outcome, Error>;
 
@@ -22,8 +24,8 @@ type Change = fn(&Record, &Fields, &RuleContext<'_>) -> Result<Outcome, Error>;
 pub struct Collection {
     /// The description of the resource.
     pub spec: &'static ResourceSpec,
-    /// The counter that numbers new objects, if they are numbered.
-    pub counter: Option<&'static str>,
+    /// How new objects are numbered, if they are.
+    pub series: Option<Series>,
     /// Whether it offers GET on the collection.
     pub list: bool,
     /// Whether the list is in order of creation, oldest first. Other lists are newest first.
@@ -32,6 +34,8 @@ pub struct Collection {
     pub get: bool,
     /// The rule of a POST on the collection, if it is offered.
     pub create: Option<Rule>,
+    /// The further records that this rule needs, if it needs any.
+    pub(crate) reads: Option<Reads>,
     /// The rule of a PATCH on an object, if it is offered.
     pub update: Option<Change>,
 }
@@ -39,7 +43,7 @@ pub struct Collection {
 impl Collection {
     /// A collection that offers nothing.
     pub(super) const fn none(spec: &'static ResourceSpec) -> Self {
-        Self { spec, counter: None, list: false, rising: false, get: false, create: None, update: None }
+        Self { spec, series: None, list: false, rising: false, get: false, create: None, reads: None, update: None }
     }
 }
 
@@ -49,7 +53,7 @@ pub struct Row<T>(Collection, PhantomData<T>);
 /// Begins a row for `T`, without any operation.
 #[must_use]
 pub const fn of<T: Resource>() -> Row<T> {
-    Row(Collection { counter: T::COUNTER, ..Collection::none(T::SPEC) }, PhantomData)
+    Row(Collection { series: T::SERIES, ..Collection::none(T::SPEC) }, PhantomData)
 }
 
 impl<T: Resource> Row<T> {
@@ -74,6 +78,9 @@ impl<T: Resource> Row<T> {
         T: Create,
     {
         self.0.create = Some(create::<T>);
+        if T::READS_MORE {
+            self.0.reads = Some(reads::<T>);
+        }
         self
     }
 
@@ -99,6 +106,14 @@ fn create<T: Create>(sent: &Fields, otherwise: Otherwise<'_>, context: &RuleCont
     let events = object.create(context)?;
     let elsewhere = object.elsewhere(context)?;
     Ok(Outcome { elsewhere, ..Outcome::new(object, true, events, None)? })
+}
+
+fn reads<T: Create>(
+    sent: &Fields,
+    otherwise: Otherwise<'_>,
+    context: &RuleContext<'_>,
+) -> Result<Vec<(String, Key)>, Error> {
+    sent.object::<T>(otherwise).map_err(unfit)?.reads(context)
 }
 
 fn update<T: Update>(before: &Record, sent: &Fields, context: &RuleContext<'_>) -> Result<Outcome, Error> {

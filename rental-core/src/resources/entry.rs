@@ -4,7 +4,7 @@
 use super::{
     collection::Collection,
     effects, event,
-    resource::{Resource, parse, to_json},
+    resource::{Resource, Series, parse, to_json},
     rules::{Outcome, Portable, RuleContext},
 };
 use crate::{
@@ -40,8 +40,8 @@ pub struct Entry {
 pub struct Porter {
     /// The description of the resource.
     pub(crate) spec: &'static ResourceSpec,
-    /// The counter that numbers the objects, if they are numbered.
-    pub(crate) counter: Option<&'static str>,
+    /// How the objects are numbered, if they are.
+    pub(crate) series: Option<Series>,
     /// The position of the resource in an export, from 1. An object comes after the objects that it refers to.
     pub(super) place: usize,
     /// Builds the JSON of an object of this organization from all of its fields.
@@ -88,7 +88,7 @@ pub(super) const fn entry<T: Resource>() -> Entry {
 pub(super) const fn portable<T: Portable>(place: usize) -> Entry {
     let mut entry = entry::<T>();
     let (shape, accept) = (shape::<T>, accept::<T>);
-    entry.porter = Some(Porter { spec: T::SPEC, counter: T::COUNTER, place, shape, accept });
+    entry.porter = Some(Porter { spec: T::SPEC, series: T::SERIES, place, shape, accept });
     entry
 }
 

@@ -19,6 +19,8 @@ pub enum Cause {
     Attach(&'static str),
     /// A POST of the operator to this path below the object.
     Operator(&'static str),
+    /// The same for an object of an invoice, which must be paid before.
+    OfPaid(&'static str),
 }
 
 /// One event type: what it is called, when it is emitted, and how to cause it.
@@ -80,6 +82,8 @@ event_types! {
     InvoiceCreated, "invoice.created", "An invoice was created.", Cause::Create;
     InvoicePaid, "invoice.paid", "An invoice was paid.", Cause::Operator("pay");
     InvoiceVoided, "invoice.voided", "An invoice was voided.", Cause::Operator("void");
+    CreditNoteCreated, "credit_note.created", "A credit note was created.", Cause::Create;
+    CreditNoteRefunded, "credit_note.refunded", "The money of a credit note was given back.", Cause::OfPaid("refund");
     VehicleCreated, "vehicle.created", "A vehicle was created.", Cause::Create;
     VehicleUpdated, "vehicle.updated", "A vehicle changed.", Cause::Set("color", "\"Blue\"");
     TollAttached, "toll.attached", "A toll was attached to a customer.", Cause::Attach("customer_id");
@@ -97,7 +101,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         id("\"0190d0f2-7c3a-7cc0-8000-0000000000e1\""),
         object("\"event\""),
         field("api_version", Kind::Text(255), "The version of the API that `data` is in.", "\"2026-05-05\""),
-        field("type", Kind::Word(EVENT_NAMES), "One of the fourteen event types.", "\"rental.created\""),
+        field("type", Kind::Word(EVENT_NAMES), "One of the event types.", "\"rental.created\""),
         field("created", Kind::Integer(0, i64::MAX), "Unix timestamp in seconds.", "1777973400"),
         field("data", Kind::Json(1 << 20), "The resource that triggered the event, as a GET returned it then.", "{}"),
     ],
@@ -160,7 +164,7 @@ mod tests {
                 field.kind
             };
             match event.cause {
-                Cause::Create | Cause::Operator(_) => {}
+                Cause::Create | Cause::Operator(_) | Cause::OfPaid(_) => {}
                 Cause::Set(field, value) => {
                     update(field);
                     let body = format!("{{\"{field}\":{value}}}");

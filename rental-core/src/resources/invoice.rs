@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Billable, Change, Create, Object, Portable, Resource, RuleContext, Source, event::EventType, fields,
+        Billable, Change, Create, Object, Portable, Resource, RuleContext, Series, Source, event::EventType, fields,
         rental::Rental, source::AccountEntry, toll::Toll, violation::Violation,
     },
     schema::{
@@ -11,12 +11,11 @@ use crate::{
         ordered_index,
     },
     value::{
-        Currency, CustomerId, FieldValue, FromField, FromFields, InvoiceId, Money, Name, RentalId, Text, Timestamp,
-        TollId, ViolationId, words,
+        CreditNoteId, Currency, CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, Timestamp,
+        TollId, ViolationId, objects, words,
     },
 };
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 words! {
     /// The states of an invoice. `open` becomes `paid` or `void`; there are no other changes.
@@ -83,6 +82,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("status", Kind::Word(InvoiceStatus::WORDS), "Whether it is open, paid or void.", "\"open\""),
         field("paid_at", Kind::Time, "When it was paid.", "null").or_null(),
         field("voided_at", Kind::Time, "When it was voided.", "null").or_null(),
+        field("amount_credited", Kind::Money, "What credit notes credit of its total.", "0"),
+        field("credit_note_ids", Kind::References("credit_note"), "Its credit notes, in order.", "[]"),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -132,6 +133,8 @@ fields! {
         pub status: Option<InvoiceStatus>,
         pub paid_at: Option<Timestamp>,
         pub voided_at: Option<Timestamp>,
+        pub amount_credited: Money,
+        pub credit_note_ids: Vec<CreditNoteId>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -139,18 +142,16 @@ fields! {
 
 impl FromField for Vec<Line> {
     fn from_field(value: &FieldValue) -> Option<Self> {
-        let FieldValue::Objects(lines) = value else { return None };
-        let line = |members: &Vec<(&'static str, FieldValue)>| {
-            let mut members = members.iter().map(|(name, value)| (*name, Cow::Borrowed(value)));
-            Line::from_fields(&mut || members.next()).ok()
-        };
-        lines.iter().map(line).collect()
+        objects(value)
     }
 }
 
+/// The numbers of invoices.
+const NUMBERS: Series = Series { counter: "invoices", prefix: "INV-", field: "invoice_number" };
+
 impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
-    const COUNTER: Option<&'static str> = Some("invoices");
+    const SERIES: Option<Series> = Some(NUMBERS);
 }
 
 impl Create for Invoice {
@@ -166,7 +167,7 @@ impl Create for Invoice {
         errors.extend(self.billed_twice());
         errors.or(())?;
         self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
-        self.invoice_number = Some(numbered(context.number));
+        self.invoice_number = Some(NUMBERS.text(context.number));
         self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])
     }
@@ -183,27 +184,24 @@ impl Create for Invoice {
     }
 }
 
-/// The invoice number as text.
-fn numbered(number: u64) -> Text {
-    Text::fit(&format!("INV-{number:06}"), 255)
-}
-
 impl Portable for Invoice {
     /// Checks that the number follows the last one and, unless the invoice is void, that its lines match what they bill.
     fn arrive(&self, context: &RuleContext<'_>) -> Result<(), Error> {
-        let (number, next) = (self.invoice_number.as_deref().unwrap_or_default(), numbered(context.number));
-        if next != number {
-            let rule = format!(
-                "must be {next}, the next one of this organization: numbers have no gaps, and none is given twice; import \
-                 the invoices before this one first"
-            );
-            return Err(Error::field("invoice_number", FieldCode::Invalid, &rule));
-        }
+        NUMBERS.check(self.invoice_number.as_deref(), context.number, "invoices")?;
         if self.lines.iter().any(|line| line.description.is_none() || line.amount.is_none()) {
             return Err(Error::field("lines", FieldCode::Missing, "must all have `description` and `amount`"));
         }
         if self.total.is_none() || self.total != self.sum() {
             return Err(Error::field("total", FieldCode::Invalid, "must be the sum of the lines"));
+        }
+        let has_credits = !self.credit_note_ids.is_empty();
+        let is_void = self.status == Some(InvoiceStatus::Void);
+        if self.total < Some(self.amount_credited)
+            || has_credits == self.amount_credited.is_zero()
+            || has_credits && is_void
+        {
+            let rule = "must be at most the total, and go with `credit_note_ids`; a void invoice has neither";
+            return Err(Error::field("amount_credited", FieldCode::Invalid, rule));
         }
         match (self.status, self.paid_at, self.voided_at) {
             (Some(InvoiceStatus::Open), None, None)
@@ -226,10 +224,9 @@ impl Portable for Invoice {
 
 impl Line {
     /// What it bills, and the member with its id.
-    pub(crate) fn source(&self) -> Option<(&'static str, Source)> {
-        let toll = || self.toll_id.map(|id| ("toll_id", Source::Toll(id)));
-        let violation = || self.violation_id.map(|id| ("violation_id", Source::Violation(id)));
-        self.rental_id.map(|id| ("rental_id", Source::Rental(id))).or_else(toll).or_else(violation)
+    #[must_use]
+    pub fn source(&self) -> Option<(&'static str, Source)> {
+        Source::of(self.rental_id, self.toll_id, self.violation_id)
     }
 
     /// The error when the object that this line of an imported invoice bills has another customer or does not list the
@@ -244,9 +241,12 @@ impl Line {
         };
         let wrong = |place: &str, rule| Some(FieldError::new(place, FieldCode::Invalid, rule));
         Ok(match amount {
-            _ if customer != Some(invoice.customer_id) => wrong(&place, "is not attached to this customer"),
+            // What was credited may have got another customer since.
+            _ if customer != Some(invoice.customer_id) && invoice.credit_note_ids.is_empty() => {
+                wrong(&place, "is not attached to this customer")
+            }
             _ if !account.contains(&invoice.id) => wrong(&place, "does not have this invoice in its `invoice_ids`"),
-            Some(toll) if self.amount.is_none_or(|amount| amount > toll) => {
+            Some(toll) if invoice.credit_note_ids.is_empty() && self.amount.is_none_or(|amount| amount > toll) => {
                 wrong(&format!("lines[{at}].amount"), "must be at most that of the toll")
             }
             _ => None,
@@ -331,6 +331,14 @@ impl Invoice {
         sources.iter().enumerate().filter(|(_, source)| twice(source)).map(wrong).collect()
     }
 
+    /// Adds a credit note. `None` above the total.
+    pub(crate) fn add_credit(&mut self, note: CreditNoteId, amount: Money, now: Timestamp) -> Option<()> {
+        self.amount_credited = self.amount_credited.plus(amount).filter(|sum| Some(*sum) <= self.total)?;
+        self.credit_note_ids.push(note);
+        self.touch(now);
+        Some(())
+    }
+
     /// Marks an open invoice as paid or void, and returns the event. What a void invoice billed changes separately.
     ///
     /// # Errors
@@ -339,6 +347,12 @@ impl Invoice {
         let status = self.status.unwrap_or(InvoiceStatus::Open);
         if status != InvoiceStatus::Open {
             return Err(Error::Conflict(format!("This invoice is {status}; only an open one can be paid or voided.")));
+        }
+        if how == Settlement::Void && !self.credit_note_ids.is_empty() {
+            let (credited, total) = (self.amount_credited, self.total.unwrap_or_default());
+            return Err(Error::Conflict(format!(
+                "Credit notes credit {credited} of the {total} of this invoice, so it cannot be voided. Credit the rest instead."
+            )));
         }
         let (status, time, event) = match how {
             Settlement::Paid => (InvoiceStatus::Paid, &mut self.paid_at, EventType::InvoicePaid),

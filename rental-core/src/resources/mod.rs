@@ -9,6 +9,7 @@ pub mod audit_entry;
 mod billing;
 pub mod block;
 mod collection;
+pub mod credit_note;
 pub mod customer;
 pub mod delivery;
 pub mod effects;
@@ -40,7 +41,7 @@ pub use collection::{Collection, Row, of};
 pub use entry::Entry;
 pub(crate) use entry::Porter;
 pub(crate) use resource::fields;
-pub use resource::{AnyObject, Object, Resource, parse, to_json};
+pub use resource::{AnyObject, Object, Resource, Series, parse, to_json};
 pub use rules::{Change, Create, Otherwise, Outcome, Portable, RuleContext, Update};
 pub use share::share_of;
 pub use source::Source;
@@ -49,6 +50,7 @@ use crate::schema::ResourceSpec;
 use api_key::ApiKey;
 use audit_entry::AuditEntry;
 use block::Block;
+use credit_note::CreditNote;
 use customer::Customer;
 use delivery::Delivery;
 use invoice::Invoice;
@@ -69,6 +71,10 @@ pub const RESOURCES: &[Entry] = &[
     entry::portable::<Block>(8).public(of::<Block>().list().get().create().update().done()),
     // Created by the operator, so there is no public POST.
     entry::portable::<Invoice>(6).public(of::<Invoice>().list().get().done()).recorded(of::<Invoice>().create().done()),
+    // Like invoices.
+    entry::portable::<CreditNote>(9)
+        .public(of::<CreditNote>().list().get().done())
+        .recorded(of::<CreditNote>().create().done()),
     entry::portable::<Toll>(4).public(of::<Toll>().list().get().update().done()).recorded(of::<Toll>().create().done()),
     entry::portable::<Violation>(5)
         .public(of::<Violation>().list().get().update().done())
@@ -107,6 +113,11 @@ pub(crate) fn porters() -> impl Iterator<Item = &'static Porter> {
 #[must_use]
 pub(crate) fn entry_of_tag(tag: u8) -> Option<&'static Entry> {
     RESOURCES.iter().find(|entry| entry.spec.tag == tag)
+}
+
+/// How the objects of a resource are numbered, if they are.
+pub(crate) fn series_of(spec: &ResourceSpec) -> Option<Series> {
+    entry_of_tag(spec.tag)?.porter?.series
 }
 
 /// The description of the resource with this tag in keys.

@@ -132,10 +132,12 @@ pub fn redact(spec: &ResourceSpec, object: &mut Members, form: Form) -> Result<(
             continue;
         }
         match field.kind {
-            Kind::Lines => object.each_of(field.name, |line| match line.is_null("description") {
-                true => Ok(()),
-                false => line.set("description", replacement),
-            })?,
+            Kind::Lines | Kind::CreditLines => {
+                object.each_of(field.name, |line| match line.is_null("description") {
+                    true => Ok(()),
+                    false => line.set("description", replacement),
+                })?
+            }
             _ => object.set(field.name, replacement)?,
         }
     }
@@ -230,6 +232,7 @@ mod tests {
                     | Kind::Language
                     | Kind::Json(_)
                     | Kind::Lines
+                    | Kind::CreditLines
                     | Kind::AttemptLog
                     | Kind::Url
             )
@@ -249,6 +252,9 @@ mod tests {
             "rental.booking_id",
             "rental.delivery_location",
             "invoice.lines",
+            "credit_note.reason",
+            "credit_note.lines",
+            "credit_note.refund_reference",
             "lead.source_channel",
             "lead.raw_data",
         ];
@@ -266,6 +272,9 @@ mod tests {
             "vehicle.turo_listing_id",
             "block.notes",
             "invoice.invoice_number",
+            "credit_note.credit_note_number",
+            "credit_note.invoice_number",
+            "credit_note.refund_method",
             "toll.agency",
             "toll.transaction_id",
             "toll.plaza",

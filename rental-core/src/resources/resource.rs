@@ -1,11 +1,11 @@
 //! The traits of all resources, the macro that declares their structs, and the JSON of their stored objects.
 
 use crate::{
-    error::Error,
+    error::{Error, FieldCode},
     rows::key,
     schema::{Effects, IndexValue, ResourceSpec},
     store::Key,
-    value::{Id, OrganizationId, Timestamp},
+    value::{Id, Members, OrganizationId, Text, Timestamp},
 };
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
@@ -31,8 +31,8 @@ pub trait Object {
 pub trait Resource: Object + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The description, which checks, indexes and the documentation use.
     const SPEC: &'static ResourceSpec;
-    /// The name of the counter that numbers new objects; `None` when they are not numbered.
-    const COUNTER: Option<&'static str> = None;
+    /// How new objects are numbered; `None` when they are not.
+    const SERIES: Option<Series> = None;
 
     /// The key of the object of `organization` with this id.
     #[must_use]
@@ -75,6 +75,50 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Send + Sync + 'stati
             _ if now > before => now,
             _ => before.plus_millis(1),
         }
+    }
+}
+
+/// How the objects of a resource are numbered: without gaps within an organization.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    /// The name of the counter.
+    pub counter: &'static str,
+    /// The text before the number, with its hyphen.
+    pub prefix: &'static str,
+    /// The field with the number.
+    pub field: &'static str,
+}
+
+impl Series {
+    /// The text of a number: `INV-000042`.
+    #[must_use]
+    pub fn text(self, number: u64) -> Text {
+        Text::fit(&format!("{}{number:06}", self.prefix), 255)
+    }
+
+    /// The number in a text; `None` when it is none of this series.
+    #[must_use]
+    pub fn number(self, text: &str) -> Option<u64> {
+        text.strip_prefix(self.prefix)?.parse().ok()
+    }
+
+    /// The number of a stored object of this series.
+    pub(crate) fn number_of(self, json: &[u8]) -> Option<u64> {
+        let members = Members::parse(json).ok()?;
+        self.number(&serde_json::from_str::<String>(members.get(self.field)?).ok()?)
+    }
+
+    /// Checks that the number of an imported object is the next one.
+    pub(crate) fn check(self, number: Option<&str>, next: u64, what: &str) -> Result<(), Error> {
+        let next = self.text(next);
+        if number == Some(&*next) {
+            return Ok(());
+        }
+        let rule = format!(
+            "must be {next}, the next one of this organization: numbers have no gaps, and none is given twice; import \
+             the {what} before this one first"
+        );
+        Err(Error::field(self.field, FieldCode::Invalid, &rule))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::Error,
     schema::{Effects, FieldSpec, Fields},
-    store::Record,
+    store::{Key, Record},
     value::{FieldValue, FromFields, OrganizationId, Timestamp},
 };
 use bytes::Bytes;
@@ -17,6 +17,18 @@ use std::collections::HashMap;
 
 /// A resource whose objects a POST creates.
 pub trait Create: Resource + FromFields {
+    /// Whether [`Create::reads`] names any record.
+    const READS_MORE: bool = false;
+
+    /// Names the records that the rule needs besides those that the body refers to. The context has the latter; it has all of
+    /// them when [`Create::create`] runs.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]: a record does not parse.
+    fn reads(&self, _context: &RuleContext<'_>) -> Result<Vec<(String, Key)>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Completes a new object, whose fields are valid one by one. Returns its events, in order.
     ///
     /// # Errors

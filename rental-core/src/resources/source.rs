@@ -27,6 +27,17 @@ pub enum Source {
 }
 
 impl Source {
+    /// The source that a line names, and the member with its id.
+    pub(crate) fn of(
+        rental: Option<RentalId>,
+        toll: Option<TollId>,
+        violation: Option<ViolationId>,
+    ) -> Option<(&'static str, Self)> {
+        let toll = || toll.map(|id| ("toll_id", Self::Toll(id)));
+        let violation = || violation.map(|id| ("violation_id", Self::Violation(id)));
+        rental.map(|id| ("rental_id", Self::Rental(id))).or_else(toll).or_else(violation)
+    }
+
     /// The key of its record.
     #[must_use]
     pub(crate) fn key(self, organization: OrganizationId) -> Key {
@@ -54,6 +65,8 @@ pub(crate) enum AccountEntry {
     Billed(InvoiceId, Money),
     /// This invoice, which billed the amount, is void.
     Voided(InvoiceId, Money),
+    /// A credit note makes this amount billable again.
+    Credited(Money),
 }
 
 fn change<T: Billable>(before: Record, entry: AccountEntry, now: Timestamp) -> Result<Change, Error> {
@@ -64,6 +77,7 @@ fn change<T: Billable>(before: Record, entry: AccountEntry, now: Timestamp) -> R
             object.add_invoice(invoice, amount).ok_or_else(|| Error::too_large("lines"))?;
         }
         AccountEntry::Voided(invoice, amount) => object.take_off(invoice, amount),
+        AccountEntry::Credited(amount) => object.credit(amount),
     }
     object.touch(now);
     Ok(Change { before, outcome: Outcome::new(object, true, Vec::new(), effects_before)? })

@@ -69,6 +69,7 @@ fn kind(kind: Kind) -> Value {
         Kind::EventTypes => named("event_types"),
         Kind::AttemptLog => named("attempt_log"),
         Kind::Lines => named("lines"),
+        Kind::CreditLines => named("credit_lines"),
         Kind::TimeZone => named("time_zone"),
     }
 }

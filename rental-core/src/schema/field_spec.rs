@@ -47,6 +47,8 @@ pub struct FieldSpec {
     pub doc: &'static str,
     /// An example value as JSON text.
     pub example: &'static str,
+    /// The same in a request, which can have fewer members.
+    pub example_sent: &'static str,
 }
 
 /// A field that only the server sets and that is never `null`. The methods of [`FieldSpec`] change this.
@@ -62,6 +64,7 @@ pub(crate) const fn field(name: &'static str, kind: Kind, doc: &'static str, exa
         personal: Personal::No,
         doc,
         example,
+        example_sent: example,
     }
 }
 
@@ -84,6 +87,14 @@ impl FieldSpec {
     #[must_use]
     pub(crate) const fn starts_as(mut self, default: &'static str) -> Self {
         (self.create, self.update, self.default) = (Presence::Optional, Presence::Optional, Some(default));
+        self
+    }
+
+    /// A POST may contain it, such as this example; otherwise the server computes it. Never `null`, and never in a PATCH.
+    #[must_use]
+    pub(crate) const fn or_computed(mut self, example_sent: &'static str) -> Self {
+        self.create = Presence::Optional;
+        self.example_sent = example_sent;
         self
     }
 

@@ -48,6 +48,8 @@ pub enum Kind {
     AttemptLog,
     /// The lines of an invoice: a list of objects with `description`, `amount` and at most one billed object.
     Lines,
+    /// The lines of a credit note: a list of objects, each with the place of a line of the invoice.
+    CreditLines,
     /// A name of the IANA time zone database.
     TimeZone,
 }

@@ -1,45 +1,78 @@
-//! What the invoices of an organization bill. Objects of before version 6 get `amount_billed` and `invoice_ids` from it, and
-//! so does every object of an export.
+//! What the invoices of an organization bill, and what its credit notes credit. Objects of before version 6 get
+//! `amount_billed` and `invoice_ids` from it, and so does every object of an export, where invoices also get
+//! `amount_credited` and `credit_note_ids`.
 
 use super::members::Members;
 use crate::value::Money;
 use serde::Deserialize;
+use std::collections::HashMap;
 use uuid::Uuid;
 
-/// The lines of invoices that are not void and bill an object: 48 bytes for each.
+/// The lines of invoices that are not void and bill an object, and what credit notes make billable again: 48 bytes for each.
 #[derive(Clone, Debug, Default)]
 pub struct Billed {
     /// The billed object, the invoice, the amount. Sorted, so that the lines of an object are together.
     lines: Vec<(Uuid, Uuid, Money)>,
+    /// What can be billed again, by object.
+    credits: HashMap<Uuid, Money>,
+    /// The credit notes of an invoice, and what they credit.
+    notes: HashMap<Uuid, (Vec<Uuid>, Money)>,
     is_sorted: bool,
 }
 
+/// An invoice or a credit note.
 #[derive(Deserialize)]
 struct Invoice {
     id: Uuid,
     object: String,
     #[serde(default)]
     status: Option<String>,
+    invoice_id: Option<Uuid>,
+    total: Option<Money>,
     lines: Vec<Line>,
 }
 
 #[derive(Deserialize)]
 struct Line {
     amount: Option<Money>,
+    rebill: Option<bool>,
     rental_id: Option<Uuid>,
     toll_id: Option<Uuid>,
     violation_id: Option<Uuid>,
 }
 
+impl Line {
+    fn source(&self) -> Option<Uuid> {
+        self.rental_id.or(self.toll_id).or(self.violation_id)
+    }
+}
+
+/// A JSON array of these texts.
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
 impl Billed {
-    /// Adds what an invoice bills. Anything else, and a void invoice, adds nothing.
+    /// Adds what an invoice bills, or what a credit note credits. Anything else, and a void invoice, adds nothing.
     pub fn add(&mut self, json: &[u8]) {
         let Ok(invoice) = serde_json::from_slice::<Invoice>(json) else { return };
+        if let ("credit_note", Some(credited)) = (invoice.object.as_str(), invoice.invoice_id) {
+            let (notes, sum) = self.notes.entry(credited).or_default();
+            notes.push(invoice.id);
+            *sum = sum.plus(invoice.total.unwrap_or_default()).unwrap_or(Money::MAX);
+            for line in invoice.lines.into_iter().filter(|line| line.rebill == Some(true)) {
+                if let (Some(source), Some(amount)) = (line.source(), line.amount) {
+                    let sum = self.credits.entry(source).or_default();
+                    *sum = sum.plus(amount).unwrap_or(Money::MAX);
+                }
+            }
+            return;
+        }
         if invoice.object != "invoice" || invoice.status.as_deref() == Some("void") {
             return;
         }
         for line in invoice.lines {
-            if let Some(source) = line.rental_id.or(line.toll_id).or(line.violation_id) {
+            if let Some(source) = line.source() {
                 self.lines.push((source, invoice.id, line.amount.unwrap_or_default()));
                 self.is_sorted = false;
             }
@@ -49,14 +82,21 @@ impl Billed {
     /// Ends the adding.
     pub fn sort(&mut self) {
         self.lines.sort_unstable_by_key(|(source, invoice, _)| (*source, *invoice));
+        self.notes.values_mut().for_each(|(notes, _)| notes.sort_unstable());
         self.is_sorted = true;
     }
 
-    /// Sets the members of an object that invoices can bill; any other object stays as it is.
+    /// Sets the members of an object that invoices can bill, and of an invoice; any other object stays as it is.
     ///
     /// # Errors
     /// The object lacks the members.
     pub fn fill(&self, object: &str, id: Uuid, members: &mut Members) -> Result<(), String> {
+        if object == "invoice" {
+            let none = (Vec::new(), Money::default());
+            let (notes, sum) = self.notes.get(&id).unwrap_or(&none);
+            members.set("amount_credited", sum.to_string())?;
+            return members.set("credit_note_ids", list(notes.iter().map(|id| format!("\"{id}\""))));
+        }
         if !matches!(object, "rental" | "toll" | "violation") {
             return Ok(());
         }
@@ -71,7 +111,9 @@ impl Billed {
                 invoices.push(text);
             }
         }
-        members.set("amount_billed", sum.to_string())?;
-        members.set("invoice_ids", format!("[{}]", invoices.join(",")))
+        let credited = self.credits.get(&id).copied().unwrap_or_default();
+        let billed = sum.minus(credited).unwrap_or_default();
+        members.set("amount_billed", billed.to_string())?;
+        members.set("invoice_ids", list(invoices.into_iter()))
     }
 }

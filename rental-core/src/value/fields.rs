@@ -21,6 +21,16 @@ pub trait FromFields: Sized {
     fn set(&mut self, name: &'static str, value: &FieldValue) -> Result<(), &'static str>;
 }
 
+/// Builds the structs of a list of objects; `None` when it is no such list.
+pub(crate) fn objects<T: FromFields>(value: &FieldValue) -> Option<Vec<T>> {
+    let FieldValue::Objects(objects) = value else { return None };
+    let one = |members: &Vec<(&'static str, FieldValue)>| {
+        let mut members = members.iter().map(|(name, value)| (*name, Cow::Borrowed(value)));
+        T::from_fields(&mut || members.next()).ok()
+    };
+    objects.iter().map(one).collect()
+}
+
 /// Takes the next field; an error unless it is called `name`.
 pub(crate) fn read<T: FromField>(name: &'static str, next: Next<'_, '_>) -> Result<T, &'static str> {
     let (found, value) = next().ok_or(name)?;

@@ -26,6 +26,7 @@ kinds! {
     Rental, RentalId: "a rental";
     Block, BlockId: "a block: nights on which a vehicle is not for rent";
     Invoice, InvoiceId: "an invoice";
+    CreditNote, CreditNoteId: "a credit note";
     Toll, TollId: "a toll";
     Violation, ViolationId: "a violation";
     Lead, LeadId: "a lead";

@@ -22,13 +22,13 @@ mod zone;
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
 pub use field::{FieldValue, FromField, IndexValue};
-pub(crate) use fields::read;
 pub use fields::{FromFields, Next};
+pub(crate) use fields::{objects, read};
 pub use holder::Holder;
 pub use id::{Id, IdType, id};
 pub use kinds::{
-    ApiKeyId, AuditEntryId, BlockId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId, OperatorId,
-    OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AuditEntryId, BlockId, CreditNoteId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId,
+    OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
 pub use money::{Currency, Money, Sum};

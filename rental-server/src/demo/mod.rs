@@ -101,6 +101,9 @@ async fn seed(app: &App) -> Result<(Organization, String), Error> {
         let settle = Settle { organization: &seed.organization, id: text(bill, "id"), how };
         seed.perform(&settle, &FixedClock::new()).await?;
     }
+    let credited = bills.iter().enumerate().find(|(at, _)| at % 4 != 0 && at % 20 != 1).map(|(_, bill)| bill);
+    let credit = |bill: &Value| json!({"invoice_id": bill["id"], "lines": [{"line": 0, "amount": 25}], "reason": "Returned early"});
+    seed.create(records::collection("credit_note"), credited.map(credit).into_iter().collect()).await?;
     let tolls = (0..150).map(|n| toll(n, ended[(n * 7) % ended.len()], &vehicles)).collect();
     seed.create(records::collection("toll"), tolls).await?;
     let violations = (0..40).map(|n| violation(n, ended[(n * 13 + 5) % ended.len()], &vehicles)).collect();

@@ -1,15 +1,21 @@
-//! What an invoice says: every text in its language, in its order. HTML and PDF lay it out.
+//! What an invoice or a credit note says: every text in its language, in its order. HTML and PDF lay it out.
 
-use super::{formats, logo::Logo, words};
+use super::{
+    formats,
+    logo::Logo,
+    words::{self, Words},
+};
 use rental_core::{
     resources::{
+        Source as Billed,
+        credit_note::{CreditLine, CreditNote},
         customer::Customer,
         invoice::{Invoice, InvoiceStatus, Line},
         organization::{InvoiceLanguage, Organization, PaperSize},
         rental::Rental,
         vehicle::Vehicle,
     },
-    value::{Money, RentalId, Timestamp},
+    value::{Date, Money, RentalId, Timestamp},
 };
 use std::collections::HashMap;
 
@@ -84,13 +90,23 @@ impl Document {
         let number = invoice.invoice_number.as_deref().unwrap_or_default().to_owned();
         let row = |line: &Line| {
             let rental = line.rental_id.and_then(|id| rentals.get(&id));
+            let (word, description) = (word_of(line, words), line.description.as_deref().unwrap_or_default());
             Row {
-                description: line.description.as_deref().unwrap_or_default().to_owned(),
+                description: in_language(description, word, words, language),
                 detail: rental.map(|rental| detail(rental, line.amount, language)),
                 amount: formats::number(line.amount.unwrap_or_default(), invoice.currency.digits(), language),
             }
         };
-        let instructions = organization.payment_instructions.as_deref().filter(|_| state == State::Open);
+        let (total, credited) = (invoice.total.unwrap_or_default(), invoice.amount_credited);
+        let left = total.minus(credited).unwrap_or_default();
+        let is_due = state == State::Open && !left.is_zero();
+        let instructions = organization.payment_instructions.as_deref().filter(|_| is_due || credited.is_zero());
+        let instructions = instructions.filter(|_| state == State::Open);
+        let mut sums = vec![(words.total, money(total))];
+        if !credited.is_zero() {
+            let rest = if state == State::Open { words.amount_due } else { words.after_credits };
+            sums.extend([(words.credited, format!("-{}", money(credited))), (rest, money(left))]);
+        }
         Self {
             language: words.tag,
             paper: preferred.paper.unwrap_or_else(|| paper_for(organization)),
@@ -106,17 +122,51 @@ impl Document {
             number,
             state,
             buyer_heading: words.bill_to,
-            buyer: [Some(&*customer.full_name), customer.email.as_deref(), customer.phone.as_deref()]
-                .into_iter()
-                .flatten()
-                .map(str::to_owned)
-                .collect(),
+            buyer: buyer(customer),
             columns: [words.description.to_owned(), format!("{} ({})", words.amount, invoice.currency)],
             rows: invoice.lines.iter().map(row).collect(),
-            sums: vec![(words.total, money(invoice.total.unwrap_or_default()))],
+            sums,
             payment: instructions.map(|text| (words.payment, lines(text))),
             page: words.page,
             of: words.of,
+        }
+    }
+
+    /// The document of a credit note. `source.invoice` is the invoice that it credits.
+    pub(crate) fn of_credit(note: &CreditNote, source: Source<'_>, preferred: Preferences) -> Self {
+        let (organization, customer, invoice) = (source.organization, source.customer, source.invoice);
+        let language = preferred.language.unwrap_or_else(|| language_for(customer, organization));
+        let words = words::of(language);
+        let whole = Self::of(source, preferred);
+        let number = note.credit_note_number.as_deref().unwrap_or_default().to_owned();
+        let row = |line: &CreditLine| {
+            let billed = usize::try_from(line.line).ok().and_then(|at| invoice.lines.get(at));
+            let word = billed.and_then(|billed| word_of(billed, words));
+            let description = in_language(line.description.as_deref().unwrap_or_default(), word, words, language);
+            let amount = formats::number(line.amount.unwrap_or_default(), note.currency.digits(), language);
+            Row { description, detail: None, amount }
+        };
+        let mut facts = vec![
+            (words.credit_note_number, number.clone()),
+            (words.date, day(organization, note.created_at, language)),
+            (words.number, whole.number),
+        ];
+        let refund = note.refunded_at.map(|at| {
+            let how = note.refund_method.iter().chain(&note.refund_reference).map(|text| format!(" · {text}"));
+            format!("{}{}", day(organization, at, language), how.collect::<String>())
+        });
+        let state = if refund.is_some() { State::Paid } else { State::Open };
+        facts.extend(refund.map(|text| (words.refunded_on, text)));
+        let total = formats::money(note.total.unwrap_or_default(), note.currency, language);
+        Self {
+            heading: words.credit_note,
+            number,
+            facts,
+            state,
+            rows: note.lines.iter().map(row).collect(),
+            sums: vec![(words.total_credit, total)],
+            payment: note.reason.as_deref().map(|text| (words.reason, lines(text))),
+            ..whole
         }
     }
 
@@ -135,6 +185,41 @@ impl Document {
         let fine = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let name: String = self.number.chars().filter(fine).collect();
         format!("{}.{extension}", if name.is_empty() { "invoice" } else { &name })
+    }
+}
+
+/// The lines below "Bill to".
+fn buyer(customer: &Customer) -> Vec<String> {
+    let lines = [Some(&*customer.full_name), customer.email.as_deref(), customer.phone.as_deref()];
+    lines.into_iter().flatten().map(str::to_owned).collect()
+}
+
+/// The fixed word with which the server begins the description of a line, in English and in the language of the document.
+fn word_of(line: &Line, words: &Words) -> Option<(&'static str, &'static str)> {
+    match line.source()?.1 {
+        Billed::Rental(_) => Some((words::ENGLISH.rental, words.rental)),
+        Billed::Toll(_) => Some((words::ENGLISH.toll, words.toll)),
+        Billed::Violation(_) => Some((words::ENGLISH.violation, words.violation)),
+    }
+}
+
+/// A description in the language of the document, as far as the server wrote it: its first word, and the dates of a rental.
+fn in_language(
+    description: &str,
+    word: Option<(&'static str, &'static str)>,
+    words: &Words,
+    language: InvoiceLanguage,
+) -> String {
+    let rest = word.and_then(|(english, own)| Some((own, description.strip_prefix(english)?)));
+    let Some((own, rest)) = rest.filter(|(_, rest)| rest.is_empty() || rest.starts_with(' ')) else {
+        return description.to_owned();
+    };
+    let dates = rest.trim_start().split_once(" to ").and_then(|(start, end)| Date::parse(start).zip(Date::parse(end)));
+    match dates.filter(|_| own == words.rental) {
+        Some((start, end)) => {
+            format!("{own} {} – {}", formats::date(start, language), formats::date(end, language))
+        }
+        None => format!("{own}{rest}"),
     }
 }
 

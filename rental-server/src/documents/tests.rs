@@ -57,7 +57,7 @@ fn invoice(lines: &[Value], total: &str, more: Value) -> Invoice {
     let total: Value = serde_json::from_str(total).unwrap();
     let mut object = json!({
         "id": ID, "object": "invoice", "invoice_number": "INV-000042", "customer_id": ID, "rental_id": null, "lines": lines,
-        "total": total, "currency": "USD", "status": "open", "paid_at": null, "voided_at": null, "created_at": TIME, "updated_at": TIME,
+        "total": total, "currency": "USD", "status": "open", "paid_at": null, "voided_at": null, "amount_credited": 0, "credit_note_ids": [], "created_at": TIME, "updated_at": TIME,
     });
     object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(object).unwrap()

@@ -100,7 +100,7 @@ fn schema() -> Value {
         "customer_id": id("The erased customer."),
         "status": {"type": "string", "enum": ["running", "complete"], "description": "Whether everything is rewritten."},
         "rewritten": counts("Number of rewritten rows by kind: customers, rentals, leads, events, deliveries, stored_responses, audit_entries."),
-        "kept": counts("Number of records that are kept as issued: invoices."),
+        "kept": counts("Number of records that are kept as issued: invoices and credit notes."),
         "damaged": described(shapes::at_least(0), "Damaged rows, which could not be read or rewritten. `rental-cli store check` lists them."),
         "erased_at": time("When the customer was erased."),
         "completed_at": completed,

@@ -1,4 +1,4 @@
-//! Operators mark invoices as paid or void, and print them.
+//! Operators list invoices, mark them as paid or void, and print them and credit notes.
 
 use crate::{
     documents::{
@@ -14,6 +14,7 @@ use crate::{
         reply::{Handled, Reply},
     },
     objects::write::write,
+    operator::collections,
     reference::parts,
 };
 use rental_core::{
@@ -22,6 +23,7 @@ use rental_core::{
     request::page,
     resources::{
         Resource,
+        credit_note::CreditNote,
         customer::{self, Customer},
         invoice::{self, Invoice, Settlement},
         organization::{InvoiceLanguage, Organization, PaperSize},
@@ -44,6 +46,7 @@ static AT_ONCE: Semaphore = Semaphore::const_new(MOST_AT_ONCE);
 /// The endpoints of this file.
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
+        collections::list_of_organization(&invoice::SPEC),
         post("/admin/v1/invoices/{id}/pay")
             .about(&invoice::SPEC, "payInvoice", "Mark invoice as paid")
             .operator(|request| Box::pin(settle(request, Settlement::Paid))),
@@ -72,7 +75,7 @@ async fn settle(request: Request<'_, Operator>, how: Settlement) -> Handled {
     write(app, &organization, call, &body, &Settle { organization: &organization, id, how }).await
 }
 
-fn preferences() -> Vec<Parameter> {
+pub(super) fn preferences() -> Vec<Parameter> {
     let language = parts::query(
         "language",
         "Language of the fixed words, dates and amounts. By default the customer's `preferred_language`, otherwise the organization's `invoice_language`.",
@@ -88,14 +91,22 @@ fn preferences() -> Vec<Parameter> {
 
 /// An invoice as an HTML page.
 async fn print(request: Request<'_, Reader>) -> Handled {
-    let document = document(request.app.store(), request.id, request.call.query()).await?;
+    as_page(document(request.app.store(), request.id, request.call.query()).await?).await
+}
+
+/// A document as a page.
+pub(super) async fn as_page(document: Document) -> Handled {
     let page = made(move || Ok(html::page(&document))).await?;
     Ok(Reply::page(page.into(), html::POLICY))
 }
 
 /// An invoice as a PDF file.
 async fn file(request: Request<'_, Reader>) -> Handled {
-    let document = document(request.app.store(), request.id, request.call.query()).await?;
+    as_file(document(request.app.store(), request.id, request.call.query()).await?).await
+}
+
+/// A document as a PDF file.
+pub(super) async fn as_file(document: Document) -> Handled {
     let name = document.file_name("pdf");
     let file = made(move || pdf::file(&document)).await?;
     Ok(Reply::json(file.into())
@@ -116,6 +127,18 @@ async fn made<T: Send + 'static>(make: impl FnOnce() -> Result<T, String> + Send
 async fn document(store: &dyn Store, id: &str, query: &str) -> Result<Document, Error> {
     let preferred = asked(query)?;
     let organization = operations::owner_of(store, &invoice::SPEC, id).await?;
+    document_of(store, &organization, id, None, preferred).await
+}
+
+/// Reads what the document of an invoice says, or that of one of its credit notes.
+pub(super) async fn document_of(
+    store: &dyn Store,
+    organization: &Organization,
+    id: &str,
+    note: Option<CreditNote>,
+    preferred: Preferences,
+) -> Result<Document, Error> {
+    let organization = organization.clone();
     let record = operations::get(store, organization.id, &invoice::SPEC, id).await?;
     let invoice: Invoice = parse(&record.key, &record.value)?;
     let billed = invoice.customer_id.to_string();
@@ -128,12 +151,15 @@ async fn document(store: &dyn Store, id: &str, query: &str) -> Result<Document, 
         let logo = logo.and_then(|png| Logo::decode(png).ok());
         let source =
             Source { organization: &organization, customer: &customer, invoice: &invoice, rentals: &rentals, logo };
-        Ok(Document::of(source, preferred))
+        Ok(match &note {
+            Some(note) => Document::of_credit(note, source, preferred),
+            None => Document::of(source, preferred),
+        })
     });
     made.await
 }
 
-fn asked(query: &str) -> Result<Preferences, Error> {
+pub(super) fn asked(query: &str) -> Result<Preferences, Error> {
     let (mut asked, mut errors) = (Preferences::default(), FieldErrors::default());
     for (name, value) in page::parameters(query, &["language", "paper"])? {
         let known = if name == "language" {

@@ -5,6 +5,7 @@ mod attachments;
 mod backup;
 mod bodies;
 mod collections;
+mod credit_notes;
 mod drafts;
 mod erasures;
 mod events;
@@ -44,6 +45,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         records::endpoints(),
         invoices::endpoints(),
         drafts::endpoints(),
+        credit_notes::endpoints(),
         imports::statements::<Toll>(),
         suggestions::endpoints::<Toll>(),
         attachments::endpoints::<Toll>(),

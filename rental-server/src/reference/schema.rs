@@ -37,6 +37,8 @@ pub(super) fn all(endpoints: &[Endpoint], webhooks: impl Iterator<Item = (String
     }
     schemas.insert("InvoiceLine".into(), line());
     schemas.insert("InvoiceLineCreate".into(), line_create());
+    schemas.insert("CreditLine".into(), credit_line());
+    schemas.insert("CreditLineCreate".into(), credit_line_create());
     schemas.extend(webhooks);
     for (name, schema) in endpoints.iter().flat_map(|endpoint| &endpoint.schemas) {
         schemas.insert((*name).to_owned(), schema.clone());
@@ -89,6 +91,10 @@ fn body(spec: &ResourceSpec, verb: Verb) -> Value {
             && let Some(default) = field.default
         {
             schema["description"] = json!(format!("{} Default: `{}`.", field.doc, default.trim_matches('"')));
+        }
+        schema["examples"] = json!([parse(field.example_sent)]);
+        if field.kind == Kind::CreditLines {
+            schema["items"] = json!({"$ref": "#/components/schemas/CreditLineCreate"});
         }
         if field.kind == Kind::Lines {
             schema["items"] = json!({"$ref": "#/components/schemas/InvoiceLineCreate"});
@@ -196,6 +202,9 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Lines => {
             json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/InvoiceLine"}})
         }
+        Kind::CreditLines => {
+            json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/CreditLine"}})
+        }
     }
 }
 
@@ -220,6 +229,37 @@ fn line() -> Value {
         "violation_id": optional_id("Violation that the line bills."),
     });
     object("A line of an invoice.", properties)
+}
+
+/// A line of a credit note, as the server returns it.
+fn credit_line() -> Value {
+    let properties = json!({
+        "line": described(shapes::integer(0, 199), "Place of the credited line in the invoice; the first one is 0."),
+        "description": {"type": "string", "maxLength": 255, "description": "Description of that line."},
+        "amount": described(shapes::amount(), "What is credited of it."),
+        "rebill": {"type": "boolean", "description": "Whether what it bills can be billed again."},
+        "rental_id": optional_id("Rental that the line bills."),
+        "toll_id": optional_id("Toll that the line bills."),
+        "violation_id": optional_id("Violation that the line bills."),
+    });
+    object("A line of a credit note.", properties)
+}
+
+/// A line of a credit note, as the operator sends it.
+fn credit_line_create() -> Value {
+    let mut amount = described(shapes::amount(), "What to credit of it. Default: all that is left of it.");
+    amount["type"] = json!(["number", "null"]);
+    json!({
+        "type": "object",
+        "description": "A line of the invoice, to credit.",
+        "additionalProperties": false,
+        "required": ["line"],
+        "properties": {
+            "line": described(shapes::integer(0, 199), "Place of the line in the invoice; the first one is 0."),
+            "amount": amount,
+            "rebill": {"type": ["boolean", "null"], "description": "Whether what it bills can be billed again. Default: `rebill` of the credit note."},
+        },
+    })
 }
 
 /// The required members of a line. In words: with an `anyOf` of `required`, client generators drop the properties.
@@ -274,5 +314,5 @@ pub(super) fn example_reply(spec: &ResourceSpec, example: Example) -> Value {
 pub(super) fn example_body(spec: &ResourceSpec, verb: Verb) -> Value {
     let taken = spec.fields.iter().filter(|field| verb.presence(field) != Presence::Never);
     let usual = |field: &&FieldSpec| verb == Verb::Create || spec.usual_changes.contains(&field.name);
-    Value::Object(taken.filter(usual).map(|field| (field.name.to_owned(), parse(field.example))).collect())
+    Value::Object(taken.filter(usual).map(|field| (field.name.to_owned(), parse(field.example_sent))).collect())
 }

@@ -3,6 +3,7 @@
 mod attachments;
 mod audit;
 mod billing;
+mod credits;
 mod deletion;
 mod imports;
 mod leads;

@@ -204,7 +204,7 @@ fn counts_survive_a_restart_and_a_recount_finds_the_same() {
     let organization = server.organization();
     work(&organization);
     let counted = settled(&organization);
-    assert_eq!(counted.0, 21, "one of each, 10 customers, a vehicle, a rental with its customer, a lead");
+    assert_eq!(counted.0, 22, "one of each, 10 customers, a vehicle, a rental with its customer, a lead");
     let keys = (organization.id.clone(), organization.read.clone(), organization.write.clone());
     drop(organization);
     stop(server);

@@ -11,11 +11,10 @@ use crate::{
         Resource, api_key,
         delivery::Delivery,
         event,
-        invoice::{self, Invoice},
         organization::{self, Organization, SYSTEM},
         parse,
         row_words::in_words,
-        spec_of_tag,
+        series_of, spec_of_tag,
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
@@ -190,7 +189,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         for derived in &missing {
             self.derive(organization, spec, record, derived);
         }
-        !missing.is_empty() || spec.tag == invoice::SPEC.tag && self.invoice_counter(organization, record)
+        !missing.is_empty() || self.counter(organization, spec, record)
     }
 
     /// Plans a row that must exist because of a record.
@@ -243,14 +242,11 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         bits.fold(0, |all, bit| all | bit)
     }
 
-    /// Raises the counter of invoices to the number of this one, if it is lower.
-    fn invoice_counter(&self, organization: OrganizationId, record: &Record) -> bool {
-        let invoice: Option<Invoice> = parse(&record.key, &record.value).ok();
-        let number = invoice.and_then(|invoice| invoice.invoice_number);
-        let number =
-            number.as_deref().and_then(|text| text.strip_prefix("INV-")).and_then(|digits| digits.parse().ok());
-        let Some((number, name)) = number.zip(Invoice::COUNTER) else { return false };
-        let counter = key::counter(organization, name);
+    /// Raises the counter of a numbered object to its number, if it is lower.
+    fn counter(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> bool {
+        let Some(series) = series_of(spec) else { return false };
+        let Some(number) = series.number_of(&record.value) else { return false };
+        let counter = key::counter(organization, series.counter);
         let stands = self.view.get(&counter).ok().flatten().map_or(0, |row| row.revision);
         if stands < number {
             let why = format!("it stands at {stands}, and {} has the number {number}", in_words(&record.key));

@@ -10,7 +10,7 @@ use crate::{
     imports::{Counts, RowOutcome, overlay::Overlay},
     operations::{self, edge::Edge},
     resources::{
-        Object, Resource, RuleContext, invoice,
+        Object, Resource, RuleContext, Series,
         organization::{self, Organization, SYSTEM},
         porters, to_json,
     },
@@ -20,7 +20,7 @@ use crate::{
     value::{OrganizationId, Sum},
 };
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 use uuid::Uuid;
@@ -49,11 +49,12 @@ pub struct Importer<'a> {
     /// The outcomes of the lines so far.
     pub counts: Counts,
     ready: Vec<(u64, ParsedLine)>,
-    /// Waiting invoices by number. Numbers have no gaps, but two concurrent invoices may be exported in reverse order.
-    waiting: BTreeMap<u64, (u64, ParsedLine)>,
+    /// Waiting objects by counter and number. Numbers have no gaps, but two concurrent invoices may be exported in reverse
+    /// order.
+    waiting: BTreeMap<(&'static str, u64), (u64, ParsedLine)>,
     waiting_bytes: usize,
-    /// The next invoice number to record.
-    next: u64,
+    /// The next number to record, by counter.
+    next: HashMap<&'static str, u64>,
 }
 
 /// The batch of a chunk, and the outcomes of its lines.
@@ -77,8 +78,11 @@ impl<'a> Importer<'a> {
         source: OrganizationId,
     ) -> Result<Self, Error> {
         let mut unused = Batch::default();
-        let counter = invoice_counter();
-        let next = operations::next_number(store.as_ref(), organization.id, counter, &mut unused).await?;
+        let mut next = HashMap::new();
+        for Series { counter, .. } in porters().filter_map(|porter| porter.series) {
+            let number = operations::next_number(store.as_ref(), organization.id, counter, &mut unused).await?;
+            next.insert(counter, number);
+        }
         let store = match &trial {
             Some(trial) => Arc::new(Overlay { below: store, above: Arc::clone(trial) }),
             None => store,
@@ -125,11 +129,14 @@ impl<'a> Importer<'a> {
         }
         match object::parse(line, self.source, self.organization, self.edge.now()) {
             Err(why) => self.counts.add(row, RowOutcome::Invalid(why), Sum::default()),
-            Ok(line) => match line.number.filter(|number| *number > self.next) {
+            Ok(line) => match line.number.filter(|(counter, number)| self.next_of(counter) < *number) {
                 Some(number) if !self.waiting.contains_key(&number) => self.wait(number, row, line).await?,
                 _ => {
+                    let counter = line.number.map(|(counter, _)| counter);
                     self.push(row, line).await?;
-                    while let Some((row, line)) = self.waiting.remove(&self.next) {
+                    while let Some(counter) = counter
+                        && let Some((row, line)) = self.waiting.remove(&(counter, self.next_of(counter)))
+                    {
                         self.waiting_bytes -= line.object.len();
                         self.push(row, line).await?;
                     }
@@ -165,13 +172,18 @@ impl<'a> Importer<'a> {
         })
     }
 
-    async fn wait(&mut self, number: u64, row: u64, line: ParsedLine) -> Result<(), Error> {
+    /// The next number of a counter.
+    fn next_of(&self, counter: &str) -> u64 {
+        self.next.get(counter).copied().unwrap_or_default()
+    }
+
+    async fn wait(&mut self, number: (&'static str, u64), row: u64, line: ParsedLine) -> Result<(), Error> {
         self.waiting_bytes += line.object.len();
         self.waiting.insert(number, (row, line));
         if self.waiting_bytes > MAX_WAITING { self.stop_waiting().await } else { Ok(()) }
     }
 
-    /// Handles the waiting invoices at the end of the file. An invoice after a gap in the numbers becomes an invalid row.
+    /// Handles the waiting objects at the end of the file. One after a gap in the numbers becomes an invalid row.
     async fn stop_waiting(&mut self) -> Result<(), Error> {
         self.waiting_bytes = 0;
         while let Some((_, (row, line))) = self.waiting.pop_first() {
@@ -181,7 +193,11 @@ impl<'a> Importer<'a> {
     }
 
     async fn push(&mut self, row: u64, line: ParsedLine) -> Result<(), Error> {
-        self.next += u64::from(line.number == Some(self.next));
+        if let Some((counter, number)) = line.number
+            && number == self.next_of(counter)
+        {
+            self.next.insert(counter, number + 1);
+        }
         self.ready.push((row, line));
         if self.ready.len() >= CHUNK { self.chunk().await } else { Ok(()) }
     }
@@ -240,8 +256,10 @@ impl<'a> Importer<'a> {
         let prepared = async {
             let mut added = Batch::default();
             let references = operations::references(draft, self.organization.id, fields, &mut added).await?;
-            let number = match resource.counter {
-                Some(name) => operations::next_number(draft, self.organization.id, name, &mut added).await?,
+            let number = match resource.series {
+                Some(Series { counter, .. }) => {
+                    operations::next_number(draft, self.organization.id, counter, &mut added).await?
+                }
                 None => 0,
             };
             let context =
@@ -308,10 +326,6 @@ impl<'a> Importer<'a> {
         batch.writes.extend(changed.writes);
         Ok(batch)
     }
-}
-
-fn invoice_counter() -> &'static str {
-    <invoice::Invoice as Resource>::COUNTER.unwrap_or_default()
 }
 
 /// Adds a batch to another one of the same transaction. Leaves out checks of rows that the first batch writes, because the

@@ -26,8 +26,8 @@ pub(super) struct ParsedLine {
     pub(super) fields: Fields,
     /// The bytes that a GET will return.
     pub(super) object: Bytes,
-    /// The number of an invoice.
-    pub(super) number: Option<u64>,
+    /// The counter and the number of a numbered object, such as an invoice.
+    pub(super) number: Option<(&'static str, u64)>,
 }
 
 /// The fields that several resources have.
@@ -63,8 +63,10 @@ pub(super) fn parse(
     let common = Common::of(&fields).ok_or("It has no id, no `object`, or no times.")?;
     let id = common.check(resource.spec, source, target, now)?;
     let object = (resource.shape)(&fields, target.id).map_err(sentence)?;
-    let number = fields.get("invoice_number").and_then(Text::from_field);
-    let number = number.and_then(|text| text.strip_prefix("INV-")?.parse().ok());
+    let number = resource.series.and_then(|series| {
+        let text = fields.get(series.field).and_then(Text::from_field)?;
+        series.number(&text).map(|number| (series.counter, number))
+    });
     Ok(ParsedLine { resource, id, fields, object, number })
 }
 

@@ -1,6 +1,6 @@
 //! Checks the value of one field, by its kind.
 
-use super::{duplicates, event_list, lines, plain_value::one_value, suggestion::shorten, verb::Verb};
+use super::{credit_lines, duplicates, event_list, lines, plain_value::one_value, suggestion::shorten, verb::Verb};
 use crate::{
     error::{FieldCode, FieldError},
     schema::{FieldSpec, Kind, MOST_INVOICES},
@@ -29,11 +29,15 @@ pub(super) fn check(
     if let Kind::Json(max) = field.kind {
         return check_json(field.name, raw, max).map(Some);
     }
-    if field.kind == Kind::Lines {
+    if let Kind::Lines | Kind::CreditLines = field.kind {
         let wrong = |(place, rule): (String, String)| {
             vec![FieldError::new(&format!("{}{place}", field.name), FieldCode::Invalid, &rule)]
         };
-        return lines::check(raw, digits).map(Some).map_err(wrong);
+        let checked = match field.kind {
+            Kind::Lines => lines::check(raw, digits),
+            _ => credit_lines::check(raw, verb, digits),
+        };
+        return checked.map(Some).map_err(wrong);
     }
     if field.kind == Kind::EventTypes {
         return event_list::check(raw)

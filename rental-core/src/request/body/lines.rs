@@ -9,7 +9,7 @@ use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
 
 /// Most lines in an invoice.
-const MOST: usize = 200;
+pub(super) const MOST: usize = 200;
 
 /// What a line can bill: the member with the id, and the resource.
 const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];

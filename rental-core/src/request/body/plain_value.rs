@@ -16,7 +16,7 @@ pub(super) fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue
             "false" => Ok(FieldValue::Boolean(false)),
             _ => Err("must be true or false".into()),
         },
-        Kind::References(_) | Kind::Json(_) | Kind::Lines | Kind::EventTypes | Kind::AttemptLog => {
+        Kind::References(_) | Kind::Json(_) | Kind::Lines | Kind::CreditLines | Kind::EventTypes | Kind::AttemptLog => {
             Err("is not a plain value".into())
         }
         _ => {
@@ -66,6 +66,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
         | Kind::References(_)
         | Kind::Json(_)
         | Kind::Lines
+        | Kind::CreditLines
         | Kind::EventTypes
         | Kind::AttemptLog => Err("must not be a string".into()),
     }

@@ -3,6 +3,7 @@
 //! What invoices bill has the amount and the invoices in its own record. The lifts begin with nothing; the walk over a store
 //! and the import of an export set what the invoices bill ([`Billed`](crate::upgrade::Billed)).
 //! Tolls and violations say why they are attached. Nobody recorded that before, so older ones have `null` there.
+//! Invoices can have credit notes; those of before have none.
 //! Organizations have the seller's data of their invoices. Those of an older store have none; their invoices are in English.
 
 use crate::upgrade::{
@@ -11,15 +12,21 @@ use crate::upgrade::{
 };
 
 /// The lifts of this step.
-pub(super) const VERSION: Version = Version { number: 6, lifts: &[RENTAL, TOLL, VIOLATION, ORGANIZATION] };
+pub(super) const VERSION: Version = Version { number: 6, lifts: &[RENTAL, INVOICE, TOLL, VIOLATION, ORGANIZATION] };
 
 const RENTAL: Lift = Lift { object: "rental", tag: 3, lift: rental };
+const INVOICE: Lift = Lift { object: "invoice", tag: 4, lift: invoice };
 const TOLL: Lift = Lift { object: "toll", tag: 5, lift: toll_or_violation };
 const VIOLATION: Lift = Lift { object: "violation", tag: 6, lift: toll_or_violation };
 const ORGANIZATION: Lift = Lift { object: "organization", tag: 8, lift: organization };
 
 fn rental(it: &mut Members, _: &Members) -> Result<(), String> {
     not_billed(it, "time_zone")
+}
+
+fn invoice(it: &mut Members, _: &Members) -> Result<(), String> {
+    it.add_after("voided_at", "amount_credited", "0")?;
+    it.add_after("amount_credited", "credit_note_ids", "[]")
 }
 
 fn toll_or_violation(it: &mut Members, _: &Members) -> Result<(), String> {

@@ -69,5 +69,5 @@ fn a_store_without_counts_gets_them() {
     assert!(all > 0 && counted > 0, "{list}");
     let fresh = server.organization();
     work(&fresh);
-    assert_eq!(settled(&fresh).0, 21);
+    assert_eq!(settled(&fresh).0, 22);
 }

@@ -341,6 +341,7 @@ impl Organization<'_> {
         let rental = self.post("/v1/rentals", &json!({"customer_id": customer, "vehicle_id": vehicle})).id();
         let line = json!([{"description": "Days", "amount": 10}]);
         let invoice = self.recorded("invoices", &json!({"customer_id": customer, "rental_id": rental, "lines": line}));
+        let credit_note = self.recorded("credit_notes", &json!({"invoice_id": invoice}));
         let toll = self.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T", "vehicle_id": vehicle}));
         let violation =
             self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
@@ -355,6 +356,7 @@ impl Organization<'_> {
             ("customers", customer),
             ("rentals", rental),
             ("invoices", invoice),
+            ("credit_notes", credit_note),
             ("tolls", toll),
             ("violations", violation),
         ]

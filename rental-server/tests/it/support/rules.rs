@@ -4,7 +4,7 @@ use super::{Organization, Reply, Server};
 use serde_json::{Value, json};
 
 /// The operations of the specification (spec, Endpoints).
-pub(crate) const OPERATIONS: [(&str, &str); 35] = [
+pub(crate) const OPERATIONS: [(&str, &str); 37] = [
     ("GET", "/v1/availability"),
     ("GET", "/v1/vehicles/{id}/calendar"),
     ("GET", "/v1/vehicles/{id}/calendar_feed"),
@@ -31,6 +31,8 @@ pub(crate) const OPERATIONS: [(&str, &str); 35] = [
     ("PATCH", "/v1/rentals/{id}"),
     ("GET", "/v1/invoices"),
     ("GET", "/v1/invoices/{id}"),
+    ("GET", "/v1/credit_notes"),
+    ("GET", "/v1/credit_notes/{id}"),
     ("GET", "/v1/tolls"),
     ("GET", "/v1/tolls/review"),
     ("GET", "/v1/tolls/{id}"),
@@ -87,6 +89,9 @@ fn fields(object: &str) -> &'static [&'static str] {
             "currency",
         ],
         "invoice" => &["invoice_number", "total", "status", "customer_id", "currency"],
+        "credit_note" => {
+            &["credit_note_number", "invoice_id", "customer_id", "lines", "total", "currency", "refunded_at"]
+        }
         "toll" => &["amount", "agency", "vehicle_id", "customer_id", "currency"],
         "violation" => &["summons_number", "amount_due", "vehicle_id", "customer_id", "currency"],
         "lead" => &["source_channel", "customer_id", "raw_data", "status"],
@@ -238,6 +243,10 @@ impl Organization<'_> {
             "invoices" => {
                 default("customer_id", json!(self.customer(json!({}))));
                 default("lines", json!([{"description": "Days", "amount": 10}]));
+            }
+            "credit_notes" => {
+                let line = json!([{"description": "Days", "amount": 10}]);
+                default("invoice_id", json!(self.one_more("invoices", json!({"lines": line}))));
             }
             "tolls" => {
                 default("amount", json!(6.94));

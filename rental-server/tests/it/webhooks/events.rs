@@ -93,6 +93,12 @@ fn each_type_is_sent_by_its_trigger_with_the_whole_object() {
         story.operator(&format!("/admin/v1/invoices/{id}/{word}"), &Value::Null);
         let kind = if word == "pay" { "invoice.paid" } else { "invoice.voided" };
         story.tells_of(&format!("/v1/invoices/{id}"), &[kind]);
+        if word == "pay" {
+            let note = story.organization.recorded("credit_notes", &json!({"invoice_id": id}));
+            story.tells_of(&format!("/v1/credit_notes/{note}"), &["credit_note.created"]);
+            story.operator(&format!("/admin/v1/credit_notes/{note}/refund"), &Value::Null);
+            story.tells_of(&format!("/v1/credit_notes/{note}"), &["credit_note.refunded"]);
+        }
     }
     let toll = story.organization.recorded("tolls", &json!({"amount": 6.94, "agency": "MTAB&T"}));
     let violation = story.organization.recorded("violations", &json!({"summons_number": "1", "amount_due": 50}));

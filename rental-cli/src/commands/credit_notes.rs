@@ -1,0 +1,113 @@
+//! `credit-notes`: read with an organization's key, written by the operator. Also `invoices credit`.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{
+        by_number,
+        collection::{self, Collection, chosen_key, text},
+        documents,
+        fields::{self, Body},
+        group::{Group, with_examples},
+        json_text::JsonText,
+        session::Session,
+    },
+    failure::Failure,
+};
+use clap::{Arg, ArgMatches, Command};
+use rental_core::{
+    request::body::Verb,
+    resources::{credit_note::SPEC, invoice, organization},
+};
+use serde_json::json;
+
+pub(crate) const GROUP: Group = Group { name: "credit-notes", command, run };
+
+const COLLECTION: Collection = Collection { spec: &SPEC, access: Access::Organization };
+
+/// The members of the body of a refund, with the flags that set them.
+const REFUND: [(&str, &str, &str, &str); 3] = [
+    ("refunded_at", "at", "TIME", "When the money was given back (RFC 3339) [default: now]"),
+    ("refund_method", "method", "TEXT", "How it was given back, such as card"),
+    ("refund_reference", "reference", "TEXT", "Number of the payment"),
+];
+
+fn command() -> Command {
+    let list = ["rental-cli credit-notes list --invoice ID"];
+    let get = ["rental-cli credit-notes get CN-000007"];
+    let create = [
+        "rental-cli credit-notes create --invoice INV-000042 --reason 'Not driven by this customer' --rebill true",
+        "rental-cli credit-notes create --invoice INV-000042 --line 0=10.00 --line 2",
+    ];
+    let refund = ["rental-cli credit-notes refund CN-000007 --method card --reference re_4711"];
+    let pdf = ["rental-cli credit-notes pdf CN-000007 --to CN-000007.pdf"];
+    let print = ["rental-cli credit-notes print CN-000007 --to CN-000007.html"];
+    let made = collection::create(&SPEC, &create).arg(collection::organization("Organization that credits"));
+    let made = made.mut_arg("invoice_id", |arg| arg.value_name("NUMBER|ID").help("Invoice that it credits"));
+    let action = collection::action(&SPEC, "refund", "Note that the money of a credit note was given back", &refund);
+    let flags = REFUND.map(|(name, flag, value, help)| Arg::new(name).long(flag).value_name(value).help(help));
+    let pdf = with_examples(documents::command(&SPEC, "pdf", "Get a credit note as a PDF file"), &pdf);
+    let print =
+        with_examples(documents::command(&SPEC, "print", "Get the printable page of a credit note (HTML)"), &print);
+    let command = Command::new(GROUP.name)
+        .about("Manage credit notes (list, get: organization; all else: operator)")
+        .subcommand(collection::list(&SPEC, &list))
+        .subcommand(by_number::id(&SPEC, collection::get(&SPEC, &get)))
+        .subcommand(made)
+        .subcommand(by_number::operator_id(&SPEC, action.args(flags)))
+        .subcommand(pdf)
+        .subcommand(print);
+    with_examples(command, &[create[0], refund[0]])
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let (verb, matches) = collection::verb(matches)?;
+    let request = match verb {
+        "create" => {
+            let mut body = Body::read(matches, &SPEC, Verb::Create)?;
+            let invoice = matches.get_one::<JsonText>("invoice_id").and_then(JsonText::text).unwrap_or_default();
+            body.replace(
+                "invoice_id",
+                &by_number::resolve(&invoice::SPEC, &invoice, (Access::Operator, matches), session)?,
+            );
+            let path = [organization::SPEC.plural, session.organization(matches)?, SPEC.plural];
+            Request::post(Access::Operator, &path, Some(body.into_json()))
+        }
+        "refund" => {
+            let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
+            let given = |name: &str| matches.get_one::<String>(name).map(|text| (name.to_owned(), json!(text)));
+            let body: serde_json::Map<_, _> = REFUND.iter().filter_map(|(name, ..)| given(name)).collect();
+            Request::post(
+                Access::Operator,
+                &[SPEC.plural, &id, verb],
+                Some(serde_json::Value::Object(body).to_string()),
+            )
+        }
+        "get" => {
+            let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Organization, matches), session)?;
+            return session.object(&Request::get(Access::Organization, &[SPEC.plural, &id])).map(drop);
+        }
+        "pdf" | "print" => return documents::save(&SPEC, verb, matches, session),
+        _ => return COLLECTION.run(verb, matches, session),
+    };
+    session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}
+
+/// Builds `invoices credit ID`.
+pub(super) fn of_invoice() -> Command {
+    let examples = [
+        "rental-cli invoices credit INV-000042 --line 0 --line 2=4.50 --reason 'Toll of another car' --rebill true",
+        "rental-cli invoices credit INV-000042 --reason Kindness",
+    ];
+    let about = "Create a credit note for an invoice: for lines of it, or for all that is left of it";
+    let args = fields::field_args(&SPEC, Verb::Create).into_iter().filter(|arg| arg.get_id() != "invoice_id");
+    let command = collection::action(&invoice::SPEC, "credit", about, &examples);
+    by_number::operator_id(&invoice::SPEC, command.args(args))
+}
+
+/// Runs `invoices credit ID`.
+pub(super) fn credit(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let id = by_number::resolve(&invoice::SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
+    let body = Body::read(matches, &SPEC, Verb::Create)?.into_json();
+    let request = Request::post(Access::Operator, &[invoice::SPEC.plural, &id, "credit"], Some(body));
+    session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
+}

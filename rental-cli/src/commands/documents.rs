@@ -1,0 +1,78 @@
+//! `pdf` and `print` of invoices and credit notes.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{
+        by_number,
+        collection::{self, text},
+        session::Session,
+    },
+    failure::Failure,
+    output::{
+        print_bytes,
+        whole_file::{Partial, already_exists, cannot_write},
+    },
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::{
+    resources::organization::{InvoiceLanguage, PaperSize},
+    schema::ResourceSpec,
+};
+use std::{io::Write as _, path::PathBuf};
+
+/// Builds `print ID` and `pdf ID`.
+pub(super) fn command(spec: &'static ResourceSpec, verb: &'static str, about: &'static str) -> Command {
+    let word = |name: &'static str, words, help| {
+        let parser = clap::builder::PossibleValuesParser::new(words);
+        Arg::new(name).long(name).value_name("WORD").value_parser(parser).help(help)
+    };
+    let command = Command::new(verb).about(about).arg(collection::id(spec));
+    by_number::operator_id(spec, command)
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .alias("out")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("File to write to [default: stdout]"),
+        )
+        .arg(Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace an existing file"))
+        .arg(word(
+            "language",
+            InvoiceLanguage::WORDS.to_vec(),
+            "Language [default: the customer's or the organization's]",
+        ))
+        .arg(word("paper", PaperSize::WORDS.to_vec(), "Size of the pages [default: the organization's]"))
+}
+
+/// Runs `print` and `pdf`.
+pub(super) fn save(
+    spec: &'static ResourceSpec,
+    verb: &str,
+    matches: &ArgMatches,
+    session: &Session,
+) -> Result<(), Failure> {
+    let to = matches.get_one::<PathBuf>("to");
+    if session.out.json && to.is_none() {
+        return Err(Failure::Usage("the document is not JSON; with --json, use --to FILE".into()));
+    }
+    if verb == "pdf" && to.is_none() && session.out.is_terminal() {
+        return Err(Failure::Usage("a PDF file is not text; use --to FILE".into()));
+    }
+    let replace = matches.get_flag("force");
+    if let Some(to) = to.filter(|to| to.exists() && !replace) {
+        return Err(already_exists(to));
+    }
+    let id = &by_number::resolve(spec, text(matches, "id"), (Access::Operator, matches), session)?;
+    let preferences = ["language", "paper"].into_iter();
+    let query = preferences.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone())));
+    let request = Request::get(Access::Operator, &[spec.plural, id, verb]).with_query(query.collect());
+    let document = session.api.send(&request)?;
+    let Some(to) = to else { return print_bytes(&document) };
+    let partial = Partial::create_for(to)?;
+    partial.file().write_all(&document).map_err(|error| cannot_write(&partial.at, error))?;
+    partial.publish(to, replace)?;
+    let object = if verb == "print" { "page" } else { verb };
+    let object = serde_json::json!({"object": object, "id": id, "file": to, "bytes": document.len()});
+    session.out.object(&object.to_string())
+}

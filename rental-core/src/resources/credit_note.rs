@@ -1,0 +1,410 @@
+//! Credit notes: what an operator takes back of an issued invoice, and the refund of it.
+//!
+//! A credit note names lines of one invoice, and never credits more of a line than it billed. What it credits can be billed
+//! again when it says so: the toll of a wrong renter, but not a kindness.
+
+use crate::{
+    error::{Error, FieldCode, FieldError, FieldErrors},
+    resources::{
+        Change, Create, Object, Outcome, Portable, Resource, RuleContext, Series, Source, effects,
+        event::EventType,
+        fields,
+        invoice::{Invoice, InvoiceStatus, Line},
+        parse,
+        source::AccountEntry,
+    },
+    schema::{
+        BY_UPDATE, CREATED_AT, CURRENCY, Kind, MOST_INVOICES, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object, ordered_index,
+    },
+    store::Key,
+    value::{
+        CreditNoteId, Currency, CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, Timestamp,
+        TollId, ViolationId, objects,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// The example of the lines in the documentation.
+const CREDIT_LINES: &str = "[{\"line\":0,\"description\":\"Extra cleaning\",\"amount\":25,\"rebill\":false,\
+    \"rental_id\":null,\"toll_id\":null,\"violation_id\":null}]";
+
+/// The numbers of credit notes.
+const NUMBERS: Series = Series { counter: "credit_notes", prefix: "CN-", field: "credit_note_number" };
+
+/// Most characters of how money was given back.
+pub const LONGEST_REFUND_METHOD: usize = 100;
+
+/// The description of a credit note.
+pub const SPEC: ResourceSpec = ResourceSpec {
+    object: "credit_note",
+    plural: "credit_notes",
+    tag: 22,
+    doc: "A credit of an invoice to its customer: of all of it, or of lines or parts of them.",
+    fields: &[
+        id("\"0190d0f2-7c3a-7cc0-8000-000000000016\""),
+        object("\"credit_note\""),
+        field(
+            "credit_note_number",
+            Kind::Text(255),
+            "Human-readable number, without gaps within an organization.",
+            "\"CN-000007\"",
+        ),
+        field(
+            "invoice_id",
+            Kind::Reference("invoice"),
+            "Invoice that it credits.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000004\"",
+        )
+        .required()
+        .fixed(),
+        field("invoice_number", Kind::Text(255), "Number of that invoice.", "\"INV-000042\""),
+        field(
+            "customer_id",
+            Kind::Reference("customer"),
+            "Customer of that invoice.",
+            "\"0190d0f2-7c3a-7cc0-8000-000000000002\"",
+        ),
+        field("reason", Kind::Text(500), "Why it is credited; customers read it.", "\"Cleaned by the customer\"")
+            .optional()
+            .fixed()
+            .personal_but_kept("\"erased\""),
+        field(
+            "rebill",
+            Kind::Boolean,
+            "Whether the rentals, tolls and violations that it credits can be billed again. A line can say otherwise.",
+            "false",
+        )
+        .starts_as("false")
+        .fixed(),
+        field(
+            "lines",
+            Kind::CreditLines,
+            "What it credits; when left out, all that is left of the invoice.",
+            CREDIT_LINES,
+        )
+        .or_computed("[{\"line\":0,\"amount\":25}]")
+        .personal_but_kept("\"erased\""),
+        field("total", Kind::Money, "What it credits: the sum of the lines.", "25"),
+        CURRENCY,
+        field("refunded_at", Kind::Time, "When the money was given back.", "null").or_null(),
+        field("refund_method", Kind::Text(LONGEST_REFUND_METHOD), "How it was given back.", "null").or_null(),
+        field("refund_reference", Kind::Text(255), "Number of the payment.", "null")
+            .or_null()
+            .personal_but_kept("\"erased\""),
+        CREATED_AT,
+        UPDATED_AT,
+    ],
+    filters: &[
+        filter("customer", "customer_id"),
+        filter("invoice", "invoice_id"),
+        filter("credit_note_number", "credit_note_number"),
+    ],
+    ranges: BY_UPDATE,
+    indexes: &[
+        index(1, &["customer_id"]),
+        index(2, &["invoice_id"]),
+        ordered_index(16, "updated_at"),
+        index(20, &["credit_note_number"]),
+    ],
+    look_ups: &[],
+    usual_changes: &[],
+};
+
+fields! {
+    /// One line of a credit note. A request has the first, and may have amount and rebill.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "the names say it")]
+    pub struct CreditLine {
+        pub line: u32,
+        pub description: Option<Name>,
+        pub amount: Option<Money>,
+        pub rebill: Option<bool>,
+        pub rental_id: Option<RentalId>,
+        pub toll_id: Option<TollId>,
+        pub violation_id: Option<ViolationId>,
+    }
+}
+
+fields! {
+    /// A credit of lines of an invoice.
+    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+    #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
+    pub struct CreditNote {
+        pub id: CreditNoteId,
+        pub object: String,
+        pub credit_note_number: Option<Text>,
+        pub invoice_id: InvoiceId,
+        pub invoice_number: Option<Text>,
+        pub customer_id: Option<CustomerId>,
+        pub reason: Option<Text>,
+        pub rebill: bool,
+        pub lines: Vec<CreditLine>,
+        pub total: Option<Money>,
+        pub currency: Currency,
+        pub refunded_at: Option<Timestamp>,
+        pub refund_method: Option<Text>,
+        pub refund_reference: Option<Text>,
+        pub created_at: Timestamp,
+        pub updated_at: Timestamp,
+    }
+}
+
+impl FromField for Vec<CreditLine> {
+    fn from_field(value: &FieldValue) -> Option<Self> {
+        if matches!(value, FieldValue::Null) { Some(Self::new()) } else { objects(value) }
+    }
+}
+
+impl Resource for CreditNote {
+    const SPEC: &'static ResourceSpec = &SPEC;
+    const SERIES: Option<Series> = Some(NUMBERS);
+}
+
+impl Create for CreditNote {
+    const READS_MORE: bool = true;
+
+    /// The earlier credit notes of the invoice, and what its lines bill.
+    fn reads(&self, context: &RuleContext<'_>) -> Result<Vec<(String, Key)>, Error> {
+        let Some(invoice) = context.reference::<Invoice>("invoice_id")? else { return Ok(Vec::new()) };
+        let organization = context.organization.id;
+        let note = |(at, id): (usize, &CreditNoteId)| (note_place(at), Self::key(organization, *id));
+        let mut all: Vec<(String, Key)> = invoice.credit_note_ids.iter().enumerate().map(note).collect();
+        let sources = invoice.lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.source()?.1)));
+        all.extend(sources.map(|(at, source)| (source_place(at), source.key(organization))));
+        Ok(all)
+    }
+
+    /// Completes each line from that of the invoice, and computes the total.
+    fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
+        let invoice = invoice(context)?;
+        let number = invoice.invoice_number.as_deref().unwrap_or_default();
+        if invoice.status == Some(InvoiceStatus::Void) {
+            return Err(Error::Conflict(format!("Invoice {number} is void, so there is nothing to credit.")));
+        }
+        if invoice.credit_note_ids.len() >= MOST_INVOICES {
+            return Err(Error::Conflict(format!(
+                "Invoice {number} has {MOST_INVOICES} credit notes, which is the most."
+            )));
+        }
+        let credited = credited(&invoice, context)?;
+        if self.lines.is_empty() {
+            self.lines = rest(&invoice, &credited);
+        }
+        if self.lines.is_empty() {
+            let (all, total) = (invoice.amount_credited, invoice.total.unwrap_or_default());
+            return Err(Error::Conflict(format!(
+                "Nothing of invoice {number} is left to credit: of {total}, {all} is credited already."
+            )));
+        }
+        let mut errors = FieldErrors::default();
+        for at in 0..self.lines.len() {
+            let twice = self.lines.iter().take(at).any(|other| other.line == self.lines[at].line);
+            errors.extend(self.lines[at].complete(at, self.rebill, twice, &invoice, &credited).err());
+        }
+        errors.or(())?;
+        self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
+        self.credit_note_number = Some(NUMBERS.text(context.number));
+        self.invoice_number = invoice.invoice_number;
+        self.customer_id = Some(invoice.customer_id);
+        Ok(vec![EventType::CreditNoteCreated])
+    }
+
+    /// The invoice lists the credit note, and what can be billed again changes, all in the same batch. So racing credit notes
+    /// cannot credit a line twice.
+    fn elsewhere(&self, context: &RuleContext<'_>) -> Result<Vec<Change>, Error> {
+        let mut changes = vec![self.of_invoice(context)?];
+        for line in self.lines.iter().filter(|line| line.rebill == Some(true)) {
+            let found = usize::try_from(line.line).ok().and_then(|at| context.references.get(&source_place(at)));
+            if let (Some(source), Some(record)) = (line.source(), found) {
+                let entry = AccountEntry::Credited(line.amount.unwrap_or_default());
+                changes.push(source.change(record.clone(), entry, context.now)?);
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// The name of an earlier credit note in the context of the rule.
+fn note_place(at: usize) -> String {
+    format!("invoice.credit_note_ids[{at}]")
+}
+
+/// The name of what a line of the invoice bills.
+fn source_place(at: usize) -> String {
+    format!("invoice.lines[{at}]")
+}
+
+fn invoice(context: &RuleContext<'_>) -> Result<Invoice, Error> {
+    let missing = || Error::Internal("a credit note was made without its invoice".into());
+    context.reference::<Invoice>("invoice_id")?.ok_or_else(missing)
+}
+
+/// What is credited of each line of the invoice so far, by its place.
+fn credited(invoice: &Invoice, context: &RuleContext<'_>) -> Result<HashMap<u32, Money>, Error> {
+    let (mut by_line, mut sum) = (HashMap::new(), Money::default());
+    for at in 0..invoice.credit_note_ids.len() {
+        for line in context.reference::<CreditNote>(&note_place(at))?.into_iter().flat_map(|note| note.lines) {
+            let amount = line.amount.unwrap_or_default();
+            let entry = by_line.entry(line.line).or_insert_with(Money::default);
+            *entry = entry.plus(amount).unwrap_or(Money::MAX);
+            sum = sum.plus(amount).unwrap_or(Money::MAX);
+        }
+    }
+    if sum != invoice.amount_credited {
+        let all = invoice.amount_credited;
+        return Err(Error::Conflict(format!(
+            "Of the {all} that is credited of this invoice, credit notes tell of {sum} only, so what is left is not known. Run \
+             `rental-cli store check`."
+        )));
+    }
+    Ok(by_line)
+}
+
+/// The lines that credit all that is left of an invoice.
+fn rest(invoice: &Invoice, credited: &HashMap<u32, Money>) -> Vec<CreditLine> {
+    let place = |(at, line): (usize, &Line)| {
+        let at = u32::try_from(at).ok()?;
+        let left = line.amount.unwrap_or_default().minus(credited.get(&at).copied().unwrap_or_default())?;
+        (!left.is_zero()).then(|| CreditLine::whole(at))
+    };
+    invoice.lines.iter().enumerate().filter_map(place).collect()
+}
+
+impl CreditLine {
+    fn whole(line: u32) -> Self {
+        Self { line, description: None, amount: None, rebill: None, rental_id: None, toll_id: None, violation_id: None }
+    }
+
+    /// What the line of the invoice bills.
+    fn source(&self) -> Option<Source> {
+        Source::of(self.rental_id, self.toll_id, self.violation_id).map(|(_, source)| source)
+    }
+
+    /// Checks the amount, and takes the rest from the line of the invoice.
+    fn complete(
+        &mut self,
+        at: usize,
+        rebill: bool,
+        twice: bool,
+        invoice: &Invoice,
+        credited: &HashMap<u32, Money>,
+    ) -> Result<(), FieldError> {
+        let wrong = |member: &str, code, rule: &str| FieldError::new(&format!("lines[{at}].{member}"), code, rule);
+        let Some(line) = usize::try_from(self.line).ok().and_then(|place| invoice.lines.get(place)) else {
+            let (count, last) = (invoice.lines.len(), invoice.lines.len().saturating_sub(1));
+            let rule = format!("must be 0 to {last}: the invoice has {count} lines, and the first one is 0");
+            return Err(wrong("line", FieldCode::Invalid, &rule));
+        };
+        if twice {
+            return Err(wrong("line", FieldCode::Duplicate, "is a line that another line of this credit note credits"));
+        }
+        let billed = line.amount.unwrap_or_default();
+        let before = credited.get(&self.line).copied().unwrap_or_default();
+        let left = billed.minus(before).unwrap_or_default();
+        let amount = self.amount.unwrap_or(left);
+        if amount > left || left.is_zero() {
+            let rule =
+                format!("must be at most {left}: line {} billed {billed}, and {before} is credited already", self.line);
+            return Err(wrong("amount", FieldCode::Invalid, &rule));
+        }
+        if amount.is_zero() {
+            return Err(wrong("amount", FieldCode::Invalid, "must be more than 0"));
+        }
+        self.amount = Some(amount);
+        self.description.clone_from(&line.description);
+        (self.rental_id, self.toll_id, self.violation_id) = (line.rental_id, line.toll_id, line.violation_id);
+        // Only what is an object of its own can be billed again.
+        self.rebill = Some(self.rebill.unwrap_or(rebill) && self.source().is_some());
+        Ok(())
+    }
+
+    /// Whether this imported line can be one that credits a line of the invoice.
+    fn is_of(&self, invoice: &Invoice) -> bool {
+        let line = usize::try_from(self.line).ok().and_then(|place| invoice.lines.get(place));
+        line.is_some_and(|line| {
+            let ids = (line.rental_id, line.toll_id, line.violation_id);
+            let amount = self.amount.is_some_and(|amount| !amount.is_zero() && Some(amount) <= line.amount);
+            amount && ids == (self.rental_id, self.toll_id, self.violation_id)
+        })
+    }
+}
+
+impl CreditNote {
+    /// The sum of the lines; `None` above [`Money::MAX`].
+    fn sum(&self) -> Option<Money> {
+        self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
+    }
+
+    /// The change of the invoice that goes with a new credit note.
+    fn of_invoice(&self, context: &RuleContext<'_>) -> Result<Change, Error> {
+        let missing = || Error::Internal("a credit note was made without its invoice".into());
+        let before = context.references.get("invoice_id").ok_or_else(missing)?.clone();
+        let mut invoice: Invoice = parse(&before.key, &before.value)?;
+        let effects_before = Some(effects::of(&invoice));
+        let above = || Error::Internal("a credit note is above its invoice".into());
+        invoice.add_credit(self.id, self.total.unwrap_or_default(), context.now).ok_or_else(above)?;
+        Ok(Change { before, outcome: Outcome::new(invoice, true, Vec::new(), effects_before)? })
+    }
+
+    /// Notes that the money was given back, and returns the event.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when it was given back before, or when the invoice was not paid.
+    pub(crate) fn refund(&mut self, invoice: &Invoice, refund: Refund, now: Timestamp) -> Result<EventType, Error> {
+        if let Some(before) = self.refunded_at {
+            return Err(Error::Conflict(format!("This credit note was refunded already, on {before}.")));
+        }
+        if invoice.status != Some(InvoiceStatus::Paid) {
+            let number = invoice.invoice_number.as_deref().unwrap_or_default();
+            return Err(Error::Conflict(format!(
+                "Invoice {number} is not paid, so there is nothing to give back. The credit lowers what the customer owes. If \
+                 the customer has paid, mark the invoice as paid first."
+            )));
+        }
+        self.refunded_at = Some(refund.at.unwrap_or(now));
+        (self.refund_method, self.refund_reference) = (refund.method, refund.reference);
+        self.touch(now);
+        Ok(EventType::CreditNoteRefunded)
+    }
+}
+
+/// How money was given back.
+#[derive(Clone, Debug, Default)]
+pub struct Refund {
+    /// When; `None` is now.
+    pub at: Option<Timestamp>,
+    /// How, such as `card`.
+    pub method: Option<Text>,
+    /// The number of the payment.
+    pub reference: Option<Text>,
+}
+
+impl Portable for CreditNote {
+    /// Checks that the number follows the last one, and that the invoice lists it and has its lines.
+    fn arrive(&self, context: &RuleContext<'_>) -> Result<(), Error> {
+        NUMBERS.check(self.credit_note_number.as_deref(), context.number, "credit notes")?;
+        let invoice = invoice(context)?;
+        let refuse = |field: &str, rule: &str| Err(Error::field(field, FieldCode::Invalid, rule));
+        if !invoice.credit_note_ids.contains(&self.id) {
+            return refuse("invoice_id", "is an invoice that does not have this credit note in its `credit_note_ids`");
+        }
+        if self.customer_id != Some(invoice.customer_id) || self.invoice_number != invoice.invoice_number {
+            return refuse("invoice_id", "is an invoice of another customer, or with another number");
+        }
+        let mut places: Vec<u32> = self.lines.iter().map(|line| line.line).collect();
+        places.sort_unstable();
+        places.dedup();
+        if places.len() != self.lines.len() || !self.lines.iter().all(|line| line.is_of(&invoice)) {
+            return refuse("lines", "must each credit another line of the invoice, at most its amount and more than 0");
+        }
+        if self.total.is_none() || self.total != self.sum() || self.total > Some(invoice.amount_credited) {
+            return refuse("total", "must be the sum of the lines, and at most `amount_credited` of the invoice");
+        }
+        if self.refunded_at.is_none() && (self.refund_method.is_some() || self.refund_reference.is_some()) {
+            return refuse("refunded_at", "must be there when the refund has a method or reference");
+        }
+        Ok(())
+    }
+}
