@@ -19,13 +19,14 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 21] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
     "docs/api.md",
+    "docs/clients.md",
     "docs/imports.md",
     "docs/runbook.md",
     "docs/limits.md",
@@ -39,6 +40,7 @@ const DOCUMENTS: [&str; 19] = [
     "docs/decisions.md",
     "rental-core/README.md",
     "rental-webhook-verify/README.md",
+    "clients/typescript/README.md",
 ];
 
 /// The top of the repository.

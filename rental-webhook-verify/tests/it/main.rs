@@ -4,6 +4,7 @@ mod header;
 mod interop;
 mod properties;
 mod secrets;
+mod shared;
 mod support;
 mod time;
 mod vectors;

@@ -1,0 +1,126 @@
+/** The classes of errors: those that a real server causes, and those that it should not. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { test } from "node:test";
+import * as rental from "@rental-platform/client";
+import { BASE, client, closedPort, environment, problem, scripted } from "./support.js";
+
+async function errorOf(promise: Promise<unknown>): Promise<rental.ApiError> {
+  try {
+    await promise;
+  } catch (error) {
+    assert.ok(error instanceof rental.ApiError, String(error));
+    assert.match(error.requestId ?? "", /^req_/);
+    return error;
+  }
+  throw new Error("no error");
+}
+
+test("every bad field is named", async () => {
+  const error = await errorOf(client.customers.create({ full_name: "", email: "ada" }));
+  assert.ok(error instanceof rental.InvalidRequestError);
+  assert.equal(error.status, 400);
+  assert.deepEqual(error.errors.map((one) => one.param).sort(), ["email", "full_name"]);
+  assert.equal(error.param, error.errors[0]?.param);
+});
+
+test("an unknown id is a NotFoundError", async () => {
+  const error = await errorOf(client.rentals.get("nothing"));
+  assert.ok(error instanceof rental.NotFoundError);
+  assert.equal(error.code, "resource_missing");
+});
+
+test("a vehicle that is taken is a ConflictError that names the rental", async () => {
+  const vehicle = await client.vehicles.create({ name: "White Tesla" });
+  const customer = await client.customers.create({ full_name: "Ada Lovelace" });
+  const body = {
+    vehicle_id: vehicle.id,
+    customer_id: customer.id,
+    start_date: "2031-01-01",
+    end_date: "2031-01-03",
+    status: "APPROVED",
+  } as const;
+  const first = await client.rentals.create(body);
+  const error = await errorOf(client.rentals.create(body));
+  assert.ok(error instanceof rental.ConflictError);
+  assert.equal(error.code, "vehicle_unavailable");
+  assert.equal(error.conflictingRentalId, first.id);
+  assert.equal(error.conflictingBlockId, undefined);
+});
+
+test("a wrong key is an AuthenticationError", async () => {
+  const error = await errorOf(new rental.RentalClient({ apiKey: "rk_live_wrong" }).me());
+  assert.ok(error instanceof rental.AuthenticationError);
+});
+
+test("a read key that writes is a PermissionError", async () => {
+  const reader = new rental.RentalClient({ apiKey: environment("RENTAL_READ_KEY") });
+  const error = await errorOf(reader.vehicles.create({ name: "White Tesla" }));
+  assert.ok(error instanceof rental.PermissionError);
+  assert.equal(error.code, "insufficient_scope");
+});
+
+test("an idempotency key for another request is an IdempotencyError", async () => {
+  const idempotencyKey = `errors-${Date.now()}`;
+  await client.vehicles.create({ name: "One" }, { idempotencyKey });
+  const error = await errorOf(client.vehicles.create({ name: "Two" }, { idempotencyKey }));
+  assert.ok(error instanceof rental.IdempotencyError);
+  assert.equal(error.code, "idempotency_key_reused");
+});
+
+test("too many requests are a RateLimitError", async (context) => {
+  const limited = await scripted(context, [problem(429, "rate_limit_error", "rate_limited")], { maxRetries: 0 });
+  assert.ok((await errorOf(limited.client.me())) instanceof rental.RateLimitError);
+});
+
+test("an answer of a proxy is a ServerError with the status", async (context) => {
+  const proxied = await scripted(context, [{ status: 502, body: "<html>Bad Gateway</html>" }], { maxRetries: 0 });
+  await assert.rejects(
+    proxied.client.me(),
+    (error) => error instanceof rental.ServerError && error.code === "http_502",
+  );
+});
+
+test("a type that this version does not know is an ApiError", async (context) => {
+  const newer = await scripted(context, [problem(418, "teapot_error", "short_and_stout")]);
+  const error = await errorOf(newer.client.me());
+  assert.equal(error.constructor, rental.ApiError);
+  assert.equal(error.type, "teapot_error");
+});
+
+test("an answer that is no JSON object says so", async (context) => {
+  const page = await scripted(context, [{ status: 200, body: "<html>" }]);
+  await assert.rejects(page.client.me(), /not a JSON object/);
+});
+
+test("no server is a ConnectionError with its reason", async () => {
+  const baseUrl = await closedPort();
+  const nobody = new rental.RentalClient({ baseUrl, maxRetries: 0 });
+  await assert.rejects(
+    nobody.me(),
+    (error) => error instanceof rental.ConnectionError && /ECONNREFUSED/.test(error.message),
+  );
+});
+
+test("a client without address or key is refused, and no message has the key", () => {
+  assert.throws(() => new rental.RentalClient({ baseUrl: "rental.example.com" }), /https:/);
+  assert.throws(
+    () => new rental.RentalClient({ apiKey: "rk_live a\nb" }),
+    (error) => error instanceof rental.RentalError && !error.message.includes("rk_live"),
+  );
+  const shown = inspect(client, { depth: 9, showHidden: true });
+  assert.ok(!shown.includes(environment("RENTAL_API_KEY")), shown);
+});
+
+test("a page cannot use the client", () => {
+  Object.assign(globalThis, { document: {} });
+  assert.throws(() => new rental.RentalClient({ baseUrl: BASE }), /belongs on servers/);
+  Reflect.deleteProperty(globalThis, "document");
+});
+
+test("the version is that of the package", () => {
+  const url = new URL("../package.json", import.meta.resolve("@rental-platform/client"));
+  assert.equal((JSON.parse(readFileSync(url, "utf8")) as { version: string }).version, rental.VERSION);
+});
