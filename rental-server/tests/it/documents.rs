@@ -19,7 +19,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 21] = [
+const DOCUMENTS: [&str; 22] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -40,6 +40,7 @@ const DOCUMENTS: [&str; 21] = [
     "docs/decisions.md",
     "rental-core/README.md",
     "rental-webhook-verify/README.md",
+    "clients/python/README.md",
     "clients/typescript/README.md",
 ];
 

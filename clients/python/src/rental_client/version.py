@@ -1,0 +1,3 @@
+"""Also in pyproject.toml; a test compares."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,113 @@
+"""The classes of errors, those that a real server causes and others; what is refused before it is sent."""
+
+import os
+import time
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+import rental_client as rental
+from rental_client import RentalClient
+from support import Reply, problem, scripted
+
+client = RentalClient()
+
+
+def error_of(call: Callable[[], Any]) -> rental.ApiError:
+    with pytest.raises(rental.ApiError) as caught:
+        call()
+    assert (caught.value.request_id or "").startswith("req_")
+    return caught.value
+
+
+def test_every_bad_field_is_named() -> None:
+    error = error_of(lambda: client.customers.create(full_name="", email="ada"))
+    assert type(error) is rental.InvalidRequestError and error.status == 400
+    assert sorted(one.param for one in error.errors) == ["email", "full_name"]
+    assert error.param == error.errors[0].param
+
+
+def test_an_unknown_id() -> None:
+    error = error_of(lambda: client.rentals.get("nothing"))
+    assert type(error) is rental.NotFoundError and error.code == "resource_missing"
+
+
+def test_a_vehicle_that_is_taken() -> None:
+    vehicle = client.vehicles.create(name="White Tesla")
+    customer = client.customers.create(full_name="Ada Lovelace")
+
+    def book() -> rental.models.Rental:
+        days = (date(2031, 1, 1), date(2031, 1, 3))
+        return client.rentals.create(
+            vehicle_id=vehicle.id, customer_id=customer.id, start_date=days[0], end_date=days[1], status="APPROVED"
+        )
+
+    first = book()
+    error = error_of(book)
+    assert isinstance(error, rental.ConflictError) and error.code == "vehicle_unavailable"
+    assert (error.conflicting_rental_id, error.conflicting_block_id) == (first.id, None)
+
+
+def test_a_wrong_key() -> None:
+    assert type(error_of(RentalClient(api_key="rk_live_wrong").me)) is rental.AuthenticationError
+
+
+def test_a_read_key_that_writes() -> None:
+    reader = RentalClient(api_key=os.environ["RENTAL_READ_KEY"])
+    error = error_of(lambda: reader.vehicles.create(name="White Tesla"))
+    assert type(error) is rental.PermissionDeniedError and error.code == "insufficient_scope"
+
+
+def test_an_idempotency_key_for_another_request() -> None:
+    key = f"errors-{time.time_ns()}"
+    client.vehicles.create(name="One", idempotency_key=key)
+    error = error_of(lambda: client.vehicles.create(name="Two", idempotency_key=key))
+    assert type(error) is rental.IdempotencyError and error.code == "idempotency_key_reused"
+
+
+def test_too_many_requests() -> None:
+    with scripted(problem(429, "rate_limit_error", "rate_limited"), max_retries=0) as (limited, _):
+        assert type(error_of(limited.me)) is rental.RateLimitError
+
+
+def test_an_answer_of_a_proxy() -> None:
+    with scripted(Reply(502, "<html>Bad Gateway</html>"), max_retries=0) as (proxied, _):
+        with pytest.raises(rental.ServerError) as caught:
+            proxied.me()
+    assert caught.value.code == "http_502"
+
+
+def test_a_type_that_this_version_does_not_know() -> None:
+    with scripted(problem(418, "teapot_error", "short_and_stout")) as (newer, _):
+        error = error_of(newer.me)
+    assert type(error) is rental.ApiError and error.type == "teapot_error"
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", "{}"])
+def test_an_answer_that_is_not_of_the_api(body: str) -> None:
+    with scripted(Reply(200, body)) as (page, _):
+        for call in (page.me, page.vehicles.list().first_page):
+            with pytest.raises(rental.RentalError, match=r"the answer to .* is not"):
+                call()
+
+
+def test_a_client_without_address_or_key_is_refused() -> None:
+    with pytest.raises(rental.RentalError, match="https:"):
+        RentalClient("rental.example.com")
+    with pytest.raises(rental.RentalError, match="no API key") as caught:
+        RentalClient(api_key="rk_live a\nb")
+    assert "rk_live" not in str(caught.value)
+
+
+def test_a_time_without_zone_or_an_amount_with_too_many_digits_is_not_sent() -> None:
+    with pytest.raises(ValueError, match="no time zone"):
+        client.vehicles.list(created_gte=datetime(2026, 1, 1)).first_page()
+    with pytest.raises(ValueError, match="more digits"):
+        client.vehicles.create(name="White Tesla", daily_rate=Decimal("1.00000000000000000001"))
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert version("rental-platform-client") == rental.VERSION
