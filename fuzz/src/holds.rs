@@ -31,8 +31,8 @@ pub fn check(data: &[u8]) {
             &store,
             OrganizationId::nil(),
             policy,
-            before.map(hold),
-            (after.map(hold), Prior::Any),
+            before.map(hold).as_slice(),
+            (after.map(hold).as_slice(), Prior::Any),
             &mut batch,
         ));
         assert_eq!(decided.is_err(), refused, "{after:?} of {rental} beside {model:?}");

@@ -38,16 +38,26 @@ fn rental() -> impl Strategy<Value = Rental> {
     let hour = || prop::option::of(0i64..2_000);
     let status = prop::sample::select(vec!["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"]);
     let zone = prop::sample::select(vec!["America/Los_Angeles", "UTC", "Pacific/Auckland"]);
-    (hour(), 0i64..900, any::<bool>(), hour(), 0i64..900, any::<bool>(), 1u128..4, status, zone).prop_map(
-        |(start, days, ends, activated, length, back, customer, status, zone)| {
+    let swaps = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec((1i64..300, 98u128..101), 1..5)];
+    (hour(), 0i64..900, any::<bool>(), hour(), 0i64..900, any::<bool>(), 1u128..4, (status, swaps), zone).prop_map(
+        |(start, days, ends, activated, length, back, customer, (status, swaps), zone)| {
+            let mut at = activated.or(start).unwrap_or(0);
+            let mut earlier = Vec::new();
+            let mut present = 99;
+            for (later, next) in swaps {
+                at += later;
+                earlier.push(json!({"vehicle_id": VehicleId::from_u128(present), "until": time(at)}));
+                present = next;
+            }
             let date = |hours: i64| Date::from_day_number(time(hours).day_number()).unwrap();
             let members = json!({
                 "id": RentalId::from_u128(0), "object": "rental", "booking_id": null,
-                "customer_id": CustomerId::from_u128(customer), "vehicle_id": VEHICLE,
+                "customer_id": CustomerId::from_u128(customer), "vehicle_id": VehicleId::from_u128(present),
                 "start_date": start.map(date), "end_date": start.filter(|_| ends).map(|start| date(start + days)),
                 "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
                 "status": status, "damage_at_return": false, "activated_at": activated.map(time),
-                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + length)),
+                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out.max(at) + length)),
+                "vehicle_changed_at": earlier.last().map(|last| last["until"].clone()), "earlier_vehicles": earlier,
                 "time_zone": zone, "amount_billed": 0, "invoice_ids": [], "created_at": time(0), "updated_at": time(0),
             });
             serde_json::from_value(members).unwrap()
@@ -97,7 +107,7 @@ proptest! {
             let about = when.about(organization.time_zone).unwrap();
             let read = wait(rentals_around(&store, organization.id, VEHICLE, about)).unwrap();
             for occasion in [Occasion::Driving, Occasion::Parking] {
-                let (expected, found) = (decide(&all, when, occasion), decide(&read, when, occasion));
+                let (expected, found) = (decide(&all, VEHICLE, when, occasion), decide(&read, VEHICLE, when, occasion));
                 prop_assert_eq!(payer(&found), payer(&expected), "{:?}\n{:?}\n{:?}", when, found, expected);
             }
         }

@@ -147,7 +147,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::TimeZone => "ZONE",
         Kind::EventTypes => "TYPE",
         Kind::Paragraph(_) => "LINES",
-        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::AttemptLog => "TEXT",
+        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::EarlierVehicles | Kind::AttemptLog => "TEXT",
     }
 }
 

@@ -170,6 +170,7 @@ fn rank(field: &FieldSpec) -> u8 {
         Kind::Id
         | Kind::Object
         | Kind::References(_)
+        | Kind::EarlierVehicles
         | Kind::Json(_)
         | Kind::Lines
         | Kind::CreditLines

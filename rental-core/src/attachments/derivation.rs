@@ -108,7 +108,7 @@ pub async fn derive_for<T: Attributable>(
         return Ok(Derived { vehicle: Some(vehicle), verdict, twin: None });
     };
     let rentals = rentals_around(store, organization.id, vehicle, about).await?;
-    let verdict = decide(&rentals, when, object.occasion());
+    let verdict = decide(&rentals, vehicle, when, object.occasion());
     let first = twins::first_twin(store, organization.id, &of_vehicle(object, vehicle), more).await?;
     let twin = first.map(|first| (first.id().uuid(), twins::reason(&first)));
     let verdict = match (verdict, &twin) {

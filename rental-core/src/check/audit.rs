@@ -25,7 +25,7 @@ use crate::{
         webhook_endpoint::WebhookEndpoint,
     },
     rows::{Marker, Row, claim, key, outbox, recheck::Recheck, vehicle_feed::VehicleFeed},
-    schema::ResourceSpec,
+    schema::{Hold, ResourceSpec},
     store::{DamagedRow, Key, Record, StoreError},
     tasks::{Task, organization_deletion},
     value::{DeliveryId, EndpointId, Holder, OrganizationId, VehicleId},
@@ -295,9 +295,11 @@ impl<'g> Audit<'g> {
         let record = self.find(&key::holder(organization, holder))?;
         let record = record.ok_or_else(|| format!("its {object} is not there"))?;
         let held = held_by(holder, &record).map_err(detail)?;
-        let held = held.ok_or_else(|| format!("its {object} holds nothing"))?;
-        let same = held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
-        if same { Ok(()) } else { Err(format!("its {object} holds other nights")) }
+        if held.is_empty() {
+            return Err(format!("its {object} holds nothing"));
+        }
+        let same = |held: &Hold| held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
+        if held.iter().any(same) { Ok(()) } else { Err(format!("its {object} holds other nights")) }
     }
 
     fn idempotency_record(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {

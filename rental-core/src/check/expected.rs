@@ -26,7 +26,7 @@ pub fn expected_keys(
     let place = key::record(organization, spec, id);
     let mut keys = Vec::new();
     let effects = effects_of(spec, &place, json)?;
-    if let Some(hold) = effects.hold {
+    for hold in &effects.holds {
         keys.extend([hold.key(organization), key::calendar(organization, hold.vehicle)]);
     }
     keys.extend(effects.entries.iter().map(|prefix| prefix.entry(organization, spec, id)));
@@ -38,10 +38,10 @@ pub fn expected_keys(
 }
 
 /// The nights that a rental or a block holds by its record.
-pub(super) fn held_by(holder: Holder, record: &Record) -> Result<Option<Hold>, Error> {
+pub(super) fn held_by(holder: Holder, record: &Record) -> Result<Vec<Hold>, Error> {
     let spec = spec_of(holder.object());
     let spec = spec.ok_or_else(|| Error::Internal(format!("no resource is a {}", holder.object())))?;
-    effects_of(spec, &record.key, &record.value).map(|effects| effects.hold)
+    effects_of(spec, &record.key, &record.value).map(|effects| effects.holds)
 }
 
 /// The rows derived from a record. Parsing it also checks that it is an object of its resource. Its present identity may

@@ -12,8 +12,9 @@ use crate::{
         Occasion,
         rental::{Rental, RentalStatus},
     },
-    value::{CustomerId, Date, Instants, RentalId, Timestamp, Zone},
+    value::{CustomerId, Date, Instants, RentalId, Timestamp, VehicleId, Zone},
 };
+use std::collections::HashSet;
 
 /// The time of a toll or violation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -107,13 +108,13 @@ struct Weighed<'t, 'r> {
     ruled_out_by_another: bool,
 }
 
-/// Decides which of a vehicle's rentals had it at a time. The days of each rental are in its own time zone.
+/// Decides which of its rentals had a vehicle at a time. The days of each rental are in its own time zone.
 #[must_use]
-pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
+pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occasion) -> Verdict {
     if rentals.len() >= MOST {
         return Verdict::Unclear(format!("The vehicle has {MOST} or more rentals around that time."), Vec::new());
     }
-    let timeline = Timeline::of(rentals);
+    let timeline = Timeline::of(rentals, vehicle);
     let mut weighed: Vec<Weighed<'_, '_>> =
         timeline.possessions.iter().filter_map(|possession| Weighed::new(possession, when)).collect();
     weighed.sort_by_key(|one| (one.possession.pickup.earliest, one.possession.rental.id));
@@ -132,7 +133,13 @@ pub fn decide(rentals: &[Rental], when: When, occasion: Occasion) -> Verdict {
     if let (Some(best), true) = (trusted(&open), parked.is_empty()) {
         return Verdict::Clear(candidates.swap_remove(best));
     }
-    match open.len() + parked.len() {
+    // A rental that had the vehicle twice, with another one between, is one.
+    let mut rentals: Vec<RentalId> = open.iter().chain(&parked).map(|one| one.possession.rental.id).collect();
+    rentals.sort_unstable();
+    rentals.dedup();
+    let mut known = HashSet::new();
+    candidates.retain(|candidate| known.insert(candidate.rental));
+    match rentals.len() {
         0 if candidates.is_empty() => Verdict::Nobody("No rental had the vehicle on that day.".into(), candidates),
         0 => Verdict::Nobody("What is recorded rules out every rental of that day.".into(), candidates),
         1 => Verdict::Unclear(candidates[0].reason.clone(), candidates),
@@ -216,9 +223,11 @@ impl<'t, 'r> Weighed<'t, 'r> {
     /// Whether the vehicle was given back the day before. A parked vehicle can be ticketed after its return.
     fn was_given_back_the_day_before(&self) -> bool {
         let (rental, zone) = (self.possession.rental, self.possession.rental.time_zone);
+        let back = self.possession.giving_back;
         let planned = rental.end_date.filter(|end| self.possession.pickup.earliest < day_end(zone, *end));
-        let day = rental.completed_at.map(|at| zone.local(at).date()).or(planned);
-        let Some(day) = day.filter(|_| !self.possible && rental.status == RentalStatus::Completed) else {
+        let day = if back.recorded { Some(zone.local(back.latest).date()) } else { planned };
+        let is_back = rental.status == RentalStatus::Completed || self.possession.swapped_out;
+        let Some(day) = day.filter(|_| !self.possible && is_back) else {
             return false;
         };
         let Some(next) = Date::from_day_number(day.day_number() + 1) else { return false };
@@ -295,6 +304,13 @@ impl<'t, 'r> Weighed<'t, 'r> {
             return format!("Planned {days}, but another rental had the vehicle at that time.");
         }
         let begun = self.at.can_be_in(possession.pickup.earliest, Timestamp::LAST);
+        match (begun, possession.swapped_in, possession.swapped_out) {
+            (false, true, _) => return format!("Planned {days}, but the customer got this vehicle by a later swap."),
+            (true, _, true) if !possession.ended_by_next => {
+                return format!("Planned {days}, but the customer got another vehicle by a swap before.");
+            }
+            _ => {}
+        }
         match (begun, possession.waited, possession.ended_by_next) {
             (false, true, _) => format!("Planned {days}, but the rental before was given back later."),
             (false, false, _) => format!("Planned {days}, but handed over later."),

@@ -1,11 +1,12 @@
 //! The possession of one vehicle: what is recorded and planned of all its rentals decides together who had it when.
 //!
 //! A pickup or return is an instant when its time is recorded, and a range when only its day is planned. Recorded times win
-//! over planned days, and a recorded pickup ends every earlier possession, also one whose return nobody recorded.
+//! over planned days, and a recorded pickup ends every earlier possession, also one whose return nobody recorded. A swap gives
+//! back one vehicle and picks up another one, both at its recorded time.
 
 use crate::{
     resources::rental::{Rental, RentalStatus},
-    value::{Date, Instants, LocalTime, Timestamp, Zone},
+    value::{Date, Instants, LocalTime, Period, Timestamp, VehicleId, Zone},
 };
 
 /// When a pickup or return was: at the earliest and at the latest. Both are equal when the time is recorded.
@@ -40,6 +41,10 @@ pub(super) struct Possession<'r> {
     pub(super) trusted_to: Timestamp,
     /// Whether a later recorded pickup ended this possession.
     pub(super) ended_by_next: bool,
+    /// Whether it began with a swap: the customer had another vehicle before.
+    pub(super) swapped_in: bool,
+    /// Whether it ended with a swap: the customer got another vehicle.
+    pub(super) swapped_out: bool,
     /// Whether the rental before was given back later than this pickup was planned.
     pub(super) waited: bool,
     /// Whether a rental that took place cannot have been before or after this one, which nobody marked as handed over.
@@ -89,25 +94,27 @@ impl Moment {
 }
 
 impl<'r> Possession<'r> {
-    /// What the rental alone says; `None` when its vehicle was never handed over.
-    fn of(rental: &'r Rental) -> Option<Self> {
+    /// What the rental alone says about a period; `None` when its vehicle was never handed over.
+    fn of(rental: &'r Rental, period: Period) -> Option<Self> {
         let zone = rental.time_zone;
-        let evidence = match (rental.status, rental.activated_at.or(rental.completed_at)) {
+        let (activated, completed) = (period.from.or(rental.activated_at), period.until.or(rental.completed_at));
+        let (swapped_in, swapped_out) = (period.from.is_some(), period.until.is_some());
+        let evidence = match (rental.status, activated.or(completed)) {
             (RentalStatus::Active | RentalStatus::Completed, _) | (RentalStatus::Approved, Some(_)) => {
                 Evidence::HandedOver
             }
             (RentalStatus::Approved, None) if rental.start_date.is_some() => Evidence::Doubtful,
-            (RentalStatus::Cancelled, _) if rental.activated_at.is_some() => Evidence::Doubtful,
+            (RentalStatus::Cancelled, _) if activated.is_some() => Evidence::Doubtful,
             (RentalStatus::New | RentalStatus::Approved | RentalStatus::Cancelled, _) => return None,
         };
-        let (pickup, trusted_from) = match (rental.activated_at, rental.start_date) {
+        let (pickup, trusted_from) = match (activated, rental.start_date) {
             (Some(at), _) => (Moment::exact(at), at),
             (None, Some(start)) => (Moment::on(zone, start), midnight(zone, start)),
-            (None, None) => (Moment::between(Timestamp::FIRST, rental.completed_at.unwrap_or(END)), END),
+            (None, None) => (Moment::between(Timestamp::FIRST, completed.unwrap_or(END)), END),
         };
         let planned_end = rental.end_date.filter(|end| pickup.earliest < day_end(zone, *end));
         let is_out = matches!(rental.status, RentalStatus::Active | RentalStatus::Approved);
-        let (giving_back, trusted_to) = match (rental.completed_at, planned_end) {
+        let (giving_back, trusted_to) = match (completed, planned_end) {
             (Some(at), _) => (Moment::exact(at), at),
             // Nobody recorded the return, and its planned day is over: the customer may still have the vehicle.
             (None, Some(end)) if is_out && evidence == Evidence::HandedOver => {
@@ -122,7 +129,19 @@ impl<'r> Possession<'r> {
         let giving_back = Moment { earliest: giving_back.earliest.max(pickup.earliest), ..giving_back };
         let pickup = Moment { latest: pickup.latest.min(giving_back.latest.max(pickup.earliest)), ..pickup };
         let (ended_by_next, waited, displaced) = (false, false, false);
-        Some(Self { rental, evidence, pickup, giving_back, trusted_from, trusted_to, ended_by_next, waited, displaced })
+        Some(Self {
+            rental,
+            evidence,
+            pickup,
+            giving_back,
+            trusted_from,
+            trusted_to,
+            ended_by_next,
+            swapped_in,
+            swapped_out,
+            waited,
+            displaced,
+        })
     }
 
     /// Whether this possession was before another one, because one of them began before the other began or ended. `false`
@@ -226,9 +245,9 @@ pub(crate) struct Had<'r> {
     pub(crate) to: Option<Timestamp>,
 }
 
-/// The possessions of a vehicle with these rentals whose pickup was recorded.
-pub(crate) fn recorded(rentals: &[Rental]) -> Vec<Had<'_>> {
-    let possessions = Timeline::of(rentals).possessions.into_iter();
+/// The possessions of a vehicle by these rentals whose pickup was recorded.
+pub(crate) fn recorded(rentals: &[Rental], vehicle: VehicleId) -> Vec<Had<'_>> {
+    let possessions = Timeline::of(rentals, vehicle).possessions.into_iter();
     let known = possessions.filter(|one| one.pickup.recorded && one.evidence == Evidence::HandedOver);
     known
         .map(|one| {
@@ -239,9 +258,12 @@ pub(crate) fn recorded(rentals: &[Rental]) -> Vec<Had<'_>> {
 }
 
 impl<'r> Timeline<'r> {
-    /// The timeline of a vehicle with these rentals, in any order.
-    pub(super) fn of(rentals: &'r [Rental]) -> Self {
-        let mut possessions: Vec<Possession<'r>> = rentals.iter().filter_map(Possession::of).collect();
+    /// The timeline of a vehicle by these rentals, in any order.
+    pub(super) fn of(rentals: &'r [Rental], vehicle: VehicleId) -> Self {
+        let periods = |rental: &'r Rental| rental.periods().map(move |period| (rental, period));
+        let of_vehicle = rentals.iter().flat_map(periods).filter(|(_, period)| period.vehicle == vehicle);
+        let mut possessions: Vec<Possession<'r>> =
+            of_vehicle.filter_map(|(rental, period)| Possession::of(rental, period)).collect();
         let alone = possessions.clone();
         possessions.iter_mut().for_each(|one| one.end_by_plan(&alone));
         // Each round can tell the order of further pairs.

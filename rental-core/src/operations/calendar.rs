@@ -59,7 +59,7 @@ pub async fn calendar(
     if intervals.len().max(rentals.len()) > MOST_INTERVALS {
         return Err(too_many());
     }
-    intervals.extend(recorded(&rentals).into_iter().filter_map(|had| possession(&had, nights)));
+    intervals.extend(recorded(&rentals, vehicle).into_iter().filter_map(|had| possession(&had, nights)));
     if intervals.len() > MOST_INTERVALS {
         return Err(too_many());
     }

@@ -106,6 +106,7 @@ fn server_value(
         // No invoice bills a new object.
         ("amount_billed" | "amount_credited", _) => FieldValue::Money(Money::default()),
         (_, Kind::References(_)) => FieldValue::Texts(Vec::new()),
+        (_, Kind::EarlierVehicles) => FieldValue::Objects(Vec::new()),
         ("organization_id", Kind::Id) => FieldValue::Id(organization.id.uuid()),
         ("created_at" | "updated_at", _) => FieldValue::Time(created),
         _ => return None,

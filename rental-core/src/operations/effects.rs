@@ -48,7 +48,8 @@ pub(crate) async fn change(
             spec.object
         )));
     }
-    holds::change(store, organization.id, organization.booking_policy, before.hold, (after.hold, prior), batch).await
+    holds::change(store, organization.id, organization.booking_policy, &before.holds, (&after.holds, prior), batch)
+        .await
 }
 
 /// Adds a claim to the batch, unless another object has it.

@@ -26,40 +26,47 @@ impl Hold {
     }
 }
 
-/// Adds the writes that turn the hold `before` into `after`, and the checks that they need. The boolean with `after` says
+/// Adds the writes that turn the holds `before` of a rental or block into `after`, and the checks that they need. `prior` says
 /// whether the rental or block is new, so that none of its rows can exist.
 ///
 /// # Errors
-/// [`Error::VehicleUnavailable`] when another rental or block holds the vehicle on one of the nights and the policy is exclusive.
+/// [`Error::VehicleUnavailable`] when another rental or block holds a vehicle on one of the nights and the policy is exclusive.
 pub async fn change(
     store: &dyn Store,
     organization: OrganizationId,
     policy: BookingPolicy,
-    before: Option<Hold>,
-    (after, prior): (Option<Hold>, Prior),
+    before: &[Hold],
+    (after, prior): (&[Hold], Prior),
     batch: &mut Batch,
 ) -> Result<(), Error> {
-    if before == after {
-        return Ok(());
+    let keys: Vec<Key> = after.iter().map(|hold| hold.key(organization)).collect();
+    for gone in before.iter().map(|hold| hold.key(organization)).filter(|key| !keys.contains(key)) {
+        batch.delete(gone);
     }
-    if let Some(before) = before {
-        batch.delete(before.key(organization));
+    let new: Vec<Hold> = after.iter().copied().filter(|hold| !before.contains(hold)).collect();
+    for (at, first) in new.iter().enumerate() {
+        // One change of the calendar for all new holds of a vehicle.
+        if new[..at].iter().any(|earlier| earlier.vehicle == first.vehicle) {
+            continue;
+        }
+        let calendar_key = key::calendar(organization, first.vehicle);
+        let calendar = get_one(store, &calendar_key).await?;
+        let mut classes = calendar.as_ref().map_or(Ok(0), classes_in_use)?;
+        for wanted in new.iter().filter(|hold| hold.vehicle == first.vehicle) {
+            if policy == BookingPolicy::Exclusive
+                && let Some(other) = first_conflict(store, organization, classes, *wanted).await?
+            {
+                return Err(unavailable(other));
+            }
+            classes |= wanted.calendar_bit();
+            batch.put(wanted.key(organization), wanted.value(), prior);
+        }
+        let classes = Bytes::copy_from_slice(&classes.to_be_bytes());
+        match calendar {
+            Some(record) => batch.replace(calendar_key, record.revision, classes),
+            None => batch.insert(calendar_key, classes),
+        }
     }
-    let Some(wanted) = after else { return Ok(()) };
-    let calendar_key = key::calendar(organization, wanted.vehicle);
-    let calendar = get_one(store, &calendar_key).await?;
-    let classes = calendar.as_ref().map_or(Ok(0), classes_in_use)?;
-    if policy == BookingPolicy::Exclusive
-        && let Some(other) = first_conflict(store, organization, classes, wanted).await?
-    {
-        return Err(unavailable(other));
-    }
-    let classes = Bytes::copy_from_slice(&(classes | wanted.calendar_bit()).to_be_bytes());
-    match calendar {
-        Some(record) => batch.replace(calendar_key, record.revision, classes),
-        None => batch.insert(calendar_key, classes),
-    }
-    batch.put(wanted.key(organization), wanted.value(), prior);
     Ok(())
 }
 
@@ -160,7 +167,8 @@ mod tests {
 
     fn take(store: &Memory, policy: BookingPolicy, before: Option<Hold>, after: Option<Hold>) -> Result<Commit, Error> {
         let mut batch = Batch::default();
-        now(change(store, OrganizationId::nil(), policy, before, (after, Prior::Any), &mut batch))?;
+        let (before, after): (Vec<Hold>, Vec<Hold>) = (before.into_iter().collect(), after.into_iter().collect());
+        now(change(store, OrganizationId::nil(), policy, &before, (&after, Prior::Any), &mut batch))?;
         Ok(now(store.commit(batch))?)
     }
 
@@ -192,8 +200,8 @@ mod tests {
                 &store,
                 OrganizationId::nil(),
                 BookingPolicy::Exclusive,
-                None,
-                (Some(hold(rental, 100, 3)), Prior::Any),
+                &[],
+                (&[hold(rental, 100, 3)], Prior::Any),
                 batch,
             ))
             .unwrap();

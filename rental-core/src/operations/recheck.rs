@@ -56,8 +56,11 @@ pub(super) async fn mark(
         }
         return Ok(());
     }
-    let mut marks: Vec<(VehicleId, u32)> =
-        was.into_iter().chain(is).map(|grounds| (grounds.vehicle, grounds.from.saturating_sub(MARGIN))).collect();
+    let of = |grounds: &Grounds| {
+        let from = grounds.from.saturating_sub(MARGIN);
+        grounds.vehicles().map(move |vehicle| (vehicle, from)).collect::<Vec<_>>()
+    };
+    let mut marks: Vec<(VehicleId, u32)> = was.into_iter().chain(is).flat_map(of).collect();
     if was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Names(_))) {
         for namesake in namesakes(store, organization, (before, after)).await? {
             marks.push((namesake, 0));

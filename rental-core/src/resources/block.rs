@@ -125,7 +125,8 @@ impl Resource for Block {
 
     fn effects(&self) -> Effects {
         let hold = Hold::new(self.vehicle_id, Holder::Block(self.id), self.start_date, self.end_date);
-        Effects { hold: Some(hold).filter(|_| self.status == BlockStatus::Active), ..Effects::default() }
+        let holds = if self.status == BlockStatus::Active { vec![hold] } else { Vec::new() };
+        Effects { holds, ..Effects::default() }
     }
 }
 

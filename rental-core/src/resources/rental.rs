@@ -1,5 +1,7 @@
 //! Rentals (spec, Rental; states in spec, Rental status).
 
+mod vehicles;
+
 use crate::{
     error::{Error, FieldCode, FieldError},
     resources::{
@@ -7,13 +9,13 @@ use crate::{
     },
     rows::{Row, key},
     schema::{
-        AMOUNT_BILLED, CREATED_AT, CURRENCY, Charge, Effects, Facts, Fields, Grounds, Hold, INVOICE_IDS, IndexPrefix,
-        Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
+        AMOUNT_BILLED, CREATED_AT, CURRENCY, Charge, Effects, Facts, Fields, Grounds, INVOICE_IDS, IndexPrefix, Kind,
+        LookUpSpec, ResourceSpec, UPDATED_AT, field, filter, id, index, look_up, object, ordered_index,
     },
     store::Key,
     value::{
-        Currency, CustomerId, Date, Holder, InvoiceId, Money, OrganizationId, RentalId, Text, Timestamp, VehicleId,
-        Zone, words,
+        Currency, CustomerId, Date, EarlierVehicle, InvoiceId, Money, OrganizationId, Period, RentalId, Text,
+        Timestamp, VehicleId, Zone, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -127,6 +129,22 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .optional(),
         field(
+            "vehicle_changed_at",
+            Kind::Time,
+            "When the customer got the present vehicle for another one; null without a swap. In a PATCH: the time of the swap \
+             to `vehicle_id`, by default now while the customer has the vehicle. With null, or a time before the handover, the \
+             customer had this vehicle from the beginning.",
+            "null",
+        )
+        .or_null()
+        .update_only(),
+        field(
+            "earlier_vehicles",
+            Kind::EarlierVehicles,
+            "The vehicles that the customer had before a swap, in order.",
+            "[]",
+        ),
+        field(
             "time_zone",
             Kind::TimeZone,
             "Where its days begin and end: the organization's time zone when the rental was created.",
@@ -182,6 +200,8 @@ fields! {
         pub damage_at_return: bool,
         pub activated_at: Option<Timestamp>,
         pub completed_at: Option<Timestamp>,
+        pub vehicle_changed_at: Option<Timestamp>,
+        pub earlier_vehicles: Vec<EarlierVehicle>,
         pub time_zone: Zone,
         pub amount_billed: Money,
         pub invoice_ids: Vec<InvoiceId>,
@@ -217,6 +237,10 @@ impl Rental {
         if !sent.has("completed_at") {
             self.completed_at = completed;
         }
+        // The vehicle was not handed over, so no customer can have got another one for it.
+        if matches!(self.status, RentalStatus::New | RentalStatus::Approved) {
+            self.earlier_vehicles.clear();
+        }
     }
 
     fn check_handover(&self) -> Result<(), Error> {
@@ -224,20 +248,24 @@ impl Rental {
             (Some(handed_over), Some(back)) if back < handed_over => {
                 Err(Error::field("completed_at", FieldCode::Invalid, "must not be before `activated_at`"))
             }
-            _ => Ok(()),
+            _ => self.check_swaps(),
         }
     }
 
-    /// The first and last day on which the customer may have had the vehicle, by its dates and its recorded times; the last
-    /// one is `None` while it is unknown. `None` for rentals whose vehicle was not handed over.
+    /// The first and last day on which the customer may have had the present vehicle or an earlier one, by its dates and its
+    /// recorded times; the last one is `None` while it is unknown. `None` for rentals whose vehicle was not handed over.
     fn stay(&self) -> Option<(u32, Option<u32>)> {
         let (start, end) = (self.start_date.map(Date::day_number), self.end_date.map(Date::day_number));
         // One day less and one more than in UTC, because the local day may be a neighbour.
-        let out = self.activated_at.map(|time| time.day_number().saturating_sub(1));
+        let day_before = |time: Timestamp| time.day_number().saturating_sub(1);
+        let times = || self.activated_at.into_iter().chain(self.earlier_vehicles.iter().map(|one| one.until));
+        let (out, last_out) = (times().next().map(day_before), times().next_back().map(day_before));
         let back = self.completed_at.map(|time| time.day_number() + 1);
-        let first = start.into_iter().chain(out).min();
+        // Without a day and a time of the pickup, a swap tells only that it was before.
+        let known_pickup = start.is_some() || self.activated_at.is_some() || self.earlier_vehicles.is_empty();
+        let first = start.into_iter().chain(out).min().filter(|_| known_pickup);
         // A pickup on the last planned day or later leaves open when the vehicle came back.
-        let known = back.is_some() || end.is_some_and(|end| out.is_none_or(|out| out + 2 <= end));
+        let known = back.is_some() || end.is_some_and(|end| last_out.is_none_or(|out| out + 2 <= end));
         let last = end.max(back).max(first).filter(|_| known);
         match self.status {
             RentalStatus::New => None,
@@ -248,16 +276,30 @@ impl Rental {
         }
     }
 
+    /// The stays of its vehicles: one for each vehicle, in the look-up of stays.
+    fn stays(&self) -> Vec<IndexPrefix> {
+        let Some((start, last)) = self.stay() else { return Vec::new() };
+        let look_up = |vehicle, last: Option<u32>| {
+            let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
+            stay_look_up(vehicle, class, start)
+        };
+        let mut stays = vec![look_up(self.vehicle_id, last)];
+        let mut seen = vec![self.vehicle_id];
+        // The latest period of a vehicle comes first.
+        for EarlierVehicle { vehicle_id, until } in self.earlier_vehicles.iter().rev() {
+            if !seen.contains(vehicle_id) {
+                let planned = self.end_date.map_or(start, Date::day_number);
+                stays.push(look_up(*vehicle_id, Some(planned.max(until.day_number() + 1).max(start))));
+                seen.push(*vehicle_id);
+            }
+        }
+        stays
+    }
+
     /// The entry of the look-up of vehicles that are out: handed over, and nobody has recorded the return.
     fn out(&self) -> Option<IndexPrefix> {
-        let is_out = match self.status {
-            RentalStatus::Active => true,
-            RentalStatus::Approved => self.activated_at.is_some(),
-            RentalStatus::New | RentalStatus::Completed | RentalStatus::Cancelled => false,
-        };
         let last = self.end_date.map_or(NO_LAST_DAY, Date::day_number);
-        let out = is_out && self.completed_at.is_none();
-        out.then(|| OUT.of(&[self.vehicle_id.as_bytes(), &last.to_be_bytes()]))
+        self.is_out().then(|| OUT.of(&[self.vehicle_id.as_bytes(), &last.to_be_bytes()]))
     }
 
     /// What decides who had the vehicle. `None` for rentals whose vehicle was not handed over.
@@ -269,6 +311,7 @@ impl Rental {
             days: [self.start_date, self.end_date],
             times: [self.activated_at, self.completed_at],
             zone: self.time_zone,
+            earlier: self.earlier_vehicles.clone(),
         };
         Some(Grounds { vehicle: self.vehicle_id, from, facts })
     }
@@ -282,11 +325,14 @@ impl Rental {
         self.status == RentalStatus::Completed && left
     }
 
-    /// The entry of the look-up by recorded times: that of the pickup, else that of the return.
-    fn recorded(&self) -> Option<IndexPrefix> {
+    /// The entries of the look-up by recorded times, one for each period: its beginning, else its end.
+    fn recorded(&self) -> Vec<IndexPrefix> {
         let happened = !matches!(self.status, RentalStatus::New | RentalStatus::Cancelled);
-        let at = self.activated_at.or(self.completed_at).filter(|_| happened)?;
-        Some(recorded_look_up(self.vehicle_id, at))
+        let of = |one: Period| {
+            let begun = one.from.or(self.activated_at);
+            Some(recorded_look_up(one.vehicle, begun.or(one.until).or(self.completed_at)?))
+        };
+        if happened { self.periods().filter_map(of).collect() } else { Vec::new() }
     }
 }
 
@@ -342,17 +388,10 @@ impl Resource for Rental {
     const SPEC: &'static ResourceSpec = &SPEC;
 
     fn effects(&self) -> Effects {
-        let holding = matches!(self.status, RentalStatus::Approved | RentalStatus::Active);
-        let dates = self.start_date.zip(self.end_date).filter(|_| holding);
-        let hold = dates.map(|(start, end)| Hold::new(self.vehicle_id, Holder::Rental(self.id), start, end));
-        let stay = self.stay().map(|(start, last)| {
-            let class = last.map_or(OPEN, |last| (last + 1).saturating_sub(start).max(1).ilog2() as u8);
-            stay_look_up(self.vehicle_id, class, start)
-        });
         let unbilled = self.awaits_invoice().then(unbilled_look_up);
-        let entries = stay.into_iter().chain(self.recorded()).chain(self.out()).chain(unbilled).collect();
+        let entries = self.stays().into_iter().chain(self.recorded()).chain(self.out()).chain(unbilled).collect();
         let charge = Charge { customer: Some(self.customer_id), amount: self.final_price, billed: self.billed() };
-        Effects { hold, entries, charge: Some(charge), grounds: self.grounds(), ..Effects::default() }
+        Effects { holds: self.holds(), entries, charge: Some(charge), grounds: self.grounds(), ..Effects::default() }
     }
 }
 
@@ -403,6 +442,7 @@ impl Update for Rental {
     fn apply(&mut self, before: &Self, sent: &Fields, context: &RuleContext<'_>) -> Result<(), Error> {
         self.count_nights()?;
         self.note_handover(before, sent, context.now);
+        self.change_vehicle(before, sent, context.now)?;
         self.check_handover()
     }
 

@@ -72,9 +72,13 @@ fn sql_type(kind: Kind) -> &'static str {
         Kind::Boolean => "boolean",
         Kind::Date => "date",
         Kind::Time => "timestamptz",
-        Kind::References(_) | Kind::Json(_) | Kind::Lines | Kind::CreditLines | Kind::EventTypes | Kind::AttemptLog => {
-            "json"
-        }
+        Kind::References(_)
+        | Kind::EarlierVehicles
+        | Kind::Json(_)
+        | Kind::Lines
+        | Kind::CreditLines
+        | Kind::EventTypes
+        | Kind::AttemptLog => "json",
         Kind::Object
         | Kind::Text(_)
         | Kind::Name(_)

@@ -64,6 +64,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Word(words) => json!({"is": "word", "words": words}),
         Kind::Reference(object) => json!({"is": "reference", "object": object}),
         Kind::References(object) => json!({"is": "references", "object": object}),
+        Kind::EarlierVehicles => named("earlier_vehicles"),
         Kind::Json(max) => json!({"is": "json", "most_bytes": max}),
         Kind::Url => named("url"),
         Kind::EventTypes => named("event_types"),

@@ -1,7 +1,7 @@
 //! The rows derived from an object: index entries, look-ups, holds. A resource computes them as a value.
 
 use super::{hold::Hold, index::IndexPrefix};
-use crate::value::{CustomerId, Date, InvoiceId, Money, Timestamp, VehicleId, Zone};
+use crate::value::{CustomerId, Date, EarlierVehicle, InvoiceId, Money, Timestamp, VehicleId, Zone};
 
 /// Who pays for an object and how much. While invoices bill the object, its customer stays, and its amount does not fall
 /// below what they bill.
@@ -26,6 +26,17 @@ pub struct Grounds {
     pub facts: Facts,
 }
 
+impl Grounds {
+    /// The vehicles that it concerns.
+    pub fn vehicles(&self) -> impl Iterator<Item = VehicleId> {
+        let earlier = match &self.facts {
+            Facts::Rental { earlier, .. } => earlier.as_slice(),
+            Facts::Names(_) | Facts::Attached(_) => &[],
+        };
+        [self.vehicle].into_iter().chain(earlier.iter().map(|one| one.vehicle_id))
+    }
+}
+
 /// The facts of an object that decide who pays tolls and violations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Facts {
@@ -41,6 +52,8 @@ pub enum Facts {
         times: [Option<Timestamp>; 2],
         /// Where the days begin and end.
         zone: Zone,
+        /// The vehicles that the customer had before.
+        earlier: Vec<EarlierVehicle>,
     },
     /// The transponder, the plate and its state, by which tolls and violations find a vehicle.
     Names([Option<String>; 3]),
@@ -51,8 +64,8 @@ pub enum Facts {
 /// The rows derived from an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// The nights for which a rental or a block holds its vehicle.
-    pub hold: Option<Hold>,
+    /// The nights for which a rental or a block holds vehicles. A rental has several when its vehicle was swapped.
+    pub holds: Vec<Hold>,
     /// The entries in indexes and look-ups, without the organization and the id.
     pub entries: Vec<IndexPrefix>,
     /// A text that only one object of the organization can have. It is checked when the object is created.

@@ -26,6 +26,11 @@ impl Hold {
         Self { vehicle, holder, start: first, end: end.day_number().max(first + 1) }
     }
 
+    /// The hold on some nights `[start, end)`, as day numbers; `None` for no night.
+    pub(crate) fn nights(vehicle: VehicleId, holder: Holder, (start, end): (u32, u32)) -> Option<Self> {
+        (start < end).then_some(Self { vehicle, holder, start, end })
+    }
+
     /// The length class: class n has holds of 8^n to 8^(n+1)-1 nights.
     pub(crate) fn class(self) -> u8 {
         (self.end - self.start).ilog2() as u8 / BITS

@@ -38,6 +38,8 @@ pub enum Kind {
     Reference(&'static str),
     /// A list of different ids of objects of the same organization, which the server keeps.
     References(&'static str),
+    /// A list of the vehicles that a rental had before, which the server keeps.
+    EarlierVehicles,
     /// Any JSON object of at most this many bytes, kept as received.
     Json(usize),
     /// An http or https URL of at most 2048 bytes.

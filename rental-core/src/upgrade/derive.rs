@@ -49,9 +49,7 @@ pub(super) fn rows(
     let effects = effects_of(spec, &place, json)?;
     let mut rows = Rows::default();
     rows.derived.extend(effects.entries.iter().map(|one| (one.entry(organization, spec, id), Bytes::new())));
-    if let Some(hold) = effects.hold {
-        rows.derived.push((hold.key(organization), hold.value()));
-    }
+    rows.derived.extend(effects.holds.iter().map(|hold| (hold.key(organization), hold.value())));
     rows.derived.sort_unstable();
     rows.derived.dedup();
     if let Some(identity) = &effects.identity {

@@ -4,6 +4,7 @@
 
 mod date;
 mod decimal;
+mod earlier_vehicle;
 mod field;
 mod fields;
 mod holder;
@@ -21,6 +22,8 @@ mod zone;
 
 pub use date::Date;
 pub use decimal::{Decimal, DecimalError};
+pub use earlier_vehicle::EarlierVehicle;
+pub(crate) use earlier_vehicle::Period;
 pub use field::{FieldValue, FromField, IndexValue};
 pub use fields::{FromFields, Next};
 pub(crate) use fields::{objects, read};

@@ -8,6 +8,7 @@ use rental_core::{
     request::body::Verb,
     resources::event,
     schema::{FieldSpec, Kind, Presence, ResourceSpec},
+    value::EarlierVehicle,
 };
 use serde_json::{Map, Value, json};
 
@@ -198,6 +199,9 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::References(_) => {
             json!({"type": "array", "maxItems": 100, "uniqueItems": true, "items": {"type": "string", "format": "uuid"}})
         }
+        Kind::EarlierVehicles => {
+            json!({"type": "array", "maxItems": EarlierVehicle::MOST, "items": earlier_vehicle()})
+        }
         Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
         Kind::Lines => {
             json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/InvoiceLine"}})
@@ -206,6 +210,14 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
             json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/CreditLine"}})
         }
     }
+}
+
+fn earlier_vehicle() -> Value {
+    let properties = json!({
+        "vehicle_id": {"type": "string", "format": "uuid", "description": "The vehicle."},
+        "until": {"type": "string", "format": "date-time", "description": "When the customer got the next one for it."},
+    });
+    object("", properties)
 }
 
 fn attempt() -> Value {

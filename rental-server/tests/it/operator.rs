@@ -42,7 +42,7 @@ fn counts(answer: &Value) -> [u64; 5] {
 
 /// Every object of a list, newest first.
 #[track_caller]
-fn all(organization: &Organization, plural: &str) -> Vec<Value> {
+pub(crate) fn all(organization: &Organization, plural: &str) -> Vec<Value> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = organization.get(&format!("/v1/{plural}?limit=100{cursor}")).ok();

@@ -198,8 +198,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         let put = |revision, value| self.view.put(derived, revision, value, &why);
         match Row::decode(derived) {
             Some(Row::Hold { .. } | Row::Calendar { .. }) => {
-                let hold = effects_of(spec, &record.key, &record.value).ok().and_then(|effects| effects.hold);
-                if let Some(hold) = hold {
+                let holds = effects_of(spec, &record.key, &record.value).map(|effects| effects.holds);
+                for hold in holds.unwrap_or_default() {
                     self.hold_of(organization, hold, &why);
                 }
             }
@@ -303,8 +303,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
     ) -> bool {
         let Some(row) = sound.filter(|_| !self.view.has(&Vehicle::key(organization, vehicle))) else { return false };
         let held = self.view.get(&key::holder(organization, holder)).ok().flatten();
-        let held = held.and_then(|record| held_by(holder, &record).ok().flatten());
-        held.is_some_and(|hold| hold.key(organization) == *key && hold.value() == row.value)
+        let held = held.and_then(|record| held_by(holder, &record).ok()).unwrap_or_default();
+        held.iter().any(|hold| hold.key(organization) == *key && hold.value() == row.value)
     }
 
     /// The calendar of a vehicle follows from its holds. Without holds and without a vehicle it is removed.

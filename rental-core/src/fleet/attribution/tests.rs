@@ -1,8 +1,9 @@
 use super::*;
-use crate::value::{Currency, Money, VehicleId};
+use crate::value::{Currency, Money};
 
 mod worlds;
 
+const VEHICLE: VehicleId = VehicleId::from_u128(99);
 const CUSTOMER: CustomerId = CustomerId::from_u128(7);
 
 fn date(text: &str) -> Date {
@@ -20,7 +21,7 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
         object: "rental".into(),
         booking_id: None,
         customer_id: CUSTOMER,
-        vehicle_id: VehicleId::from_u128(99),
+        vehicle_id: VEHICLE,
         start_date: Some(date(days.0)),
         end_date: (!days.1.is_empty()).then(|| date(days.1)),
         rental_days: None,
@@ -32,6 +33,8 @@ fn rental(n: u128, status: &str, days: (&str, &str), activated: Option<&str>, co
         damage_at_return: false,
         activated_at: activated.map(at),
         completed_at: completed.map(at),
+        vehicle_changed_at: None,
+        earlier_vehicles: Vec::new(),
         time_zone: Zone::NEW_YORK,
         amount_billed: Money::default(),
         invoice_ids: Vec::new(),
@@ -46,7 +49,7 @@ fn judged(rentals: &[Rental], when: &str, occasion: Occasion) -> String {
         Some(day) => When { at: None, on: Some(day) },
         None => When { at: Some(at(when)), on: None },
     };
-    match decide(rentals, when, occasion) {
+    match decide(rentals, VEHICLE, when, occasion) {
         Verdict::Clear(candidate) => candidate.rental.uuid().as_u128().to_string(),
         Verdict::Unclear(..) => "unclear".into(),
         Verdict::Nobody(..) => "nobody".into(),
@@ -176,7 +179,9 @@ fn a_vehicle_that_another_customer_drove_since_was_not_parked_by_the_one_before(
         of(9, rental(3, "COMPLETED", ("2026-06-06", "2026-06-09"), None, None)),
     ];
     let when = When { at: Some(at("2026-06-06T14:00:00Z")), on: None };
-    let Verdict::Unclear(_, candidates) = decide(&both, when, Occasion::Parking) else { panic!("it is unclear") };
+    let Verdict::Unclear(_, candidates) = decide(&both, VEHICLE, when, Occasion::Parking) else {
+        panic!("it is unclear")
+    };
     let possible = candidates.iter().filter(|one| !one.reason.contains("another")).map(|one| one.rental);
     assert!(!possible.map(|id| id.uuid().as_u128()).any(|id| id == 1), "{candidates:?}");
 }
@@ -359,7 +364,8 @@ fn an_approved_rental_with_a_recorded_pickup_was_handed_over() {
     let mut one = rental(1, "APPROVED", ("2026-06-01", "2026-06-05"), Some("2026-06-01T14:00:00Z"), None);
     check(&[one.clone()], "2026-06-02", "1");
     one.activated_at = None;
-    let Verdict::Unclear(why, _) = decide(&[one], When { at: None, on: Some(date("2026-06-02")) }, Occasion::Driving)
+    let Verdict::Unclear(why, _) =
+        decide(&[one], VEHICLE, When { at: None, on: Some(date("2026-06-02")) }, Occasion::Driving)
     else {
         panic!("it is unclear");
     };

@@ -4,7 +4,7 @@ use super::{credit_lines, duplicates, event_list, lines, plain_value::one_value,
 use crate::{
     error::{FieldCode, FieldError},
     schema::{FieldSpec, Kind, MOST_INVOICES},
-    value::{self, FieldValue},
+    value::{self, EarlierVehicle, FieldValue},
 };
 use serde_json::value::RawValue;
 
@@ -50,6 +50,14 @@ pub(super) fn check(
         let rule = format!("must be a list of at most {MOST_INVOICES} ids");
         let wrong = || vec![FieldError::new(field.name, FieldCode::Invalid, &rule)];
         return ids.map(|ids| Some(FieldValue::Texts(ids))).ok_or_else(wrong);
+    }
+    if field.kind == Kind::EarlierVehicles {
+        let vehicles: Option<Vec<EarlierVehicle>> = serde_json::from_str(raw.get()).ok();
+        let vehicles = vehicles.filter(|vehicles| vehicles.len() <= EarlierVehicle::MOST);
+        let rule = format!("must be a list of at most {} objects with `vehicle_id` and `until`", EarlierVehicle::MOST);
+        let wrong = || vec![FieldError::new(field.name, FieldCode::Invalid, &rule)];
+        let objects = |vehicles: Vec<EarlierVehicle>| vehicles.into_iter().map(EarlierVehicle::members).collect();
+        return vehicles.map(|vehicles| Some(FieldValue::Objects(objects(vehicles)))).ok_or_else(wrong);
     }
     let value = one_value(field.kind, raw.get(), digits);
     value.map(Some).map_err(|rule| vec![FieldError::new(field.name, FieldCode::Invalid, &rule)])

@@ -109,6 +109,10 @@ impl Fields {
                     named.push((field.name.to_owned(), object, id.as_str()));
                 }
                 (Kind::Lines, Some(FieldValue::Objects(lines))) => named.extend(lines::references(field.name, lines)),
+                (Kind::EarlierVehicles, Some(FieldValue::Objects(vehicles))) => {
+                    let ids = vehicles.iter().flatten().filter_map(|(_, value)| value.plain()).enumerate();
+                    named.extend(ids.map(|(at, id)| (format!("{}[{at}].vehicle_id", field.name), "vehicle", id)));
+                }
                 _ => {}
             }
         }

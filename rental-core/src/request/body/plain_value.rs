@@ -16,9 +16,13 @@ pub(super) fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue
             "false" => Ok(FieldValue::Boolean(false)),
             _ => Err("must be true or false".into()),
         },
-        Kind::References(_) | Kind::Json(_) | Kind::Lines | Kind::CreditLines | Kind::EventTypes | Kind::AttemptLog => {
-            Err("is not a plain value".into())
-        }
+        Kind::References(_)
+        | Kind::EarlierVehicles
+        | Kind::Json(_)
+        | Kind::Lines
+        | Kind::CreditLines
+        | Kind::EventTypes
+        | Kind::AttemptLog => Err("is not a plain value".into()),
         _ => {
             let text: String = serde_json::from_str(raw).map_err(|_| "must be a string".to_owned())?;
             one_text(kind, text)
@@ -64,6 +68,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
         | Kind::Money
         | Kind::Boolean
         | Kind::References(_)
+        | Kind::EarlierVehicles
         | Kind::Json(_)
         | Kind::Lines
         | Kind::CreditLines

@@ -2,6 +2,7 @@
 //!
 //! What invoices bill has the amount and the invoices in its own record. The lifts begin with nothing; the walk over a store
 //! and the import of an export set what the invoices bill ([`Billed`](crate::upgrade::Billed)).
+//! Rentals have the vehicles that their customers had before a swap. Nobody recorded that before, so older ones have none.
 //! Tolls and violations say why they are attached. Nobody recorded that before, so older ones have `null` there.
 //! Invoices can have credit notes; those of before have none.
 //! Organizations have the seller's data of their invoices. Those of an older store have none; their invoices are in English.
@@ -21,6 +22,8 @@ const VIOLATION: Lift = Lift { object: "violation", tag: 6, lift: toll_or_violat
 const ORGANIZATION: Lift = Lift { object: "organization", tag: 8, lift: organization };
 
 fn rental(it: &mut Members, _: &Members) -> Result<(), String> {
+    it.add_after("completed_at", "vehicle_changed_at", "null")?;
+    it.add_after("vehicle_changed_at", "earlier_vehicles", "[]")?;
     not_billed(it, "time_zone")
 }
 

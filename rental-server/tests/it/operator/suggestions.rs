@@ -29,7 +29,7 @@ pub(super) fn suggested(organization: &Organization, plural: &str) -> Vec<Value>
 }
 
 #[track_caller]
-pub(super) fn attached(organization: &Organization, plural: &str) -> Vec<Value> {
+pub(crate) fn attached(organization: &Organization, plural: &str) -> Vec<Value> {
     organization.server.admin("POST", &path(organization, plural), &json!({})).ok()["data"].as_array().unwrap().clone()
 }
 

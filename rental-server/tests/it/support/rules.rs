@@ -86,6 +86,8 @@ fn fields(object: &str) -> &'static [&'static str] {
             "final_price",
             "status",
             "damage_at_return",
+            "vehicle_changed_at",
+            "earlier_vehicles",
             "currency",
         ],
         "invoice" => &["invoice_number", "total", "status", "customer_id", "currency"],

@@ -3,8 +3,12 @@
 //! A history gives each rental an instant of pickup and of return. Where a time is recorded it is that one, else any of
 //! several on the planned day; no two rentals have the vehicle at once. The payer is certain when each history in which
 //! somebody had the vehicle names the same customer.
+//!
+//! A customer can get the vehicle by a swap, give it back by a swap, and have it twice with another one between. The times of
+//! swaps are always recorded.
 
 use super::*;
+use crate::value::EarlierVehicle;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -15,12 +19,21 @@ const HOURS: [i64; 6] = [0, 1, 8, 12, 18, 23];
 /// What really happened: hours after the beginning of June, in UTC.
 #[derive(Clone, Debug)]
 struct Truth {
+    /// Truths with the same number are of one rental.
+    rental: u128,
     customer: u128,
     pickup: i64,
     back: i64,
     knows_pickup: bool,
     knows_return: bool,
+    /// When the customer got another vehicle, for which this one was swapped later.
+    swapped_in: Option<i64>,
+    /// When the customer gave back the vehicle for which this one was swapped.
+    swapped_out: Option<i64>,
 }
+
+/// A vehicle that customers have before and after a swap.
+const OTHER_VEHICLE: VehicleId = VehicleId::from_u128(98);
 
 fn june(hours: i64) -> Timestamp {
     at("2026-06-01T00:00:00Z").plus_millis(hours * HOUR)
@@ -32,31 +45,72 @@ fn day(hours: i64) -> Date {
 
 /// Rentals one after the other. Pickups and returns are at the hours that the histories try.
 fn truths() -> impl Strategy<Value = Vec<Truth>> {
-    let one = (0usize..6, 1usize..10, 1u128..4, any::<bool>(), any::<bool>());
+    let swap = || prop_oneof![2 => Just(0usize), 1 => 1usize..9];
+    let one = (0usize..6, 1usize..10, 1u128..4, any::<bool>(), any::<bool>(), (swap(), swap(), 0usize..3));
     prop::collection::vec(one, 1..4).prop_map(|rentals| {
         let hours: Vec<i64> = (0..12).flat_map(|day| HOURS.map(|hour| day * 24 + hour)).collect();
         let mut place = 0;
-        let mut made = Vec::new();
-        for (gap, length, customer, knows_pickup, knows_return) in rentals {
+        let mut made: Vec<Truth> = Vec::new();
+        for (gap, length, customer, knows_pickup, knows_return, (lead, tail, joins)) in rentals {
             let (pickup, back) = (place + gap, place + gap + length);
             if back >= hours.len() {
                 break;
             }
-            made.push(Truth { customer, pickup: hours[pickup], back: hours[back], knows_pickup, knows_return });
+            let mut truth = Truth {
+                rental: made.len() as u128 + 1,
+                customer,
+                pickup: hours[pickup],
+                back: hours[back],
+                knows_pickup: knows_pickup || lead > 0 && pickup > 0,
+                knows_return: knows_return || tail > 0 && back + 1 < hours.len(),
+                swapped_in: (lead > 0 && pickup > 0).then(|| hours[pickup.saturating_sub(lead)]),
+                swapped_out: (tail > 0 && back + 1 < hours.len()).then(|| hours[(back + tail).min(hours.len() - 1)]),
+            };
+            // The customer of an earlier one gets the vehicle again.
+            let earlier = made.len().checked_sub(joins).filter(|_| joins > 0 && truth.swapped_in.is_some());
+            if let Some(earlier) = earlier.and_then(|at| made.get_mut(at))
+                && earlier.swapped_out.is_some()
+                && earlier.back < truth.pickup
+            {
+                (truth.rental, truth.customer) = (earlier.rental, earlier.customer);
+                (truth.swapped_in, earlier.swapped_out) = (None, None);
+            }
+            made.push(truth);
             place = back;
         }
         made
     })
 }
 
-fn rental_of(number: usize, truth: &Truth) -> Rental {
-    let mut made =
-        of(truth.customer, rental(number as u128 + 1, "COMPLETED", ("2026-06-01", "2026-06-01"), None, None));
+/// The rental of these truths, which are all that it has, in order.
+fn rental_of(truths: &[&Truth]) -> Rental {
+    let (first, last) = (truths[0], truths[truths.len() - 1]);
+    let mut made = of(first.customer, rental(first.rental, "COMPLETED", ("2026-06-01", "2026-06-01"), None, None));
     made.time_zone = Zone::parse("UTC").unwrap();
-    (made.start_date, made.end_date) = (Some(day(truth.pickup)), Some(day(truth.back)));
-    made.activated_at = truth.knows_pickup.then(|| june(truth.pickup));
-    made.completed_at = truth.knows_return.then(|| june(truth.back));
+    let (start, end) = (first.swapped_in.unwrap_or(first.pickup), last.swapped_out.unwrap_or(last.back));
+    (made.start_date, made.end_date) = (Some(day(start)), Some(day(end)));
+    made.activated_at = (first.swapped_in.is_none() && first.knows_pickup).then(|| june(first.pickup));
+    made.completed_at = (last.swapped_out.is_none() && last.knows_return).then(|| june(last.back));
+    let mut swap = |vehicle_id, hours| made.earlier_vehicles.push(EarlierVehicle { vehicle_id, until: june(hours) });
+    if first.swapped_in.is_some() {
+        swap(OTHER_VEHICLE, first.pickup);
+    }
+    for pair in truths.windows(2) {
+        swap(VEHICLE, pair[0].back);
+        swap(OTHER_VEHICLE, pair[1].pickup);
+    }
+    if last.swapped_out.is_some() {
+        swap(VEHICLE, last.back);
+        made.vehicle_id = OTHER_VEHICLE;
+    }
+    made.vehicle_changed_at = made.earlier_vehicles.last().map(|one| one.until);
     made
+}
+
+fn rentals_of(truths: &[Truth]) -> Vec<Rental> {
+    let numbers: BTreeSet<u128> = truths.iter().map(|truth| truth.rental).collect();
+    let of = |number| truths.iter().filter(|truth| truth.rental == number).collect::<Vec<_>>();
+    numbers.into_iter().map(|number| rental_of(&of(number))).collect()
 }
 
 /// The instants of a planned day that the histories try, in minutes: between what is recorded on that day and the time that
@@ -115,10 +169,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
     #[test]
     fn a_payer_is_clear_when_every_history_names_the_same(truths in truths(), hour in 0i64..300) {
-        let rentals: Vec<Rental> = truths.iter().enumerate().map(|(number, truth)| rental_of(number, truth)).collect();
+        let rentals = rentals_of(&truths);
         let asked = hour * 60 + 30;
         let holders = holders(&truths, asked);
-        let verdict = decide(&rentals, When { at: Some(june(0).plus_millis(asked * 60_000)), on: None }, Occasion::Driving);
+        let verdict = decide(&rentals, VEHICLE, When { at: Some(june(0).plus_millis(asked * 60_000)), on: None }, Occasion::Driving);
         let customer = match &verdict {
             Verdict::Clear(candidate) => Some(candidate.customer.uuid().as_u128()),
             _ => None,

@@ -3,6 +3,7 @@
 mod create;
 mod get;
 mod list;
+mod swap;
 mod update;
 
 use crate::support::{
@@ -32,4 +33,4 @@ fn table(organization: &Organization<'_>) -> Table {
 }
 
 /// What only the server sets.
-const SERVER_ONLY: [&str; 3] = ["currency", "organization_id", "rental_days"];
+const SERVER_ONLY: [&str; 4] = ["currency", "organization_id", "rental_days", "earlier_vehicles"];
