@@ -196,6 +196,9 @@ struct Import {
     format: String,
 }
 
+/// The store of a dry run, in its temporary folder.
+type Trial = (TempDir, Arc<dyn Store>);
+
 /// Records a file.
 type Record = fn(&Import, File, &mut Progress) -> Result<Counts, Problem>;
 
@@ -215,7 +218,7 @@ impl Import {
     }
 
     /// The store that gets what a dry run would record, in a temporary folder: a row can be about an object of an earlier row.
-    fn trial(&self) -> Result<Option<(TempDir, Arc<dyn Store>)>, Problem> {
+    fn trial(&self) -> Result<Option<Trial>, Problem> {
         if !self.asked.dry_run {
             return Ok(None);
         }
