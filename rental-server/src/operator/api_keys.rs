@@ -32,9 +32,9 @@ use serde_json::json;
 pub(super) fn resource() -> Vec<Endpoint> {
     let create = endpoint::create("/admin/v1/api_keys", &api_key::SPEC)
         .says("Only this response shows the key.")
-        .replies("NewApiKey")
+        .replies("IssuedApiKey")
         .example(Example::ObjectWithKey)
-        .defines("NewApiKey", parts::showing_once("ApiKey", "key", "The key."))
+        .defines("IssuedApiKey", parts::showing_once("ApiKey", "key", "The key."))
         .operator(|request| Box::pin(create(request)));
     vec![collections::list(&api_key::SPEC), create, collections::retrieve(&api_key::SPEC)]
 }
@@ -47,7 +47,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .about(&api_key::SPEC, "rotateApiKey", "Rotate API key")
             .says("Makes a new key with the same scope and shows it once. The old key works until the overlap ends.")
             .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
-            .replies("NewApiKey")
+            .replies("IssuedApiKey")
             .example(Example::ObjectWithKey)
             .operator(|request| Box::pin(rotate(request))),
         post("/admin/v1/api_keys/{id}/revoke")

@@ -38,9 +38,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .owner(|request| Box::pin(objects::list(request.app.store(), SYSTEM, &SPEC, request.call))),
         endpoint::create(all, &SPEC)
             .says("Only this response shows the token.")
-            .replies("NewOperator")
+            .replies("IssuedOperator")
             .example(Example::Object)
-            .defines("NewOperator", parts::showing_once("Operator", "token", "The token."))
+            .defines("IssuedOperator", parts::showing_once("Operator", "token", "The token."))
             .owner(|request| Box::pin(create(request))),
         endpoint::retrieve(one, &SPEC)
             .owner(|request| Box::pin(objects::get(request.app.store(), SYSTEM, &SPEC, request.id, request.call))),
@@ -48,7 +48,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .about(&SPEC, "rotateOperator", "Rotate operator's token")
             .says("Makes a new token of the same operator and shows it once. The token before it works until the overlap ends, an earlier one not any more.")
             .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
-            .replies("NewOperator")
+            .replies("IssuedOperator")
             .example(Example::Object)
             .owner(|request| Box::pin(rotate(request))),
         post("/admin/v1/operators/{id}/revoke")

@@ -34,9 +34,9 @@ pub(super) fn resource() -> Vec<Endpoint> {
     let spec = &webhook_endpoint::SPEC;
     let create = endpoint::create("/admin/v1/webhook_endpoints", spec)
         .says("Only this response shows the secret.")
-        .replies("NewWebhookEndpoint")
+        .replies("IssuedWebhookEndpoint")
         .example(Example::Object)
-        .defines("NewWebhookEndpoint", parts::showing_once("WebhookEndpoint", "secret", "The signing secret."))
+        .defines("IssuedWebhookEndpoint", parts::showing_once("WebhookEndpoint", "secret", "The signing secret."))
         .operator(|request| Box::pin(create(request)));
     let update =
         endpoint::update("/admin/v1/webhook_endpoints/{id}", spec).operator(|request| Box::pin(update(request)));
@@ -67,7 +67,7 @@ pub(super) fn actions() -> Vec<Endpoint> {
             .about(spec, "rotateWebhookSecret", "Rotate webhook secret")
             .says("Both secrets sign until the overlap ends. Only this response shows the new secret.")
             .takes(BodySchema::Own(parts::rotation_body(MAX_OVERLAP_SECS, overlap)))
-            .replies("NewWebhookEndpoint")
+            .replies("IssuedWebhookEndpoint")
             .example(Example::Object)
             .operator(|request| Box::pin(rotate(request))),
         test::endpoint(),

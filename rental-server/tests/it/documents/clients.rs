@@ -70,6 +70,16 @@ fn every_number_of_the_document_says_how_wide_it_is() {
     assert!(numbers > 20 && integers > 25, "{numbers} {integers}");
 }
 
+/// Generators for Go make a function `NewVehicle` for a schema `Vehicle`: a schema of that name is declared twice.
+#[test]
+fn no_schema_is_named_like_a_constructor_of_another() {
+    let document = openapi();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    let wrong: Vec<&String> =
+        schemas.keys().filter(|name| name.strip_prefix("New").is_some_and(|rest| schemas.contains_key(rest))).collect();
+    assert!(schemas.contains_key("ApiKey") && wrong.is_empty(), "{wrong:?}");
+}
+
 /// The members that generators and type checkers read must be beside an `anyOf`, `oneOf` or `allOf`, not inside parts
 /// that only say `required`.
 #[test]
