@@ -117,7 +117,7 @@ fn table() -> BTreeMap<String, BTreeSet<String>> {
         ("GET", "/admin/v1/api_keys/{id}"),
         ("POST", "/admin/v1/api_keys/{id}/revoke"),
         ("POST", "/admin/v1/api_keys/{id}/rotate"),
-        ("POST", "/admin/v1/organizations/{id}/invoices"),
+        ("GET POST", "/admin/v1/organizations/{id}/invoices"),
         ("POST", "/admin/v1/invoices/{id}/pay"),
         ("POST", "/admin/v1/invoices/{id}/void"),
     ];
