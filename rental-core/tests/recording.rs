@@ -180,6 +180,9 @@ fn violation_row((number, due, plate): &(u8, u32, bool)) -> ViolationRow {
         reduction_amount: None,
         payment_amount: None,
         issuing_agency: None,
+        status: None,
+        plate_type: None,
+        respond_by: None,
         issued_on: None,
         issued_at: None,
     }

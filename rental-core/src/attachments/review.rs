@@ -106,6 +106,7 @@ async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, ob
         "reason": payer.review.as_deref().filter(|_| is_billed).unwrap_or_else(|| derived.reason()),
         "when": local_time(organization, object), "occurred_at": at, "occurred_on": on, "plate": plate, "plate_state": state,
         "transponder_number": tag, "place": charged.place, "amount": charged.amount, "currency": charged.currency,
+        "respond_by": object.respond_by(),
         "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": is_billed,
         "customer_id": payer.customer, "customer_name": payer.customer.and_then(name),
         "candidates": shown.collect::<Vec<_>>(), "twin": twin,

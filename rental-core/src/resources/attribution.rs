@@ -88,6 +88,10 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     fn charged(&self) -> Charged<'_>;
     /// The place among the objects that a person has to look at: the greatest number is listed first.
     fn review_order(&self) -> u32;
+    /// The last day to pay, contest or name the driver, if it is known.
+    fn respond_by(&self) -> Option<Date> {
+        None
+    }
     /// What the vehicle did.
     fn occasion(&self) -> Occasion;
     /// The id of the vehicle, if it is known.

@@ -8,7 +8,7 @@ use crate::{
         fields,
     },
     schema::{
-        AMOUNT_BILLED, ATTRIBUTION, ATTRIBUTION_REASON, Attribution, BY_UPDATE, CREATED_AT, CURRENCY, Charge, Effects,
+        AMOUNT_BILLED, ATTRIBUTION, ATTRIBUTION_REASON, Attribution, CREATED_AT, CURRENCY, Charge, Effects,
         INVOICE_IDS, Kind, RENTAL_ID, REVIEW_REASON, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
@@ -65,6 +65,13 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("issuing_agency", Kind::Text(255), "Who issued it.", "\"DEPARTMENT OF TRANSPORTATION\"")
             .optional()
             .fixed(),
+        field("status", Kind::Text(255), "Status of the violation as reported.", "\"HEARING PENDING\"")
+            .optional()
+            .fixed(),
+        field("plate_type", Kind::Text(255), "Type of the plate as reported.", "\"PAS\"").optional().fixed(),
+        field("respond_by", Kind::Date, "Last day to pay, contest or name the driver.", "\"2026-07-26\"")
+            .optional()
+            .fixed(),
         ATTRIBUTION,
         RENTAL_ID,
         ATTRIBUTION_REASON,
@@ -81,7 +88,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         filter("billed", "billed"),
         filter("attached", "attached"),
     ],
-    ranges: BY_UPDATE,
+    ranges: &[filter("updated", "updated_at"), filter("respond_by", "respond_by")],
     indexes: &[
         index(1, &["vehicle_id"]),
         index(2, &["customer_id"]),
@@ -91,6 +98,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         index(10, &["attached"]),
         ordered_index(16, "updated_at"),
         index(20, &["summons_number"]),
+        ordered_index(21, "respond_by"),
     ],
     look_ups: &[UNATTACHED, AUTOMATIC, REVIEW],
     usual_changes: &["customer_id"],
@@ -122,6 +130,9 @@ fields! {
         pub reduction_amount: Option<Money>,
         pub payment_amount: Option<Money>,
         pub issuing_agency: Option<Text>,
+        pub status: Option<Text>,
+        pub plate_type: Option<Text>,
+        pub respond_by: Option<Date>,
         pub attribution: Option<Attribution>,
         pub rental_id: Option<RentalId>,
         pub attribution_reason: Option<Text>,
@@ -190,9 +201,18 @@ impl Attributable for Violation {
         Charged { place: self.violation.as_deref(), amount: self.amount_due, currency: self.currency }
     }
 
-    /// The violation that was issued first is the most urgent one: cities raise what is not paid or contested in time.
+    /// The violation with the earliest day to respond is the most urgent one; then, of those without such a day, the one that
+    /// was issued first: cities raise what is not paid or contested in time.
     fn review_order(&self) -> u32 {
-        if self.day() == 0 { 0 } else { u32::MAX - self.day() }
+        match (self.respond_by, self.day()) {
+            (Some(last), _) => u32::MAX - last.day_number(),
+            (None, 0) => 0,
+            (None, day) => u32::MAX / 2 - day,
+        }
+    }
+
+    fn respond_by(&self) -> Option<Date> {
+        self.respond_by
     }
 
     /// A camera takes a vehicle that is driven. New York's lists name these violations so.

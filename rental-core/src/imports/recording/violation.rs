@@ -33,6 +33,9 @@ impl Importable for Violation {
             reduction_amount: None,
             payment_amount: None,
             issuing_agency: None,
+            status: None,
+            plate_type: None,
+            respond_by: None,
             attribution: None,
             rental_id: None,
             attribution_reason: None,
@@ -76,6 +79,9 @@ fn copy(violation: &mut Violation, row: &ViolationRow) {
     keep(&mut violation.reduction_amount, &row.reduction_amount);
     keep(&mut violation.payment_amount, &row.payment_amount);
     keep(&mut violation.issuing_agency, &row.issuing_agency);
+    keep(&mut violation.status, &row.status);
+    keep(&mut violation.plate_type, &row.plate_type);
+    keep(&mut violation.respond_by, &row.respond_by);
     keep(&mut violation.issued_on, &row.issued_on);
     keep(&mut violation.issued_at, &row.issued_at);
 }

@@ -25,10 +25,13 @@ pub(super) enum Field {
     Interest,
     Reduction,
     Payment,
+    Status,
+    PlateType,
+    RespondBy,
 }
 
 /// Number of fields.
-pub(super) const FIELDS: usize = Field::Payment as usize + 1;
+pub(super) const FIELDS: usize = Field::RespondBy as usize + 1;
 
 /// The fields of a toll, with their names in a mapping file.
 pub(super) const TOLL_FIELDS: [(Field, &str); 14] = [

@@ -295,6 +295,9 @@ const NYC_OPEN_DATA: Format = Format {
         (Field::Reduction, &["reduction_amount"]),
         (Field::Payment, &["payment_amount"]),
         (Field::Agency, &["issuing_agency"]),
+        (Field::Status, &["violation_status", "status"]),
+        (Field::PlateType, &["license_type", "plate_type"]),
+        (Field::RespondBy, &["respond_by", "response_due_date", "due_date"]),
     ],
     required: Some(&[Field::SummonsNumber, Field::Plate]),
     one_of: &[Field::AmountDue, Field::Fine],
@@ -319,6 +322,9 @@ const NYC_FLEET: Format = Format {
         (Field::Interest, &["INTEREST"]),
         (Field::Reduction, &["REDUCTION"]),
         (Field::Payment, &["PAYMENT"]),
+        (Field::PlateType, &["TYPE"]),
+        (Field::Status, &["STATUS"]),
+        (Field::RespondBy, &["RESPOND BY", "DUE DATE"]),
     ],
     ..NYC_OPEN_DATA
 };

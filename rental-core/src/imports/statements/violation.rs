@@ -7,7 +7,10 @@ use super::{
     row::{NotRecorded, StatementRow, Values},
     time::{self, Order},
 };
-use crate::value::{Date, Money, Name, Sum, Text, Timestamp};
+use crate::{
+    request::body::shorten,
+    value::{Date, Money, Name, Sum, Text, Timestamp},
+};
 
 /// A violation that a list reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +29,9 @@ pub struct ViolationRow {
     pub reduction_amount: Option<Money>,
     pub payment_amount: Option<Money>,
     pub issuing_agency: Option<Text>,
+    pub status: Option<Text>,
+    pub plate_type: Option<Text>,
+    pub respond_by: Option<Date>,
     /// `issue_date` as a date; `None` when it is no valid date, such as `51/71/2004`.
     pub issued_on: Option<Date>,
     /// The instant of the violation; `None` when `violation_time` is no time of day.
@@ -58,6 +64,9 @@ impl StatementRow for ViolationRow {
             reduction_amount: money(values, Field::Reduction)?,
             payment_amount: money(values, Field::Payment)?,
             issuing_agency: values.text(Field::Agency)?,
+            status: values.text(Field::Status)?,
+            plate_type: values.text(Field::PlateType)?,
+            respond_by: respond_by(values, order)?,
             issued_on,
             issued_at: local.and_then(|((zone, date), seconds)| time::instant(zone, date, seconds)),
         };
@@ -79,6 +88,16 @@ impl StatementRow for ViolationRow {
             [of(Field::Fine)?, of(Field::Penalty)?, of(Field::Interest)?, of(Field::Reduction)?, of(Field::Payment)?];
         of(Field::AmountDue)?.or_else(|| due(parts)).map(Sum::from)
     }
+}
+
+/// The last day to respond. A day that cannot be read is refused: nobody may take it for a violation without such a day.
+fn respond_by(values: &Values<'_>, order: Order) -> Result<Option<Date>, String> {
+    let Some(given) = values.get(Field::RespondBy) else { return Ok(None) };
+    let day = given.split(['T', ' ']).next().unwrap_or(given);
+    let date = time::date(day, order).or_else(|| Date::parse(day));
+    let label = values.label(Field::RespondBy);
+    let wrong = || format!("`{label}` is `{}`, which is not a date such as 2026-07-26", shorten(given));
+    date.map(Some).ok_or_else(wrong)
 }
 
 fn money(values: &Values<'_>, field: Field) -> Result<Option<Money>, String> {

@@ -18,7 +18,7 @@ pub(super) const VERSION: Version = Version { number: 6, lifts: &[RENTAL, INVOIC
 const RENTAL: Lift = Lift { object: "rental", tag: 3, lift: rental };
 const INVOICE: Lift = Lift { object: "invoice", tag: 4, lift: invoice };
 const TOLL: Lift = Lift { object: "toll", tag: 5, lift: toll_or_violation };
-const VIOLATION: Lift = Lift { object: "violation", tag: 6, lift: toll_or_violation };
+const VIOLATION: Lift = Lift { object: "violation", tag: 6, lift: violation };
 const ORGANIZATION: Lift = Lift { object: "organization", tag: 8, lift: organization };
 
 fn rental(it: &mut Members, _: &Members) -> Result<(), String> {
@@ -36,6 +36,14 @@ fn toll_or_violation(it: &mut Members, _: &Members) -> Result<(), String> {
     it.add_after("rental_id", "attribution_reason", "null")?;
     it.add_after("attribution_reason", "review_reason", "null")?;
     not_billed(it, "review_reason")
+}
+
+/// Older imports did not record these columns.
+fn violation(it: &mut Members, organization: &Members) -> Result<(), String> {
+    it.add_after("issuing_agency", "status", "null")?;
+    it.add_after("status", "plate_type", "null")?;
+    it.add_after("plate_type", "respond_by", "null")?;
+    toll_or_violation(it, organization)
 }
 
 fn not_billed(it: &mut Members, place: &str) -> Result<(), String> {

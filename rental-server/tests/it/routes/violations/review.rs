@@ -20,3 +20,32 @@ fn a_read_key_sees_its_own_violations_that_were_issued_first_before_others() {
     assert_eq!(json!(days), json!(["2026-06-02", "2026-06-05", "2026-06-09"]));
     assert_eq!(page["data"][0]["place"], "NO PARKING");
 }
+
+#[test]
+fn violations_are_listed_by_the_day_to_respond_and_those_without_one_come_last() {
+    let organization = Server::shared().organization();
+    let head = "plate,state,license_type,summons_number,issue_date,violation_time,violation,violation_status,respond_by,amount_due";
+    let file = format!(
+        "{head}\n\
+         R1,NY,PAS,4000000001,06/01/2026,02:03P,NO PARKING,HEARING PENDING,,50\n\
+         R1,NY,PAS,4000000002,06/02/2026,02:03P,NO PARKING,,07/26/2026,50\n\
+         R1,NY,COM,4000000003,06/03/2026,02:03P,NO PARKING,,07/01/2026,50\n\
+         R1,NY,COM,4000000004,06/03/2026,02:03P,NO PARKING,,soon,50\n"
+    );
+    let answer = import(&organization, "violations", "", &file).ok();
+    assert_eq!((&answer["created"], &answer["invalid"]), (&json!(3), &json!(1)));
+    let message = answer["errors"][0]["message"].as_str().unwrap();
+    assert_eq!(message, "`respond_by` is `soon`, which is not a date such as 2026-07-26");
+    let page = organization.get("/v1/violations/review").ok();
+    let days: Vec<_> = page["data"].as_array().unwrap().iter().map(|row| &row["respond_by"]).collect();
+    assert_eq!(json!(days), json!(["2026-07-01", "2026-07-26", null]));
+    let list = |query: &str| {
+        let page = organization.get(&format!("/v1/violations?{query}")).ok();
+        page["data"].as_array().unwrap().iter().map(|one| one["summons_number"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(list("respond_by[gte]=2026-01-01"), ["4000000003", "4000000002"]);
+    assert_eq!(list("respond_by[lt]=2026-07-26"), ["4000000003"]);
+    let first = &organization.get("/v1/violations?summons_number=4000000001").ok()["data"][0];
+    let members = ["status", "plate_type", "respond_by"].map(|member| first[member].clone());
+    assert_eq!(json!(members), json!(["HEARING PENDING", "PAS", null]));
+}
