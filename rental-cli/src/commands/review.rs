@@ -3,6 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{collection, group::with_examples, session::Session},
+    edge,
     failure::Failure,
     output::{
         print,
@@ -11,12 +12,13 @@ use crate::{
     text::{printable, tsv_cell},
 };
 use clap::{ArgMatches, Command};
-use rental_core::{resources::organization, schema::ResourceSpec};
+use rental_core::{resources::organization, schema::ResourceSpec, value::Date};
 use serde::Deserialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Columns of a pipe: members of the response.
-const COLUMNS: [&str; 9] =
-    ["when", "plate", "plate_state", "transponder_number", "place", "amount", "verdict", "reason", "id"];
+const COLUMNS: [&str; 10] =
+    ["when", "plate", "plate_state", "transponder_number", "place", "amount", "verdict", "reason", "id", "respond_by"];
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Show the {} that a person has to look at, with candidates by name (operator)", spec.plural);
@@ -44,7 +46,11 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
             }
             let record = Record::read(object.get())?;
             let candidates = candidates(object.get());
-            print(&if session.out.is_terminal() { block(&record, &candidates) } else { line(&record, &candidates) })?;
+            let twin = twin(object.get());
+            print(&match session.out.width() {
+                Some(width) => block(&record, twin, &candidates, (edge::now().day_number(), width)),
+                None => line(&record, &candidates),
+            })?;
         }
         cursor = next_page(page.has_more, page.next_cursor, cursor.as_deref())?;
         if cursor.is_none() {
@@ -81,19 +87,76 @@ fn candidates(json: &str) -> Vec<String> {
     candidates.into_iter().map(sentence).collect()
 }
 
-/// A row on a terminal: a few lines that are readable at 80 columns.
-fn block(record: &Record, candidates: &[String]) -> String {
+/// The other posting of the same passage, as a sentence.
+fn twin(json: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Row {
+        twin: Option<Twin>,
+    }
+    #[derive(Deserialize)]
+    struct Twin {
+        when: Option<String>,
+        plate: Option<String>,
+        transponder_number: Option<String>,
+        amount: serde_json::Number,
+        customer_name: Option<String>,
+    }
+    let one = serde_json::from_str::<Row>(json).ok()?.twin?;
+    let read = [one.when, one.transponder_number.or(one.plate)].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let whose = one.customer_name.map_or_else(|| "not attached".to_owned(), |name| format!("attached to {name}"));
+    Some(format!("the other toll: {read}, {}, {whose}", one.amount))
+}
+
+/// A row on a terminal: a few lines, wrapped at its width. `today` is the number of the day.
+fn block(record: &Record, twin: Option<String>, candidates: &[String], (today, width): (u32, usize)) -> String {
     let text = |member: &str| record.text(member).filter(|text| !text.is_empty());
     let plate = [text("plate"), text("plate_state")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let whose = Some(plate).filter(|plate| !plate.is_empty()).or_else(|| text("transponder_number"));
     let amount = [text("amount"), text("currency")].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let head = [text("when"), whose, Some(amount), text("place")];
-    let mut lines = vec![head.into_iter().flatten().collect::<Vec<_>>().join("  ")];
-    lines.extend(text("customer_name").map(|name| format!("  billed to {name}")));
-    lines.extend(text("reason").map(|reason| format!("  {reason}")));
-    lines.extend(candidates.iter().map(|candidate| format!("  - {candidate}")));
-    lines.extend(text("id").map(|id| format!("  {id}")));
-    lines.iter().map(|line| printable(line).to_string() + "\n").collect::<String>() + "\n"
+    let head = [text("when"), whose, Some(amount), text("place")].into_iter().flatten().collect::<Vec<_>>();
+    let mut lines = vec![("", head.join("  "))];
+    lines.extend(text("respond_by").map(|day| ("  ", time_left(&day, today))));
+    lines.extend(text("customer_name").map(|name| ("  ", format!("billed to {name}"))));
+    lines.extend(text("reason").map(|reason| ("  ", reason)));
+    lines.extend(twin.map(|twin| ("  ", twin)));
+    lines.extend(candidates.iter().map(|candidate| ("  - ", candidate.clone())));
+    lines.extend(text("id").map(|id| ("  ", id)));
+    lines.iter().map(|(begin, line)| wrapped(begin, &printable(line), width)).collect::<String>() + "\n"
+}
+
+/// How many days are left to respond.
+fn time_left(day: &str, today: u32) -> String {
+    let last = Date::parse(day).map(|last| i64::from(last.day_number()) - i64::from(today));
+    match last {
+        None => format!("respond by {day}"),
+        Some(0) => format!("respond by {day}: today is the last day"),
+        Some(days @ (1 | -1)) => format!("respond by {day}: 1 day {}", if days > 0 { "left" } else { "late" }),
+        Some(days) => format!("respond by {day}: {} days {}", days.abs(), if days > 0 { "left" } else { "late" }),
+    }
+}
+
+/// The text in lines of at most `width` columns that begin so; a longer word is broken.
+fn wrapped(begin: &str, text: &str, width: usize) -> String {
+    let room = width.saturating_sub(begin.len()).max(8);
+    let indent = " ".repeat(begin.len());
+    let (mut out, mut line, mut used) = (begin.to_owned(), String::new(), 0);
+    for word in text.split_inclusive(' ') {
+        let needed = word.trim_end().width();
+        if used > 0 && used + needed > room {
+            out += &format!("{}\n{indent}", line.trim_end());
+            (line, used) = (String::new(), 0);
+        }
+        for char in word.chars() {
+            let columns = char.width().unwrap_or(0);
+            if char != ' ' && used + columns > room {
+                out += &format!("{line}\n{indent}");
+                (line, used) = (String::new(), 0);
+            }
+            line.push(char);
+            used += columns;
+        }
+    }
+    out + line.trim_end() + "\n"
 }
 
 fn line(record: &Record, candidates: &[String]) -> String {

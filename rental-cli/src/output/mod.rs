@@ -63,6 +63,11 @@ impl Output {
         print(&table::fields(None, fields, self.is_terminal(), self.paint))
     }
 
+    /// The width of the terminal; `None` when the output goes elsewhere.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.terminal
+    }
+
     /// Whether stdout is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal.is_some()

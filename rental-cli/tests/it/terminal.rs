@@ -99,6 +99,53 @@ fn progress_is_a_line_that_goes_away() {
     }
 }
 
+/// A page of one row to look at.
+fn review(members: &str) -> String {
+    let row = format!(
+        r#"{{"object":"review","id":"0190d0f2-7c3a-7cc0-8000-000000000001","verdict":"unclear","when":"2026-06-05 13:00","plate":"ABC1234","plate_state":"NY","transponder_number":null,"amount":6.94,"currency":"USD","customer_name":null,{members}}}"#
+    );
+    format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{row}]}}"#)
+}
+
+#[test]
+fn what_a_person_has_to_look_at_is_wrapped_at_the_width_of_the_terminal() {
+    let list = review(
+        r#""place":"RKB","reason":"PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002 is probably the same passage, read by transponder. Attach this toll to a customer if it is another passage.","candidates":[{"customer_name":"Ada Lovelace","start_date":"2026-06-01","end_date":"2026-06-05","reason":"Had the vehicle 2026-06-01 to 2026-06-05, and somebody wrote a long reason."}],"twin":{"when":"2026-06-05 13:01","plate":null,"transponder_number":"00412345678","amount":11.19,"customer_name":"Ada Lovelace"}"#,
+    );
+    for columns in [80, 40, 140] {
+        let args = ["tolls", "review", "--organization", "o"];
+        let shown = plain(&FakeServer::new(vec![ok(&list)]), &args, columns);
+        assert!(shown.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {shown}");
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for text in [
+            "2026-06-05 13:00 ABC1234 NY 6.94 USD RKB PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002",
+            "the other toll: 2026-06-05 13:01, 00412345678, 11.19, attached to Ada Lovelace",
+            "- Ada Lovelace, 2026-06-01 to 2026-06-05: Had the vehicle",
+        ] {
+            assert!(words.contains(text), "{columns}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_violation_to_look_at_says_how_many_days_are_left() {
+    for (day, text) in
+        [("\"2000-01-01\"", "  respond by 2000-01-01: "), ("\"9999-12-31\"", "  respond by 9999-12-31: "), ("null", "")]
+    {
+        let list = review(&format!(
+            r#""place":"NO PARKING","reason":"2 rentals come into question.","respond_by":{day},"candidates":[],"twin":null"#
+        ));
+        let shown = plain(&FakeServer::new(vec![ok(&list)]), &["violations", "review", "--organization", "o"], 80);
+        assert!(shown.starts_with("2026-06-05 13:00  ABC1234 NY  6.94 USD  NO PARKING\n"), "{shown}");
+        match day {
+            "null" => assert!(!shown.contains("respond by"), "{shown}"),
+            _ => assert!(shown.contains(text), "{shown}"),
+        }
+        assert_eq!(shown.contains(" days late\n"), day.contains("2000"), "{shown}");
+        assert_eq!(shown.contains(" days left\n"), day.contains("9999"), "{shown}");
+    }
+}
+
 #[test]
 fn a_table_is_as_wide_as_the_terminal_allows() {
     let id = "0190d0f2-7c3a-7cc0-8000-000000000001";
