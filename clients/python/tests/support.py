@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -73,7 +73,8 @@ def serve(answer: Callable[[Seen], Answer]) -> Iterator[str]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
-            self.wfile.write(text)
+            with suppress(BrokenPipeError):  # the client may have given up
+                self.wfile.write(text)
 
         def log_message(self, format: str, *arguments: Any) -> None:
             pass

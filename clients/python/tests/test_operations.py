@@ -7,7 +7,7 @@ from decimal import Decimal
 import httpx
 import pytest
 from rental_client import VERSION, PreconditionFailedError, RentalClient, response_of
-from support import operations_of_the_document
+from support import BASE, operations_of_the_document, operator
 
 requested: set[str] = set()
 user_agents: set[str] = set()
@@ -79,6 +79,15 @@ def test_rentals_availability_and_the_calendar_of_a_vehicle() -> None:
     assert [one.id for one in client.rentals.list(vehicle=vehicle.id)] == [rental.id]
 
 
+def test_the_calendar_feed_of_a_vehicle() -> None:
+    vehicle = client.vehicles.create(name="White Tesla")
+    path = client.vehicles.create_calendar_feed(vehicle.id).path or ""
+    assert httpx.get(BASE + path).text.startswith("BEGIN:VCALENDAR")
+    assert client.vehicles.calendar_feed(vehicle.id).status == "active"
+    assert client.vehicles.delete_calendar_feed(vehicle.id).status == "revoked"
+    assert httpx.get(BASE + path).status_code == 404
+
+
 def test_blocks() -> None:
     vehicle = client.vehicles.create(name="Grey Camry")
     block = client.blocks.create(vehicle_id=vehicle.id, start_date="2031-06-01", end_date=END)
@@ -92,6 +101,21 @@ def test_invoices() -> None:
     invoice = client.invoices.get(first.id)
     assert invoice.lines and invoice.total == first.total
     assert all(line.amount >= 0 for line in invoice.lines)
+
+
+def test_credit_notes() -> None:
+    [rental] = client.rentals.list(status="COMPLETED").take(1)
+    wanted = {"customer_id": rental.customer_id, "lines": [{"description": "Cleaning", "amount": 25}]}
+    place = f"organizations/{client.me().organization_id}"
+    invoice = operator("POST", f"{place}/invoices", wanted)["id"]
+    operator("POST", f"{place}/credit_notes", {"invoice_id": invoice})
+    [first] = client.credit_notes.list(invoice=invoice)
+    assert client.credit_notes.get(first.id).total == 25
+
+
+def test_what_a_person_has_to_look_at() -> None:
+    assert {one.resource for one in client.tolls.review(limit=1).take(2)} <= {"toll"}
+    assert {one.resource for one in client.violations.review().take(2)} <= {"violation"}
 
 
 def test_tolls() -> None:

@@ -10,11 +10,23 @@ type Collection<P extends "/v1/vehicles" | "/v1/customers" | "/v1/rentals" | "/v
   Creates<P> &
   Updates<P>;
 
-export interface Availability {
+type Feed = "/v1/vehicles/{id}/calendar_feed";
+
+export interface Days {
   /** The vehicles that can be rented on all nights from `from` to `to`. A hint: the POST of the rental decides. */
   available(...filters: Filters<"/v1/availability">): List<Item<"/v1/availability">>;
   /** What holds a vehicle between two days, and who had it. */
   calendar(id: string, ...filters: Filters<"/v1/vehicles/{id}/calendar">): List<Item<"/v1/vehicles/{id}/calendar">>;
+  /** Whether a vehicle has a calendar feed. */
+  calendarFeed(id: string, options?: RequestOptions): Promise<Answer<Feed, "get">>;
+  /** Makes the secret path of a calendar feed, shown only here. The path that the vehicle had before stops working. */
+  createCalendarFeed(id: string, options?: RequestOptions): Promise<Answer<Feed, "post">>;
+  deleteCalendarFeed(id: string, options?: RequestOptions): Promise<Answer<Feed, "delete">>;
+}
+
+interface Reviews<P extends "/v1/tolls/review" | "/v1/violations/review"> {
+  /** Those that a person has to look at. */
+  review(...filters: Filters<P>): List<Item<P>>;
 }
 
 /**
@@ -26,15 +38,17 @@ export interface Availability {
 export class RentalClient {
   /** Which organization and key these are, and which limits apply. A test of a new key. */
   readonly me: (options?: RequestOptions) => Promise<Answer<"/v1/me", "get">>;
-  readonly vehicles: Collection<"/v1/vehicles"> & Availability;
+  readonly vehicles: Collection<"/v1/vehicles"> & Days;
   readonly customers: Collection<"/v1/customers">;
   readonly rentals: Collection<"/v1/rentals">;
   /** Nights on which a vehicle is not for rent. */
   readonly blocks: Collection<"/v1/blocks">;
   /** The operator makes them. */
   readonly invoices: Reads<"/v1/invoices">;
-  readonly tolls: Reads<"/v1/tolls"> & Updates<"/v1/tolls">;
-  readonly violations: Reads<"/v1/violations"> & Updates<"/v1/violations">;
+  /** The operator makes them of invoices. */
+  readonly creditNotes: Reads<"/v1/credit_notes">;
+  readonly tolls: Reads<"/v1/tolls"> & Updates<"/v1/tolls"> & Reviews<"/v1/tolls/review">;
+  readonly violations: Reads<"/v1/violations"> & Updates<"/v1/violations"> & Reviews<"/v1/violations/review">;
   /** They can be created, not read. */
   readonly leads: Creates<"/v1/leads">;
   /** What webhooks deliver, oldest first. */
@@ -42,23 +56,38 @@ export class RentalClient {
 
   constructor(options: ClientOptions = {}) {
     const http = new Http(options);
-    const { reads, creates, updates, list, listOf, single } = operations;
+    const { reads, creates, updates, list, single } = operations;
     const collection = <P extends Parameters<typeof creates>[1] & Parameters<typeof reads>[1]>(path: P) => ({
       ...reads(http, path),
       ...creates(http, path),
       ...updates(http, path),
     });
     this.me = single(http, "/v1/me");
-    const available = list(http, "/v1/availability");
-    const calendar = listOf(http, "/v1/vehicles/{id}/calendar");
-    this.vehicles = { ...collection("/v1/vehicles"), available, calendar };
+    this.vehicles = { ...collection("/v1/vehicles"), ...days(http) };
     this.customers = collection("/v1/customers");
     this.rentals = collection("/v1/rentals");
     this.blocks = collection("/v1/blocks");
     this.invoices = reads(http, "/v1/invoices");
-    this.tolls = { ...reads(http, "/v1/tolls"), ...updates(http, "/v1/tolls") };
-    this.violations = { ...reads(http, "/v1/violations"), ...updates(http, "/v1/violations") };
+    this.creditNotes = reads(http, "/v1/credit_notes");
+    const review = list(http, "/v1/tolls/review");
+    this.tolls = { ...reads(http, "/v1/tolls"), ...updates(http, "/v1/tolls"), review };
+    this.violations = {
+      ...reads(http, "/v1/violations"),
+      ...updates(http, "/v1/violations"),
+      review: list(http, "/v1/violations/review"),
+    };
     this.leads = creates(http, "/v1/leads");
     this.events = reads(http, "/v1/events");
   }
+}
+
+function days(http: Http): Days {
+  const feed: Feed = "/v1/vehicles/{id}/calendar_feed";
+  return {
+    available: operations.list(http, "/v1/availability"),
+    calendar: operations.listOf(http, "/v1/vehicles/{id}/calendar"),
+    calendarFeed: operations.of(http, feed, "get"),
+    createCalendarFeed: operations.of(http, feed, "post"),
+    deleteCalendarFeed: operations.of(http, feed, "delete"),
+  };
 }

@@ -8,7 +8,7 @@ import { List, type Page } from "./pages.js";
 import type { paths } from "./schema.js";
 
 type Paths = keyof paths;
-type Method = "get" | "post" | "patch";
+type Method = "get" | "post" | "patch" | "delete";
 
 /** The paths that have a method. */
 export type With<M extends Method> = { [P in Paths]: paths[P][M] extends object ? P : never }[Paths];
@@ -77,6 +77,17 @@ export function single<P extends With<"get">>(
   path: P,
 ): (options?: RequestOptions) => Promise<Answer<P, "get">> {
   return async (options) => (await http.send("GET", path, { ...options })) as Answer<P, "get">;
+}
+
+/** An operation on one object that needs no fields. */
+export function of<P extends With<M>, M extends Method>(
+  http: Http,
+  path: P,
+  method: M,
+): (id: string, options?: RequestOptions) => Promise<Answer<P, M>> {
+  const body = method === "post" ? { body: {} } : {};
+  return async (id, options) =>
+    (await http.send(method.toUpperCase(), fillPath(path, { id }), { ...options, ...body })) as Answer<P, M>;
 }
 
 export function reads<P extends Lists>(http: Http, path: P): Reads<P> {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RentalClient, responseOf, VERSION } from "@rental-platform/client";
-import { operationsOfTheDocument } from "./support.js";
+import { BASE, operationsOfTheDocument, operator } from "./support.js";
 
 /** What was requested, as `GET /v1/vehicles/1`. */
 const requested = new Set<string>();
@@ -95,6 +95,16 @@ test("rentals, availability and the calendar of a vehicle", async () => {
   );
 });
 
+test("the calendar feed of a vehicle", async () => {
+  const vehicle = await client.vehicles.create({ name: "White Tesla" });
+  const { path } = await client.vehicles.createCalendarFeed(vehicle.id);
+  const calendar = await fetch(BASE + path);
+  assert.match(await calendar.text(), /^BEGIN:VCALENDAR/);
+  assert.equal((await client.vehicles.calendarFeed(vehicle.id)).status, "active");
+  assert.equal((await client.vehicles.deleteCalendarFeed(vehicle.id)).status, "revoked");
+  assert.equal((await fetch(BASE + path)).status, 404);
+});
+
 test("blocks", async () => {
   const vehicle = await client.vehicles.create({ name: "Grey Camry" });
   const block = await client.blocks.create({ vehicle_id: vehicle.id, ...nights });
@@ -111,8 +121,25 @@ test("invoices", async () => {
   assert.ok(invoice.lines.length > 0 && invoice.lines.every((line) => line.amount >= 0));
 });
 
+test("credit notes", async () => {
+  const rental = await client.rentals.list({ status: "COMPLETED" }).toArray(1);
+  const customer = rental[0]?.customer_id ?? "";
+  const { organization_id } = await client.me();
+  const lines = [{ description: "Cleaning", amount: 25 }];
+  const invoice = await operator("POST", `organizations/${organization_id}/invoices`, { customer_id: customer, lines });
+  const invoice_id = invoice["id"] ?? "";
+  await operator("POST", `organizations/${organization_id}/credit_notes`, { invoice_id });
+  const [first] = await client.creditNotes.list({ invoice: invoice_id }).toArray(10);
+  assert.ok(first);
+  assert.equal((await client.creditNotes.get(first.id)).total, 25);
+});
+
 test("tolls", async () => {
   const customer = await client.customers.create({ full_name: "Katherine Johnson" });
+  for await (const one of client.tolls.review({ limit: 1 })) {
+    assert.equal(one.resource, "toll");
+    break;
+  }
   const [toll] = await client.tolls.list({ billed: false }).toArray(1);
   assert.ok(toll);
   assert.equal((await client.tolls.update(toll.id, { customer_id: customer.id })).customer_id, customer.id);
@@ -121,6 +148,8 @@ test("tolls", async () => {
 
 test("violations", async () => {
   const customer = await client.customers.create({ full_name: "Dorothy Vaughan" });
+  const looked = await client.violations.review().toArray(3);
+  assert.ok(looked.every((one) => one.resource === "violation"));
   const [violation] = await client.violations.list({ billed: false }).toArray(1);
   assert.ok(violation);
   assert.equal((await client.violations.update(violation.id, { customer_id: customer.id })).customer_id, customer.id);

@@ -12,11 +12,8 @@ use rental_core::{
     operations::{self, Edge},
     request::nights::{AvailabilityQuery, MOST_NIGHTS, Nights},
     resources::{
-        Collection,
-        block::BlockStatus,
-        of,
+        Collection, of,
         organization::Organization,
-        rental::RentalStatus,
         vehicle::{self, Vehicle},
     },
     store::Store,
@@ -80,7 +77,6 @@ fn list() -> Value {
 }
 
 fn interval() -> Value {
-    let words: Vec<&str> = RentalStatus::WORDS.iter().chain(BlockStatus::WORDS).copied().collect();
     let day = |about: &str| json!({"type": "string", "format": "date", "description": about});
     let time = |about: &str| json!({"type": ["string", "null"], "format": "date-time", "description": about});
     let mut to = day("The day of return; `null` while it is not known.");
@@ -91,7 +87,7 @@ fn interval() -> Value {
             "object": {"type": "string", "const": "interval"},
             "kind": {"type": "string", "enum": ["rental", "block", "possession"], "description": "`possession`: the customer of a rental had the vehicle, by its recorded pickup."},
             "id": {"type": "string", "format": "uuid", "description": "The rental or the block."},
-            "status": {"type": "string", "enum": words, "description": "Status of the rental or block."},
+            "status": {"type": "string", "description": "Status of the rental or block, in the words of that object."},
             "from": day("The first day."),
             "to": to,
             "starts_at": time("When the customer got the vehicle; `null` for a plan."),

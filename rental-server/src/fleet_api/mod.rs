@@ -6,8 +6,6 @@ mod request_rate;
 mod review;
 mod vehicle_feed;
 
-pub(crate) use review::schema as review_schema;
-
 use crate::{
     access::{
         Revalidating,

@@ -33,7 +33,8 @@ pub(super) fn endpoints() -> impl Iterator<Item = Endpoint> {
             .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
             .replies("ReviewList")
             .without_revision()
-            .defines("ReviewList", schema())
+            .defines("ReviewList", list_schema())
+            .defines("Review", schema())
             .key(Action::Review, collection)
     })
 }
@@ -48,7 +49,17 @@ pub(super) async fn shown(store: &dyn Store, organization: &Organization, spec: 
 }
 
 /// A page of what a person has to look at.
-pub(crate) fn schema() -> Value {
+fn list_schema() -> Value {
+    let page = json!({
+        "object": {"type": "string", "const": "list"}, "has_more": {"type": "boolean"},
+        "next_cursor": {"type": ["string", "null"], "description": "Pass it as `starting_after` for the next page."},
+        "data": {"type": "array", "items": {"$ref": "#/components/schemas/Review"}},
+    });
+    object("A page of what a person has to look at.", page)
+}
+
+/// What a person has to look at.
+fn schema() -> Value {
     let optional = |description: &str| json!({"type": ["string", "null"], "description": description});
     let candidate = json!({
         "rental_id": optional_id("The rental."), "customer_id": optional_id("Its customer."),
@@ -67,7 +78,7 @@ pub(crate) fn schema() -> Value {
         }),
     );
     twin["type"] = json!(["object", "null"]);
-    let row = json!({
+    let review = json!({
         "object": {"type": "string", "const": "review"}, "resource": text("`toll` or `violation`."),
         "id": optional_id("The toll or violation."),
         "verdict": {"type": "string", "enum": ["clear", "unclear", "nobody"], "description": "Whether one customer pays, by what is recorded now."},
@@ -86,10 +97,5 @@ pub(crate) fn schema() -> Value {
         "candidates": {"type": "array", "items": object("", candidate)},
         "twin": twin,
     });
-    let page = json!({
-        "object": {"type": "string", "const": "list"}, "has_more": {"type": "boolean"},
-        "next_cursor": optional("Pass it as `starting_after` for the next page."),
-        "data": {"type": "array", "items": object("", row)},
-    });
-    object("", page)
+    object("A toll or violation that a person has to look at.", review)
 }

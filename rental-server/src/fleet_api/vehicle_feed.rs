@@ -56,9 +56,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .takes(BodySchema::Own(parts::action_body(json!({}), &[], json!({}))))
         .without_revision()
-        .replies("NewVehicleCalendarFeed")
+        .replies("IssuedVehicleCalendarFeed")
         .defines(
-            "NewVehicleCalendarFeed",
+            "IssuedVehicleCalendarFeed",
             parts::showing_once(schema, "path", "Where the calendar is, below the address of this server: a secret."),
         )
         .key(Action::Feed(FeedAction::Make), &VEHICLES);

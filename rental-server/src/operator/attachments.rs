@@ -2,7 +2,6 @@
 
 use crate::{
     endpoint::{Endpoint, Parameter, Request, camel, get, post},
-    fleet_api::review_schema,
     guard::{Operator, Reader},
     http::reply::{Handled, Reply},
     objects::write::write,
@@ -25,7 +24,6 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
             .parameters(["Limit", "StartingAfter"].map(Parameter::Shared).into())
             .replies("ReviewList")
             .without_revision()
-            .defines("ReviewList", review_schema())
             .reader(|request| Box::pin(shown::<T>(request))),
         post(format!("/admin/v1/{}/{{id}}/release", T::SPEC.plural))
             .about(T::SPEC, format!("release{one}"), format!("Let the server choose who pays the {}", T::SPEC.object))

@@ -40,6 +40,7 @@ class RentalClient:
         self.rentals = Rentals(self._http)
         self.blocks = Blocks(self._http)
         self.invoices = Invoices(self._http)
+        self.credit_notes = CreditNotes(self._http)
         self.tolls = Tolls(self._http)
         self.violations = Violations(self._http)
         self.leads = Leads(self._http)
@@ -103,6 +104,21 @@ class Vehicles(_Group):
     def calendar(self, id: str, /, **filters: Unpack[inputs.GetVehicleCalendarFilters]) -> Pages[models.Interval]:
         """What holds a vehicle between two days, and who had it."""
         return self._http.list(f"/v1/vehicles/{part(id)}/calendar", models.Interval, filters)
+
+    def calendar_feed(self, id: str, /) -> models.VehicleCalendarFeed:
+        """Whether a vehicle has a calendar feed."""
+        return self._http.get(f"/v1/vehicles/{part(id)}/calendar_feed", models.VehicleCalendarFeed)
+
+    def create_calendar_feed(
+        self, id: str, /, *, idempotency_key: str | None = None
+    ) -> models.IssuedVehicleCalendarFeed:
+        """Makes the secret path of a calendar feed, shown only here. The path of before stops working."""
+        path = f"/v1/vehicles/{part(id)}/calendar_feed"
+        return self._http.write("POST", path, models.IssuedVehicleCalendarFeed, {}, idempotency_key, None)
+
+    def delete_calendar_feed(self, id: str, /) -> models.VehicleCalendarFeed:
+        """Its path stops working."""
+        return self._http.delete(f"/v1/vehicles/{part(id)}/calendar_feed", models.VehicleCalendarFeed)
 
 
 class Customers(_Group):
@@ -219,6 +235,22 @@ class Invoices(_Group):
         return self._http.get_if_changed(f"/v1/invoices/{part(id)}", models.Invoice, etag)
 
 
+class CreditNotes(_Group):
+    """The operator makes them of invoices."""
+
+    def list(self, **filters: Unpack[inputs.ListCreditNotesFilters]) -> Pages[models.CreditNote]:
+        """Newest first."""
+        return self._http.list("/v1/credit_notes", models.CreditNote, filters)
+
+    def get(self, id: str, /) -> models.CreditNote:
+        """One credit note. `NotFoundError` when there is none for this key."""
+        return self._http.get(f"/v1/credit_notes/{part(id)}", models.CreditNote)
+
+    def get_if_changed(self, id: str, etag: str, /) -> models.CreditNote | None:
+        """The credit note if it is no longer the revision `etag`."""
+        return self._http.get_if_changed(f"/v1/credit_notes/{part(id)}", models.CreditNote, etag)
+
+
 class Tolls(_Group):
     """Imported by the operator; a customer can be attached."""
 
@@ -245,6 +277,10 @@ class Tolls(_Group):
     ) -> models.Toll:
         """What is not given stays; `None` clears a field. With `if_match` it overwrites no change of others."""
         return self._http.write("PATCH", f"/v1/tolls/{part(id)}", models.Toll, fields, idempotency_key, if_match)
+
+    def review(self, **filters: Unpack[inputs.ListReviewOfTollsFilters]) -> Pages[models.Review]:
+        """Those that a person has to look at."""
+        return self._http.list("/v1/tolls/review", models.Review, filters)
 
 
 class Violations(_Group):
@@ -275,6 +311,10 @@ class Violations(_Group):
         return self._http.write(
             "PATCH", f"/v1/violations/{part(id)}", models.Violation, fields, idempotency_key, if_match
         )
+
+    def review(self, **filters: Unpack[inputs.ListReviewOfViolationsFilters]) -> Pages[models.Review]:
+        """Those that a person has to look at."""
+        return self._http.list("/v1/violations/review", models.Review, filters)
 
 
 class Leads(_Group):

@@ -49,6 +49,10 @@ class Http:
         response = self._send("GET", path, {"If-None-Match": etag})
         return None if response.status_code == 304 else self._model(response, model)
 
+    def delete(self, path: str, model: type[A]) -> A:
+        """Removes what is at a path, once."""
+        return self._model(self._send("DELETE", path, {"Idempotency-Key": str(uuid.uuid4())}), model)
+
     def list(self, path: str, item: type[A], filters: Mapping[str, Any]) -> Pages[A]:
         """A list of objects."""
         query = _query(filters)
