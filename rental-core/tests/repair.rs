@@ -10,6 +10,8 @@ mod damage;
 mod interrupted;
 #[path = "repair/leaving.rs"]
 mod leaving;
+#[path = "repair/references.rs"]
+mod references;
 #[path = "repair/sound.rs"]
 mod sound;
 #[expect(dead_code, reason = "tests of upgrades use the rest")]

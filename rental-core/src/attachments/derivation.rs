@@ -7,8 +7,8 @@ use crate::{
         attribution::{Candidate, Verdict, When, decide},
         rentals_around, twins, vehicle_of,
     },
-    resources::{Attributable, Payer, organization::Organization},
-    store::Store,
+    resources::{Attributable, Payer, Resource, customer::Customer, organization::Organization, vehicle::Vehicle},
+    store::{Store, get_each},
     value::{Text, VehicleId},
 };
 use uuid::Uuid;
@@ -116,7 +116,7 @@ pub async fn derive_for<T: Attributable>(
         (Verdict::Unclear(_, candidates), Some((_, reason))) => Verdict::Unclear(reason.to_string(), candidates),
         (verdict, _) => verdict,
     };
-    Ok(Derived { vehicle: Some(vehicle), verdict, twin })
+    present_only(store, organization, Derived { vehicle: Some(vehicle), verdict, twin }).await
 }
 
 /// The object with this vehicle.
@@ -125,4 +125,25 @@ pub fn of_vehicle<T: Attributable>(object: &T, vehicle: VehicleId) -> T {
     let mut object = object.clone();
     *object.vehicle() = Some(vehicle);
     object
+}
+
+/// The same without a vehicle or customer whose record is damaged or was removed: nothing is attached to them.
+async fn present_only(store: &dyn Store, organization: &Organization, derived: Derived) -> Result<Derived, Error> {
+    let vehicle = derived.vehicle.map(|id| Vehicle::key(organization.id, id));
+    let customer = derived.clear().map(|candidate| Customer::key(organization.id, candidate.customer));
+    let is_vehicle_known = vehicle.is_some();
+    let places: Vec<_> = vehicle.into_iter().chain(customer).collect();
+    let found = get_each(store, &places).await?;
+    let mut is_there = found.iter().map(|found| matches!(found, Ok(Some(_))));
+    if is_vehicle_known && is_there.next() == Some(false) {
+        let verdict = Verdict::Nobody("The record of its vehicle is lost.".into(), Vec::new());
+        return Ok(Derived { vehicle: None, verdict, ..derived });
+    }
+    Ok(match derived.verdict {
+        Verdict::Clear(candidate) if is_there.next() == Some(false) => {
+            let why = format!("The record of the customer of rental {} is lost.", candidate.rental);
+            Derived { verdict: Verdict::Unclear(why, vec![candidate]), ..derived }
+        }
+        verdict => Derived { verdict, ..derived },
+    })
 }

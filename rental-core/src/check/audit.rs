@@ -1,7 +1,7 @@
 //! The walk over all rows, and the check of each kind.
 
 use super::{
-    expected::{expected_keys, held_by},
+    expected::{expected_keys, held_by, references},
     report::Report,
 };
 use crate::{
@@ -212,7 +212,15 @@ impl<'g> Audit<'g> {
         let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
         self.count(organization, spec, record)?;
         self.organization_exists(organization)?;
-        expected.iter().try_for_each(|key| self.must_exist(key))
+        expected.iter().try_for_each(|key| self.must_exist(key))?;
+        for (field, target, id) in references(spec, &record.value) {
+            let place = key::record(organization, target, id);
+            // What is damaged is a problem of its own.
+            if matches!(self.find(&place), Ok(None)) {
+                return Err(format!("its `{}` is {}, which is not there", field.name, in_words(&place)));
+            }
+        }
+        Ok(())
     }
 
     /// Counts records. The invoices and the credit notes of an organization must have every number up to its counter exactly
@@ -298,8 +306,15 @@ impl<'g> Audit<'g> {
         if held.is_empty() {
             return Err(format!("its {object} holds nothing"));
         }
-        let same = |held: &Hold| held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
-        if held.iter().any(same) { Ok(()) } else { Err(format!("its {object} holds other nights")) }
+        let same = |held: &&Hold| held.key(organization) == row.key && held.end.to_be_bytes() == *row.value;
+        let held = held.iter().find(same).ok_or_else(|| format!("its {object} holds other nights"))?;
+        let place = key::calendar(organization, vehicle);
+        let bits = self.find(&place)?.as_ref().and_then(classes);
+        // A bit too many makes a look-up longer. A missing one hides the hold from it.
+        match bits.is_some_and(|bits| bits & held.calendar_bit() != 0) {
+            true => Ok(()),
+            false => Err(format!("{} does not have its length", in_words(&place))),
+        }
     }
 
     fn idempotency_record(&mut self, organization: OrganizationId, name: &str, row: &Record) -> RowCheck {
@@ -377,7 +392,7 @@ impl<'g> Audit<'g> {
         self.must_exist(&key::record(organization, spec, id))
     }
 
-    /// Checks that what an invoice bills, and the invoice of a credit note, lists it. What is not there, or damaged, is a
+    /// Checks that what an invoice bills is there and lists it, and that the invoice of a credit note does. What is damaged is a
     /// problem of its own.
     fn bills(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
         if spec.tag == credit_note::SPEC.tag {
@@ -398,7 +413,12 @@ impl<'g> Audit<'g> {
             invoice_ids: Vec<Uuid>,
         }
         for source in invoice.sources() {
-            let Ok(Some(record)) = self.find(&source.key(organization)) else { continue };
+            let place = source.key(organization);
+            let record = match self.find(&place) {
+                Ok(Some(record)) => record,
+                Ok(None) => return Err(format!("it bills {}, which is not there", in_words(&place))),
+                Err(_) => continue,
+            };
             let billed: Result<Billed, _> = serde_json::from_slice(&record.value);
             if billed.is_ok_and(|billed| !billed.invoice_ids.contains(&invoice.id.uuid())) {
                 return Err(format!("it bills {}, which does not list it", in_words(&record.key)));
@@ -448,6 +468,11 @@ pub(super) fn is_itself(spec: &ResourceSpec, id: Uuid, json: &[u8]) -> RowCheck 
         return Ok(());
     }
     Err(format!("it says that it is {} {}", any.object, any.id))
+}
+
+/// The length classes of holds in the calendar of a vehicle, as bits.
+pub(super) fn classes(row: &Record) -> Option<u32> {
+    row.value.as_ref().try_into().ok().map(u32::from_be_bytes)
 }
 
 /// Whether the row of a logo begins like a PNG image.

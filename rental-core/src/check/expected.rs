@@ -7,11 +7,34 @@ use crate::{
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
-    schema::{Effects, Hold, ResourceSpec},
+    schema::{Effects, FieldSpec, Hold, Kind, ResourceSpec},
     store::{Key, Record},
     value::{Holder, Id, OrganizationId},
 };
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
 use uuid::Uuid;
+
+/// What an exported object names in its fields: the field, the resource and the id. Other objects, such as deliveries, can name
+/// what is gone.
+pub(crate) fn references(
+    spec: &'static ResourceSpec,
+    json: &[u8],
+) -> Vec<(&'static FieldSpec, &'static ResourceSpec, Uuid)> {
+    let ported = |spec: &ResourceSpec| entry_of_tag(spec.tag).is_some_and(|entry| entry.porter.is_some());
+    let named = spec.fields.iter().filter_map(|field| match field.kind {
+        Kind::Reference(object) => Some((field, spec_of(object).filter(|target| ported(target))?)),
+        _ => None,
+    });
+    let named: Vec<_> = named.filter(|_| ported(spec)).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let members: HashMap<&str, &RawValue> = serde_json::from_slice(json).unwrap_or_default();
+    let id = |field: &FieldSpec| Option::<Uuid>::deserialize(*members.get(field.name)?).ok().flatten();
+    named.into_iter().filter_map(|(field, target)| Some((field, target, id(field)?))).collect()
+}
 
 /// The keys of all rows that must exist because this record exists.
 ///

@@ -6,11 +6,13 @@ use rental_core::{
     check::{self, Report},
     operations::idempotency::{self, IdempotencyKey},
     resources::{
+        Resource,
+        customer::Customer,
         rental,
         row_words::{damage_in_words, in_words},
         vehicle,
     },
-    rows::{Row, key},
+    rows::{Row, Tag, key},
     store::{
         Batch, Check, Commit, DamagedRow, Finding, Inspection as _, Key, Prior, Record, Span, Store, StoreError, Write,
         get_each, marks,
@@ -222,6 +224,37 @@ fn one_wrong(wrong: impl FnOnce(&Path, &[Record]) -> Key, words: &str) {
     let told = told.unwrap_or_else(|| panic!("{} is not listed: {:#?}", in_words(&key), report.listed));
     assert!(told.what.contains(words), "{told:?}");
     assert!(report.problems < 40, "{:#?}", report.listed);
+}
+
+#[test]
+fn an_object_that_names_what_is_not_there_is_found() {
+    one_wrong(
+        |path, rows| {
+            let rental = record_of(rows, rental::SPEC.tag);
+            let named: serde_json::Value = serde_json::from_slice(&rental.value).unwrap();
+            let id = Id::parse(named["customer_id"].as_str().unwrap()).unwrap();
+            let lost = Customer::key(organization_of(rows), id);
+            let entries = rows.iter().filter(|row| row.key.id() == Some(id.uuid()) && row.value.is_empty());
+            let entries: Vec<Write> = entries.map(|row| Write::Delete(row.key.clone())).collect();
+            commit(path, entries.into_iter().chain([Write::Delete(lost)]).collect());
+            rental.key.clone()
+        },
+        "its `customer_id` is customer",
+    );
+}
+
+#[test]
+fn a_hold_whose_length_is_not_in_the_calendar_of_its_vehicle_is_found() {
+    one_wrong(
+        |path, rows| {
+            let of = |wanted: Tag| rows.iter().find(|row| row.key.as_bytes()[0] == wanted as u8).unwrap();
+            let calendar = of(Tag::Calendar);
+            let bits = Write::Put(calendar.key.clone(), calendar.revision + 1, vec![0; 4].into(), Prior::Any);
+            commit(path, vec![bits]);
+            of(Tag::Hold).key.clone()
+        },
+        "does not have its length",
+    );
 }
 
 /// Puts and deletes rows as a buggy program would: well formed, but wrong.

@@ -3,7 +3,7 @@
 use super::{view::View, waiter::Waiter};
 use crate::{
     check::{
-        audit::{is_itself, is_png},
+        audit::{classes, is_itself, is_png},
         expected::{effects_of, expected_keys, held_by},
     },
     operations::idempotency::IdempotencyRecord,
@@ -109,9 +109,10 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
             Row::IndexEntry { resource, id, .. } => {
                 resource == organization::SPEC.tag && self.is_damaged_organization(id)
             }
-            Row::Hold { organization, vehicle, holder, .. } => {
-                self.keeps_hold(organization, vehicle, holder, key, sound)
-            }
+            Row::Hold { organization, holder, .. } => match self.held(organization, holder, key, sound) {
+                Some(hold) => return self.hold_of(organization, hold, why),
+                None => false,
+            },
             // Beside the row itself, only its organization can be missing.
             Row::Subscribed { .. } => sound.is_some(),
             Row::VehicleFeed { organization, vehicle } => {
@@ -189,7 +190,8 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         for derived in &missing {
             self.derive(organization, spec, record, derived);
         }
-        !missing.is_empty() || self.counter(organization, spec, record)
+        let lost = self.find_lost(organization, spec, record);
+        lost || !missing.is_empty() || self.counter(organization, spec, record)
     }
 
     /// Plans a row that must exist because of a record.
@@ -210,10 +212,11 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         }
     }
 
-    /// Plans a hold, and its length class in the calendar of the vehicle.
-    fn hold_of(&self, organization: OrganizationId, hold: Hold, why: &str) {
+    /// Plans a hold, and its length class in the calendar of the vehicle. Returns whether one of them was missing.
+    fn hold_of(&self, organization: OrganizationId, hold: Hold, why: &str) -> bool {
         let place = hold.key(organization);
-        if !self.view.has(&place) {
+        let is_missing = !self.view.has(&place);
+        if is_missing {
             self.view.put(&place, 0, hold.value(), why);
         }
         let calendar = key::calendar(organization, hold.vehicle);
@@ -224,6 +227,7 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         if present != Some(with) {
             self.view.put(&calendar, revision + 1, Bytes::copy_from_slice(&with.to_be_bytes()), why);
         }
+        is_missing || present != Some(with)
     }
 
     /// The length classes of the holds of a vehicle, as bits. Those of damaged holds count, because a bit too many is harmless.
@@ -292,19 +296,11 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         }
     }
 
-    /// Whether a rental has this hold, so that only the vehicle is missing.
-    fn keeps_hold(
-        &self,
-        organization: OrganizationId,
-        vehicle: VehicleId,
-        holder: Holder,
-        key: &Key,
-        sound: Option<&Record>,
-    ) -> bool {
-        let Some(row) = sound.filter(|_| !self.view.has(&Vehicle::key(organization, vehicle))) else { return false };
-        let held = self.view.get(&key::holder(organization, holder)).ok().flatten();
-        let held = held.and_then(|record| held_by(holder, &record).ok()).unwrap_or_default();
-        held.iter().any(|hold| hold.key(organization) == *key && hold.value() == row.value)
+    /// The hold in this row, if it is one of its rental or block.
+    fn held(&self, organization: OrganizationId, holder: Holder, key: &Key, sound: Option<&Record>) -> Option<Hold> {
+        let (row, record) = (sound?, self.view.get(&key::holder(organization, holder)).ok().flatten()?);
+        let held = held_by(holder, &record).ok()?;
+        held.into_iter().find(|hold| hold.key(organization) == *key && hold.value() == row.value)
     }
 
     /// The calendar of a vehicle follows from its holds. Without holds and without a vehicle it is removed.
@@ -392,8 +388,4 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         }
         missing
     }
-}
-
-fn classes(row: &Record) -> Option<u32> {
-    row.value.as_ref().try_into().ok().map(u32::from_be_bytes)
 }

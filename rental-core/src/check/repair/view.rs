@@ -5,7 +5,7 @@ use super::{
     waiter::Waiter,
 };
 use crate::{
-    check::expected::expected_keys,
+    check::expected::{expected_keys, references},
     operations::idempotency::IdempotencyRecord,
     resources::{
         Resource, delivery::Delivery, organization::SYSTEM, parse, spec_of_tag, webhook_endpoint::WebhookEndpoint,
@@ -219,7 +219,9 @@ fn mentioned(record: &Record) -> Vec<Key> {
     match Row::decode(&record.key) {
         Some(Row::Record { organization, resource, id }) => {
             let expected = spec_of_tag(resource).map(|spec| expected_keys(organization, spec, id, &record.value));
-            expected.and_then(Result::ok).unwrap_or_default()
+            let named = spec_of_tag(resource).map(|spec| references(spec, &record.value)).unwrap_or_default();
+            let named = named.into_iter().map(|(_, target, id)| key::record(organization, target, id));
+            expected.and_then(Result::ok).unwrap_or_default().into_iter().chain(named).collect()
         }
         Some(Row::IndexEntry { organization, resource, id, .. }) => {
             of_record(organization, resource, id).into_iter().collect()

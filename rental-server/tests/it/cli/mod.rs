@@ -11,6 +11,7 @@ mod listen;
 mod master_key;
 mod operators;
 mod organizations;
+mod repairing;
 mod tls;
 mod trigger;
 

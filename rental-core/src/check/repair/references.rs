@@ -1,0 +1,142 @@
+//! What an object names and is not there: a customer or vehicle gets a stand-in, anything else is no longer named, if the object
+//! can be without it.
+//!
+//! Rentals, invoices and tolls of a lost customer stay what they are: a *stand-in* with the id of the customer takes its place,
+//! and a person gives it the data again. So nothing is attached to somebody who is not there, and an export of the
+//! organization can be imported.
+
+use super::{decide::Decider, waiter::Waiter};
+use crate::{
+    check::expected::{effects_of, references},
+    erasing::Erasure,
+    operations::{created_at, erased::erased_key},
+    resources::{
+        Resource,
+        customer::{self, Customer},
+        organization::{Organization, SYSTEM},
+        row_words::in_words,
+        to_json,
+        vehicle::{self, Vehicle, VehicleStatus},
+    },
+    rows::{key, recheck::Recheck},
+    schema::{Facts, Grounds, ResourceSpec},
+    store::{Record, Revision},
+    value::{Id, Language, Members, Name, OrganizationId, Text},
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+/// The name of a stand-in, until a person gives it another one.
+const LOST: &str = "Lost record";
+
+impl<W: Waiter> Decider<'_, '_, W> {
+    /// Plans stand-ins for customers and vehicles that this record names, and the record without what else is not there.
+    /// Returns whether anything was planned.
+    pub(super) fn find_lost(&self, organization: OrganizationId, spec: &'static ResourceSpec, record: &Record) -> bool {
+        let named = references(spec, &record.value);
+        let mut lost = named
+            .into_iter()
+            .map(|(field, target, id)| (field, key::record(organization, target, id), target, id))
+            .filter(|(_, place, ..)| matches!(self.view.get(place), Ok(None)))
+            .peekable();
+        if lost.peek().is_none() {
+            return false;
+        }
+        let (mut members, mut planned) = (Members::parse(&record.value), false);
+        for (field, place, target, id) in lost {
+            if let Some(value) = self.stand_in(organization, target, id) {
+                let why = format!("{} names it, and it is not there", in_words(&record.key));
+                self.view.put(&place, self.new_revision(), value, &why);
+                planned = true;
+            } else if field.nullable
+                && let Ok(members) = &mut members
+            {
+                planned |= members.set(field.name, "null").is_ok();
+            }
+        }
+        if let Some(mut members) = members.ok().filter(Members::is_changed) {
+            self.forget(organization, spec, record, &mut members);
+        }
+        planned
+    }
+
+    /// Plans a record that no longer names what is not there. What was attached automatically is derived again.
+    fn forget(
+        &self,
+        organization: OrganizationId,
+        spec: &'static ResourceSpec,
+        record: &Record,
+        members: &mut Members,
+    ) {
+        let updated = format!("\"{}\"", self.now);
+        // An object without such a member keeps what it says about its changes.
+        let _ = members.set("updated_at", updated);
+        let why = "what it named is not there";
+        self.view.put(&record.key, record.revision + 1, members.json().into(), why);
+        let grounds = effects_of(spec, &record.key, &record.value).ok().and_then(|effects| effects.grounds);
+        if let Some(Grounds { vehicle, facts: Facts::Attached(_), .. }) = grounds
+            && self.view.has(&Vehicle::key(organization, vehicle))
+        {
+            let mark = key::recheck(organization, vehicle);
+            let why = format!("{} must be attached again", in_words(&record.key));
+            self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
+        }
+    }
+
+    /// A revision that no client has seen for the same object.
+    fn new_revision(&self) -> Revision {
+        self.now.millis().max(1)
+    }
+
+    /// The record that takes the place of a lost customer or vehicle; `None` for other resources.
+    fn stand_in(&self, organization: OrganizationId, spec: &ResourceSpec, id: Uuid) -> Option<Bytes> {
+        let (name, created_at) = (Name::parse(LOST, 255).ok()?, created_at(id));
+        let updated_at = self.now.max(created_at);
+        let told =
+            "The record of it was damaged, and `store repair` put this one in its place. Give it its data again.";
+        if spec.tag == customer::SPEC.tag {
+            let id = Id::from_uuid(id);
+            let erasure = self.view.get(&erased_key(organization, id)).ok().flatten();
+            let erased_at = erasure.and_then(|row| Erasure::read(&row).ok()).map(|erasure| erasure.erased_at);
+            return to_json(&Customer {
+                id,
+                object: customer::SPEC.object.into(),
+                full_name: if erased_at.is_some() { Name::parse("erased", 255).ok()? } else { name },
+                email: None,
+                phone: None,
+                preferred_language: Language::parse("en").ok()?,
+                source_channel: None,
+                notes: erased_at.is_none().then(|| Text::fit(told, 255)),
+                erased_at,
+                created_at,
+                updated_at,
+            })
+            .ok();
+        }
+        if spec.tag != vehicle::SPEC.tag {
+            return None;
+        }
+        let owner: Organization = self.view.object(&Organization::key(SYSTEM, organization))?;
+        to_json(&Vehicle {
+            id: Id::from_uuid(id),
+            object: vehicle::SPEC.object.into(),
+            name,
+            make: None,
+            model: None,
+            year: None,
+            color: None,
+            plate: None,
+            plate_state: None,
+            transponder_number: None,
+            turo_listing_id: None,
+            daily_rate: None,
+            deposit_amount: None,
+            currency: owner.default_currency,
+            status: VehicleStatus::Unavailable,
+            organization_id: organization,
+            created_at,
+            updated_at,
+        })
+        .ok()
+    }
+}

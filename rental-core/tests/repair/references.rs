@@ -1,0 +1,110 @@
+//! What others name and is not there: a customer or vehicle gets a stand-in, anything else is no longer named.
+
+use crate::{
+    sound::{NOW, plan, repaired, rows, store},
+    stores::{Rows, everything, wait},
+};
+use rental_core::{
+    check::repair::kind,
+    resources::{
+        Resource,
+        customer::{self, Customer},
+        rental,
+        toll::{self, Toll},
+        vehicle::{self, Vehicle},
+    },
+    rows::{Row, Tag, key},
+    store::Key,
+    value::{Id, OrganizationId, VehicleId},
+};
+use serde_json::{Value, json};
+
+/// The records of a resource, with their organization.
+fn records(rows: &Rows, tag: u8) -> Vec<(Key, OrganizationId, Value)> {
+    let of = |(key, (_, value)): (&Key, &(u64, bytes::Bytes))| match Row::decode(key) {
+        Some(Row::Record { organization, resource, .. }) if resource == tag => {
+            Some((key.clone(), organization, serde_json::from_slice(value).unwrap()))
+        }
+        _ => None,
+    };
+    rows.iter().filter_map(of).collect()
+}
+
+fn object(rows: &Rows, key: &Key) -> Value {
+    serde_json::from_slice(&rows[key].1).unwrap()
+}
+
+#[test]
+fn a_lost_customer_and_a_lost_vehicle_that_a_rental_names_get_stand_ins() {
+    let (_, organization, of) = records(rows(), rental::SPEC.tag).pop().unwrap();
+    let id = |field: &str| of[field].as_str().unwrap();
+    let who = Customer::key(organization, Id::parse(id("customer_id")).unwrap());
+    let what = Vehicle::key(organization, Id::parse(id("vehicle_id")).unwrap());
+    let mut without = rows().clone();
+    without.retain(|key, _| *key != who && *key != what);
+    let store = store(&without);
+    let made = repaired(&store);
+    assert_eq!(made.left.listed, [], "nothing is left that no repair can mend");
+    let after = wait(everything(&store));
+    let (who_now, what_now) = (object(&after, &who), object(&after, &what));
+    assert_eq!((&who_now["full_name"], &what_now["name"]), (&json!("Lost record"), &json!("Lost record")));
+    assert!(who_now["notes"].as_str().unwrap().contains("store repair"), "{who_now}");
+    assert_eq!(what_now["status"], "unavailable", "nobody rents it out");
+    assert_eq!(after[&who].0, NOW.millis(), "no client has seen the revision");
+    let changed = |key: &Key| rows().get(key) != after.get(key);
+    let records: Vec<&Key> =
+        after.keys().filter(|key| key.as_bytes()[0] == Tag::Record as u8 && changed(key)).collect();
+    assert!(records.iter().all(|key| [&what, &who].contains(key)), "no other record is touched");
+}
+
+#[test]
+fn a_customer_nobody_names_gets_no_stand_in() {
+    let (place, ..) = records(rows(), customer::SPEC.tag).pop().unwrap();
+    let id = place.id().unwrap().to_string();
+    let mut without = rows().clone();
+    without.insert(place.clone(), (1, "?".into()));
+    let is_named = |(key, row): (&Key, &(u64, bytes::Bytes))| {
+        key.as_bytes()[0] == Tag::Record as u8 && String::from_utf8_lossy(&row.1).contains(&id)
+    };
+    let named: Vec<Key> = without.iter().filter(|row| is_named(*row)).map(|(key, _)| key.clone()).collect();
+    named.iter().for_each(|key| drop(without.remove(key)));
+    let store = store(&without);
+    plan(&store);
+    repaired(&store);
+    assert!(!wait(everything(&store)).contains_key(&place));
+}
+
+#[test]
+fn a_toll_of_a_lost_rental_is_attached_again_if_that_was_automatic() {
+    for attribution in ["automatic", "manual"] {
+        let mut with = rows().clone();
+        let (place, organization, mut toll) = records(&with, toll::SPEC.tag).pop().unwrap();
+        let vehicles = records(&with, vehicle::SPEC.tag);
+        let vehicle = vehicles.iter().find(|(_, owner, _)| *owner == organization).unwrap().0.id().unwrap();
+        let vehicle = VehicleId::from_uuid(vehicle);
+        let customer = records(&with, customer::SPEC.tag).pop().unwrap().0.id().unwrap();
+        for (field, value) in [
+            ("vehicle_id", json!(vehicle)),
+            ("customer_id", json!(customer)),
+            ("attribution", json!(attribution)),
+            ("rental_id", json!("0190d0f2-7c3a-7cc0-8000-0000000000ff")),
+            ("occurred_at", json!("2026-06-02T14:03:00.000Z")),
+            ("invoice_ids", json!([])),
+            ("amount_billed", json!(0)),
+        ] {
+            toll[field] = value;
+        }
+        let revision = with[&place].0;
+        let parsed: Toll = serde_json::from_value(toll.clone()).unwrap();
+        with.insert(place.clone(), (revision, serde_json::to_vec(&parsed).unwrap().into()));
+        with.remove(&key::recheck(organization, vehicle));
+        let store = store(&with);
+        let made = repaired(&store);
+        let after = wait(everything(&store));
+        assert_eq!(object(&after, &place)["rental_id"], Value::Null, "{:#?}", made.left.listed);
+        assert!(after[&place].0 > revision && object(&after, &place)["updated_at"] != toll["updated_at"]);
+        let mark = key::recheck(organization, vehicle);
+        assert_eq!(after.contains_key(&mark), attribution == "automatic", "{}", kind(&mark));
+        assert!(!made.left.listed.iter().any(|problem| problem.what.contains("rental_id")), "{:?}", made.left.listed);
+    }
+}
