@@ -7,7 +7,7 @@ use rental_core::{
     attachments::{Derived, again, derive},
     error::Error,
     fleet::twins,
-    operations::{self, edge::Edge},
+    operations::{self, Intent, assignments::Assign, edge::Edge},
     resources::{
         Attributable, Billable, Resource, organization::Organization, organization::SYSTEM, parse, rental::Rental,
         toll::Toll, vehicle::Vehicle,
@@ -19,7 +19,7 @@ use rental_core::{
     value::{CustomerId, Date, InvoiceId, Money, OrganizationId, RentalId, Text, Timestamp, TollId, VehicleId},
 };
 use serde_json::json;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use uuid::Uuid;
 
 const BEGIN: i64 = 1_780_272_000_000; // 2026-06-01T00:00:00Z
@@ -32,11 +32,12 @@ const TOLLS: u128 = 18;
 /// The tolls from this one on are read by tag a minute after the one this many before, so they are probably its twins.
 const TWINS: u128 = 12;
 
-struct Clock(AtomicU64);
+/// The next id, and the hour.
+struct Clock(AtomicU64, AtomicI64);
 
 impl Edge for Clock {
     fn now(&self) -> Timestamp {
-        time(0)
+        time(self.1.load(Ordering::Relaxed))
     }
 
     fn new_id(&self) -> Uuid {
@@ -59,6 +60,8 @@ enum Change {
     Rental(u128, Box<Rental>),
     /// A vehicle gets a plate, or loses the one that it has.
     Plate(u128, Option<usize>),
+    /// An operator says since when a vehicle has its plate, and when it had another one.
+    Assign(u128, Option<i64>, Option<(usize, Option<i64>, Option<i64>)>),
     /// All tolls that are unattached and clear are attached, as `suggest --attach` does it.
     AttachAll,
     /// A person chooses the customer of a toll.
@@ -77,6 +80,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         6 => (0..RENTALS, rental()).prop_map(|(id, rental)| Change::Rental(id, Box::new(rental))),
         2 => (0..VEHICLES, prop::option::of(0..PLATES.len())).prop_map(|(id, plate)| Change::Plate(id, plate)),
+        2 => assign(),
         4 => Just(Change::AttachAll),
         1 => (0..TOLLS, 1..4u128).prop_map(|(toll, customer)| Change::Choose(toll, customer)),
         1 => (0..TOLLS).prop_map(Change::Dismiss),
@@ -84,6 +88,12 @@ fn change() -> impl Strategy<Value = Change> {
         3 => Just(Change::Step),
         2 => Just(Change::LateStep),
     ]
+}
+
+fn assign() -> impl Strategy<Value = Change> {
+    let hour = || prop::option::of(0i64..1_200);
+    let former = prop::option::weighted(0.3, (0..PLATES.len(), hour(), hour()));
+    (0..VEHICLES, hour(), former).prop_map(|(id, since, former)| Change::Assign(id, since, former))
 }
 
 /// Any rental, also one whose dates, times and status contradict each other.
@@ -162,7 +172,7 @@ impl World {
     fn new() -> Self {
         let world = Self {
             store: Memory::default(),
-            clock: Clock(AtomicU64::new(1)),
+            clock: Clock(AtomicU64::new(1), AtomicI64::new(0)),
             owner: organization(),
             before: Vec::new(),
         };
@@ -224,6 +234,7 @@ impl World {
 
     fn perform(&mut self, change: Change) {
         let marks = self.marks();
+        self.clock.1.fetch_add(40, Ordering::Relaxed);
         match change {
             Change::Rental(number, mut rental) => {
                 rental.id = RentalId::from_u128(200 + number);
@@ -237,6 +248,7 @@ impl World {
                 let plate = plate.map(|plate| Text::fit(PLATES[plate], 255));
                 assert!(self.edit(record, |vehicle: &mut Vehicle| vehicle.plate = plate));
             }
+            Change::Assign(number, since, former) => self.assign(number, since, former),
             Change::AttachAll => self.attach_all(),
             Change::Choose(number, customer) => self.choose(number, Some(CustomerId::from_u128(customer))),
             Change::Dismiss(number) => self.choose(number, None),
@@ -257,6 +269,23 @@ impl World {
             let attribution = Some(Attribution::Manual);
             toll.set_payer(rental_core::resources::Payer { customer, attribution, ..Default::default() });
         });
+    }
+
+    /// Replaces the assignments of a vehicle by these and its present plate, if that is allowed.
+    fn assign(&self, number: u128, since: Option<i64>, former: Option<(usize, Option<i64>, Option<i64>)>) {
+        let record = self.record::<Vehicle>(vehicle_id(number)).unwrap();
+        let vehicle: Vehicle = parse(&record.key, &record.value).unwrap();
+        let entry = |plate: &str, from: Option<i64>, to: Option<i64>| json!({"kind": "plate", "number": plate, "from": from.map(time), "to": to.map(time)});
+        let mut entries: Vec<_> = former.map(|(plate, from, to)| entry(PLATES[plate], from, to)).into_iter().collect();
+        entries.extend(vehicle.plate.as_deref().map(|plate| entry(plate, since, None)));
+        let body = json!({"assignments": entries}).to_string();
+        let id = vehicle.id.to_string();
+        let assign = Assign { organization: &self.owner, vehicle: &id, body: body.as_bytes() };
+        match wait(assign.prepare(&self.store, &self.clock)) {
+            Ok(made) => assert_eq!(wait(self.store.commit(made.batch)).unwrap(), Commit::Applied),
+            Err(Error::Invalid(_)) => {}
+            Err(error) => panic!("{error:?}"),
+        }
     }
 
     fn attach_all(&self) {
@@ -355,4 +384,31 @@ fn a_mark_of_many_attachments_takes_several_steps_and_goes_on_where_the_last_one
     let left = wait(world.store.scan(&Span::under(key::records(ORGANIZATION, Toll::SPEC)), 1_000)).unwrap();
     let is_attached = |row: Record| parse::<Toll>(&row.key, &row.value).unwrap().customer_id.is_some();
     assert_eq!(left.into_iter().filter(|row| is_attached(row.clone().unwrap())).count(), 0);
+}
+
+#[test]
+fn an_assignment_that_ends_a_doubt_removes_the_reason_to_review_a_billed_toll_of_the_other_vehicle() {
+    let mut world = World::new();
+    let held: Rental = serde_json::from_value(json!({
+        "id": RentalId::from_u128(200), "object": "rental", "booking_id": null, "customer_id": CustomerId::from_u128(1),
+        "vehicle_id": vehicle_id(0), "start_date": null, "end_date": null, "rental_days": null, "pickup_type": null,
+        "delivery_location": null, "final_price": 0, "currency": "USD", "status": "COMPLETED", "damage_at_return": false,
+        "activated_at": time(0), "completed_at": time(1_100), "time_zone": "America/New_York", "amount_billed": 0,
+        "invoice_ids": [], "created_at": time(0), "updated_at": time(0),
+    }))
+    .unwrap();
+    world.insert(held);
+    // Toll 9 is of plate AAA111, 873 hours after the beginning.
+    for change in [Change::AttachAll, Change::Bill(9, true)] {
+        world.perform(change);
+    }
+    let review = |world: &World| {
+        world.settle();
+        world.tolls()[9].review_reason.as_deref().map(str::to_owned)
+    };
+    assert_eq!(world.tolls()[9].customer_id, Some(CustomerId::from_u128(1)));
+    world.perform(Change::Plate(1, Some(0)));
+    assert!(review(&world).unwrap().contains("2 vehicles had this plate number at that time."));
+    world.perform(Change::Assign(1, Some(1_000), None));
+    assert_eq!(review(&world), None);
 }

@@ -42,6 +42,12 @@ impl JsonText {
         Self::number(text).map_err(|_| "not a number; write it with digits only, such as 2024".into())
     }
 
+    /// A JSON object with texts.
+    pub(crate) fn object(members: &[(&str, &str)]) -> Self {
+        let members = members.iter().map(|(name, text)| format!("{}:{}", Self::string(name).0, Self::string(text).0));
+        Self(format!("{{{}}}", members.collect::<Vec<_>>().join(",")))
+    }
+
     /// A JSON list.
     pub(crate) fn list<'a>(items: impl IntoIterator<Item = &'a Self>) -> Self {
         let items: Vec<&str> = items.into_iter().map(|item| item.0.as_str()).collect();
@@ -147,7 +153,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::TimeZone => "ZONE",
         Kind::EventTypes => "TYPE",
         Kind::Paragraph(_) => "LINES",
-        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::EarlierVehicles | Kind::AttemptLog => "TEXT",
+        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::EarlierVehicles | Kind::AttemptLog | Kind::Assignments => "TEXT",
     }
 }
 

@@ -2,6 +2,7 @@
 //! [`fields`], [`session`], [`confirm`].
 
 mod api_keys;
+mod assignments;
 mod audit;
 mod by_number;
 mod collection;

@@ -1,8 +1,9 @@
-//! `vehicles`: the vehicles of a fleet, and their calendar feeds.
+//! `vehicles`: the vehicles of a fleet, their calendar feeds, and their transponders and plates.
 
 use crate::{
     client::{access::Access, request::Request},
     commands::{
+        assignments,
         collection::{self, Collection, chosen_key, text},
         confirm,
         group::{Group, with_examples},
@@ -29,7 +30,7 @@ fn command() -> Command {
     ];
     let feed = ["rental-cli vehicles calendar-feed ID", "rental-cli vehicles calendar-feed ID --rotate"];
     let command = Command::new(GROUP.name)
-        .about("Manage the vehicles of the fleet")
+        .about("Manage the vehicles of the fleet (assignments, assign: operator; all else: organization)")
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
         .subcommand(collection::create(&SPEC, &create))
@@ -44,7 +45,8 @@ fn command() -> Command {
             .arg(flag("rotate", "Make another URL; the present one stops working at once"))
             .arg(flag("revoke", "Revoke the URL").conflicts_with("rotate"))
             .arg(confirm::yes()),
-        );
+        )
+        .subcommands(assignments::commands());
     with_examples(command, &[list[0], create[0], feed[0]])
 }
 
@@ -56,6 +58,7 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
     let (verb, matches) = collection::verb(matches)?;
     match verb {
         "calendar-feed" => calendar_feed(matches, session),
+        "assignments" | "assign" => assignments::run(verb, matches, session),
         _ => COLLECTION.run(verb, matches, session),
     }
 }

@@ -174,6 +174,7 @@ fn rank(field: &FieldSpec) -> u8 {
         | Kind::Json(_)
         | Kind::Lines
         | Kind::CreditLines
+        | Kind::Assignments
         | Kind::AttemptLog => NEVER_SHOWN,
         Kind::Text(max) if max > 255 => NEVER_SHOWN,
         Kind::Paragraph(_) => NEVER_SHOWN,

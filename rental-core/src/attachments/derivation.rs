@@ -3,9 +3,9 @@
 use crate::{
     error::Error,
     fleet::{
-        VehicleMatch,
+        Holders, VehicleMatch,
         attribution::{Candidate, Verdict, When, decide},
-        rentals_around, twins, vehicle_of,
+        rentals_around, twins,
     },
     resources::{Attributable, Payer, Resource, customer::Customer, organization::Organization, vehicle::Vehicle},
     store::{Store, get_each},
@@ -75,7 +75,11 @@ pub async fn whose<T: Attributable>(
     let [tag, plate, state] = object.identifiers();
     Ok(match object.known_vehicle() {
         Some(vehicle) if tag.is_none() && plate.is_none() => VehicleMatch::One(vehicle),
-        _ => vehicle_of(store, organization.id, tag, (plate, state)).await?,
+        _ => {
+            let (at, on) = object.when();
+            let holders = Holders::read(store, organization.id, tag, (plate, state)).await?;
+            holders.at(When { at, on }, organization.time_zone)
+        }
     })
 }
 
@@ -91,6 +95,8 @@ pub async fn derive_for<T: Attributable>(
     more: &[T],
 ) -> Result<Derived, Error> {
     let nobody = |why: &str| Verdict::Nobody(why.to_owned(), Vec::new());
+    let (at, on) = object.when();
+    let when = When { at, on };
     let vehicle = match whose {
         VehicleMatch::One(vehicle) => vehicle,
         VehicleMatch::None => {
@@ -101,8 +107,6 @@ pub async fn derive_for<T: Attributable>(
             return Ok(Derived { vehicle: None, verdict: Verdict::Unclear(why, Vec::new()), twin: None });
         }
     };
-    let (at, on) = object.when();
-    let when = When { at, on };
     let Some(about) = when.about(organization.time_zone) else {
         let verdict = nobody("It is not known when it happened.");
         return Ok(Derived { vehicle: Some(vehicle), verdict, twin: None });

@@ -34,9 +34,9 @@ impl When {
     }
 }
 
-/// The instants at which a toll or violation can have been caused, in the time zone of one rental.
+/// The instants at which a toll or violation can have been caused, in one time zone.
 #[derive(Clone, Copy, Debug)]
-enum Occurrence {
+pub(super) enum Occurrence {
     /// At both instants the clocks showed the time. They are equal, unless the clocks were set back.
     At(Timestamp, Timestamp),
     /// At any time from the first instant until just before the second one: only the day is known.
@@ -44,7 +44,7 @@ enum Occurrence {
 }
 
 impl Occurrence {
-    fn new(when: When, zone: Zone) -> Option<Self> {
+    pub(super) fn new(when: When, zone: Zone) -> Option<Self> {
         let Some(at) = when.at else {
             return when.on.map(|day| Self::Within(midnight(zone, day), day_end(zone, day)));
         };
@@ -56,7 +56,7 @@ impl Occurrence {
     }
 
     /// Whether it can be within `[from, to)`.
-    fn can_be_in(self, from: Timestamp, to: Timestamp) -> bool {
+    pub(super) fn can_be_in(self, from: Timestamp, to: Timestamp) -> bool {
         match self {
             Self::At(one, other) => [one, other].iter().any(|at| (from..to).contains(at)),
             Self::Within(begin, end) => begin < to && from < end,
@@ -65,9 +65,16 @@ impl Occurrence {
 
     /// Whether it is within `[from, to)`, whichever instant it was.
     fn is_in(self, from: Timestamp, to: Timestamp) -> bool {
+        self.is_in_any(&[(from, to)])
+    }
+
+    /// Whether it is within one of some spans, whichever instant it was.
+    pub(super) fn is_in_any(self, spans: &[(Timestamp, Timestamp)]) -> bool {
         match self {
-            Self::At(one, other) => [one, other].iter().all(|at| (from..to).contains(at)),
-            Self::Within(begin, end) => from <= begin && end <= to,
+            Self::At(one, other) => {
+                [one, other].iter().all(|at| spans.iter().any(|(from, to)| (from..to).contains(&at)))
+            }
+            Self::Within(begin, end) => spans.iter().any(|(from, to)| *from <= begin && end <= *to),
         }
     }
 }

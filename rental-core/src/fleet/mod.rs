@@ -1,4 +1,4 @@
-//! Rules about the rentals of a fleet: which customer had a vehicle at a time.
+//! Rules about the rentals of a fleet: which vehicle had a tag or plate at a time, and which customer had the vehicle.
 
 pub mod attribution;
 mod candidates;
@@ -9,4 +9,5 @@ mod vehicle_match;
 pub use candidates::rentals_around;
 pub(crate) use candidates::rentals_between;
 pub(crate) use possession::{Had, recorded};
-pub use vehicle_match::{VehicleMatch, vehicle_of};
+pub(crate) use vehicle_match::holders;
+pub use vehicle_match::{Held, Holders, VehicleMatch};

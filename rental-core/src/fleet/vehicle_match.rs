@@ -1,13 +1,17 @@
-//! Finds the vehicle of a transponder or plate.
+//! Finds the vehicle that had a transponder or plate at a time.
 
+use super::attribution::{Occurrence, When};
 use crate::{
     error::Error,
     resources::{
+        Resource,
+        assignment::{self, Assignment, AssignmentKind, VehicleAssignments},
         parse,
-        vehicle::{self, Vehicle},
+        vehicle::Vehicle,
     },
-    store::{Span, Store, all_sound},
-    value::{OrganizationId, Plate, VehicleId, same_tag, tag_digits},
+    schema::IndexPrefix,
+    store::{Store, all_sound},
+    value::{Name, OrganizationId, Text, VehicleId, Zone},
 };
 
 /// The vehicle of a transponder or plate.
@@ -17,63 +21,160 @@ pub enum VehicleMatch {
     One(VehicleId),
     /// No vehicle of the fleet.
     None,
-    /// Several vehicles, or one by the transponder and another by the plate. The sentence says which.
+    /// Several vehicles, or one by the transponder and another by the plate, or none at that time. The sentence says which.
     Unclear(String),
 }
 
 /// Most vehicles with one plate number or transponder serial that are read.
 const MOST_VEHICLES: usize = 50;
 
-/// Finds the vehicle of a toll or violation: by its transponder, else by its plate and state. Without either the result is
-/// [`VehicleMatch::None`].
+/// A vehicle and one of its assignments.
+pub type Held = (VehicleId, Assignment);
+
+/// The vehicles that have or had the transponder and the plate of a toll or violation.
+#[derive(Clone, Debug, Default)]
+pub struct Holders {
+    by_tag: Vec<Held>,
+    by_plate: Vec<Held>,
+    /// The state of the plate that is looked for.
+    state: Option<String>,
+}
+
+impl Holders {
+    /// Reads who has or had a transponder, and a plate with its state.
+    ///
+    /// # Errors
+    /// The store is not available.
+    pub async fn read(
+        store: &dyn Store,
+        organization: OrganizationId,
+        tag: Option<&str>,
+        (plate, state): (Option<&str>, Option<&str>),
+    ) -> Result<Self, Error> {
+        let named = |kind, number: &str, state: Option<&str>| {
+            let state = state.map(|state| Text::fit(state, 255));
+            Some(Assignment { kind, number: Name::fit(number, 255)?, state, from: None, to: None })
+        };
+        let mut found = Self::default();
+        if let Some(tag) = tag.and_then(|tag| named(AssignmentKind::TollTag, tag, None)) {
+            found.by_tag = holders(store, organization, &tag).await?;
+        }
+        if let Some(plate) = plate.and_then(|plate| named(AssignmentKind::Plate, plate, state)) {
+            found.state = plate.plate().and_then(|plate| plate.state);
+            // Vehicles of another state are left out when the time is known: a vehicle of this state may have it then.
+            found.by_plate = holders(store, organization, &plate).await?;
+        }
+        Ok(found)
+    }
+
+    /// The vehicle that had them at a time. `zone` tells when days begin and end.
+    #[must_use]
+    pub fn at(&self, when: When, zone: Zone) -> VehicleMatch {
+        let at = Occurrence::new(when, zone);
+        let tags = then(&self.by_tag, at);
+        let plates = of_state(then(&self.by_plate, at), self.state.as_deref());
+        let found = agreed(&ids(&tags), &ids(&plates), at);
+        match (&found, at) {
+            (VehicleMatch::One(vehicle), Some(at))
+                if !covers(&tags, *vehicle, at) && !covers(&plates, *vehicle, at) =>
+            {
+                let own = tags.iter().chain(&plates).find(|(owner, _)| owner == vehicle);
+                let held = own.map(|(_, one)| format!("the {} {}", one.kind_in_words(), one.time_in_words()));
+                let known = match at {
+                    Occurrence::At(..) => "the clocks showed the time twice",
+                    Occurrence::Within(..) => "only the day is known",
+                };
+                VehicleMatch::Unclear(format!("Vehicle {vehicle} had {}, and {known}.", held.unwrap_or_default()))
+            }
+            (VehicleMatch::None, _) => match self.by_tag.first().or_else(|| self.by_plate.first()) {
+                Some((vehicle, other)) => {
+                    let (kind, time) = (other.kind_in_words(), other.time_in_words());
+                    VehicleMatch::Unclear(format!(
+                        "No vehicle had this {kind} at that time; vehicle {vehicle} has it {time}."
+                    ))
+                }
+                None => found,
+            },
+            _ => found,
+        }
+    }
+}
+
+/// Reads the vehicles that have or had a tag or plate like this one, with the assignments that say so.
 ///
 /// # Errors
 /// The store is not available.
-pub async fn vehicle_of(
+pub(crate) async fn holders(
     store: &dyn Store,
     organization: OrganizationId,
-    tag: Option<&str>,
-    (plate, state): (Option<&str>, Option<&str>),
-) -> Result<VehicleMatch, Error> {
-    let by_tag = match tag.and_then(tag_digits) {
-        Some(digits) => {
-            let found = vehicles(store, &vehicle::tag_look_up(&digits).span(organization, &vehicle::SPEC)).await?;
-            let has_it = |vehicle: &Vehicle| {
-                vehicle.transponder_number.as_deref().and_then(tag_digits).is_some_and(|own| same_tag(&own, &digits))
-            };
-            found.into_iter().filter(has_it).map(|vehicle| vehicle.id).collect()
-        }
-        None => Vec::new(),
-    };
-    let by_plate = match plate.and_then(|plate| Plate::parse(plate, state)) {
-        Some(plate) => {
-            let found = vehicles(store, &vehicle::plate_look_up(&plate).span(organization, &vehicle::SPEC)).await?;
-            of_state(&found, plate.state.as_deref())
-        }
-        None => Vec::new(),
-    };
-    Ok(agreed(&by_tag, &by_plate))
+    named: &Assignment,
+) -> Result<Vec<Held>, Error> {
+    let Some(look_up) = named.look_up() else { return Ok(Vec::new()) };
+    // In this order. A vehicle that loses the number between the two reads gets a record in the same write.
+    let mut found =
+        read::<Vehicle>(store, organization, &look_up, |vehicle| (vehicle.id, assignment::of_fields(&vehicle.names())))
+            .await?;
+    let recorded =
+        read::<VehicleAssignments>(store, organization, &look_up, |all| (all.vehicle_id, all.assignments)).await?;
+    found.retain(|(vehicle, _)| !recorded.iter().any(|(known, _)| known == vehicle));
+    found.extend(recorded);
+    let held = found.into_iter().flat_map(|(vehicle, list)| list.into_iter().map(move |one| (vehicle, one)));
+    Ok(held.filter(|(_, one)| one.is_like(named)).collect())
 }
 
-async fn vehicles(store: &dyn Store, span: &Span) -> Result<Vec<Vehicle>, Error> {
-    let found = all_sound(store.scan(span, MOST_VEHICLES).await?)?;
-    found.iter().map(|record| parse(&record.key, &record.value)).collect()
+async fn read<T: Resource>(
+    store: &dyn Store,
+    organization: OrganizationId,
+    look_up: &IndexPrefix,
+    parts: impl Fn(T) -> (VehicleId, Vec<Assignment>),
+) -> Result<Vec<(VehicleId, Vec<Assignment>)>, Error> {
+    let found = all_sound(store.scan(&look_up.span(organization, T::SPEC), MOST_VEHICLES).await?)?;
+    found.iter().map(|record| parse::<T>(&record.key, &record.value).map(&parts)).collect()
 }
 
-/// The vehicles whose plate has this state. If there is none: those whose state is unknown, or all if `state` is unknown.
-fn of_state(found: &[Vehicle], state: Option<&str>) -> Vec<VehicleId> {
-    let own = |vehicle: &Vehicle| Plate::parse(vehicle.plate.as_deref()?, vehicle.plate_state.as_deref())?.state;
-    let exact = found.iter().filter(|vehicle| state.is_some() && own(vehicle).as_deref() == state);
-    let exact: Vec<VehicleId> = exact.map(|vehicle| vehicle.id).collect();
+/// Those that can be at that time; all of them when it is not known.
+fn then(held: &[Held], at: Option<Occurrence>) -> Vec<&Held> {
+    let can_be = |one: &Assignment| {
+        let (from, to) = one.span();
+        at.is_none_or(|at| at.can_be_in(from, to))
+    };
+    held.iter().filter(|(_, one)| can_be(one)).collect()
+}
+
+/// Whether these assignments of the vehicle, one after the other, last during the whole time.
+fn covers(held: &[&Held], vehicle: VehicleId, at: Occurrence) -> bool {
+    let own = held.iter().filter(|(owner, _)| *owner == vehicle).map(|(_, one)| one);
+    at.is_in_any(&assignment::joined_spans(own))
+}
+
+fn ids(held: &[&Held]) -> Vec<VehicleId> {
+    let mut ids: Vec<VehicleId> = held.iter().map(|(vehicle, _)| *vehicle).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Those whose plate has this state. If there is none: those whose state is unknown, or all if `state` is unknown.
+fn of_state<'h>(found: Vec<&'h Held>, state: Option<&str>) -> Vec<&'h Held> {
+    let own = |held: &Held| held.1.plate().and_then(|plate| plate.state);
+    let exact: Vec<&Held> =
+        found.iter().filter(|held| state.is_some() && own(held).as_deref() == state).copied().collect();
     if !exact.is_empty() {
         return exact;
     }
-    let possible = found.iter().filter(|vehicle| state.is_none() || own(vehicle).is_none());
-    possible.map(|vehicle| vehicle.id).collect()
+    found.into_iter().filter(|held| state.is_none() || own(held).is_none()).collect()
 }
 
-fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> VehicleMatch {
+fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId], at: Option<Occurrence>) -> VehicleMatch {
     let both: Vec<VehicleId> = by_tag.iter().filter(|id| by_plate.contains(id)).copied().collect();
+    let several = |count: usize, what: &str| {
+        let then = match at {
+            Some(Occurrence::At(..)) => format!("had this {what} at that time"),
+            Some(Occurrence::Within(..)) => format!("had this {what} on that day"),
+            None => format!("have or had this {what}"),
+        };
+        VehicleMatch::Unclear(format!("{count} vehicles {then}."))
+    };
     match (by_tag, by_plate, both.as_slice()) {
         ([], [], _) => VehicleMatch::None,
         (_, _, [one]) => VehicleMatch::One(*one),
@@ -81,8 +182,8 @@ fn agreed(by_tag: &[VehicleId], by_plate: &[VehicleId]) -> VehicleMatch {
             VehicleMatch::Unclear(format!("The transponder belongs to vehicle {tag}, the plate to {plate}."))
         }
         ([one], ..) | ([], [one], _) => VehicleMatch::One(*one),
-        ([_, _, ..], ..) => VehicleMatch::Unclear(format!("{} vehicles have this transponder.", by_tag.len())),
-        ([], _, _) => VehicleMatch::Unclear(format!("{} vehicles have this plate number.", by_plate.len())),
+        ([_, _, ..], ..) => several(by_tag.len(), "transponder"),
+        ([], _, _) => several(by_plate.len(), "plate number"),
     }
 }
 
@@ -101,10 +202,10 @@ mod tests {
             (&[a], &[a, b], VehicleMatch::One(a)),
             (&[a, b], &[b], VehicleMatch::One(b)),
         ] {
-            assert_eq!(agreed(tag, plate), expected);
+            assert_eq!(agreed(tag, plate, None), expected);
         }
         for (tag, plate) in [(&[a][..], &[b][..]), (&[a, b], &[]), (&[], &[a, b]), (&[a, b], &[a, b])] {
-            assert!(matches!(agreed(tag, plate), VehicleMatch::Unclear(_)), "{tag:?} {plate:?}");
+            assert!(matches!(agreed(tag, plate, None), VehicleMatch::Unclear(_)), "{tag:?} {plate:?}");
         }
     }
 }

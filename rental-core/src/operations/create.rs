@@ -1,9 +1,10 @@
 //! A POST: creates an object.
 
 use super::{
+    assignments,
     completion::finish,
     counter::next_number,
-    edge::Edge,
+    edge::{Edge, created_at},
     intent::{Intent, Prepared, Preparing},
     reference::find_references,
     sent_body::SentBody,
@@ -61,6 +62,7 @@ impl Intent for Create<'_> {
             self.body.keep(sent);
             let place = key::record(organization.id, spec, id);
             batch.insert(place.clone(), outcome.json.clone());
+            let batch = assignments::follow(store, edge, organization, (None, &outcome.effects), batch).await?;
             finish(store, edge, organization, spec, (place, 1), outcome, batch).await
         })
     }
@@ -80,12 +82,8 @@ pub async fn insert<T: Resource>(
     let place = T::key(organization.id, object.id());
     let outcome = Outcome::new(object, true, Vec::new(), None)?;
     batch.insert(place.clone(), outcome.json.clone());
+    let batch = assignments::follow(store, edge, organization, (None, &outcome.effects), batch).await?;
     finish(store, edge, organization, T::SPEC, (place, 1), outcome, batch).await
-}
-
-/// The `created_at` of an object: the time in its id, so that a range of times is a range of ids.
-pub(crate) fn created_at(id: Uuid) -> Timestamp {
-    Timestamp::from_millis(i64::try_from(id.as_u128() >> 80).unwrap_or(0))
 }
 
 /// The value of a field that only the server sets; `None` for every other field.

@@ -1,6 +1,6 @@
 //! Changes one stored object by a rule.
 
-use super::{completion::finish, edge::Edge, intent::Prepared};
+use super::{assignments, completion::finish, edge::Edge, intent::Prepared};
 use crate::{
     error::Error,
     resources::{self, Outcome, Resource, event::EventType, organization::Organization, parse},
@@ -48,5 +48,7 @@ pub async fn replace(
     if outcome.changed {
         batch.replace(before.key.clone(), before.revision, outcome.json.clone());
     }
+    let effects = (outcome.effects_before.as_ref(), &outcome.effects);
+    let batch = assignments::follow(store, edge, organization, effects, batch).await?;
     finish(store, edge, organization, spec, (before.key, revision), outcome, batch).await
 }

@@ -5,6 +5,7 @@
 //! has read changes first, the write is prepared again.
 
 pub mod api_keys;
+pub mod assignments;
 mod availability;
 mod calendar;
 mod commit_for;
@@ -35,9 +36,9 @@ pub use calendar::calendar;
 pub(crate) use commit_for::{commit_for, deletion_of};
 pub(crate) use completion::finish;
 pub(crate) use counter::next_number;
-pub(crate) use create::created_at;
 pub use create::{Create, insert};
 pub use edge::Edge;
+pub(crate) use edge::created_at;
 pub use edit::{edit, replace};
 pub use intent::{Intent, Prepared, Preparing};
 pub use new_api_key::{IssueApiKey, NewApiKey};

@@ -6,7 +6,10 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
-    resources::{automatic_look_up, toll, vehicle, violation},
+    resources::{
+        assignment::{self, VehicleAssignments},
+        automatic_look_up, parse, toll, vehicle, violation,
+    },
     rows::{
         key,
         recheck::{self, Recheck},
@@ -61,7 +64,7 @@ pub(super) async fn mark(
         grounds.vehicles().map(move |vehicle| (vehicle, from)).collect::<Vec<_>>()
     };
     let mut marks: Vec<(VehicleId, u32)> = was.into_iter().chain(is).flat_map(of).collect();
-    if was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Names(_))) {
+    if was.or(is).is_some_and(|grounds| matches!(grounds.facts, Facts::Names(_) | Facts::Assignments(_))) {
         for namesake in namesakes(store, organization, (before, after)).await? {
             marks.push((namesake, 0));
         }
@@ -76,7 +79,7 @@ pub(super) async fn mark(
     Ok(())
 }
 
-/// The vehicles that have the transponder or plate that a vehicle gets or loses.
+/// The vehicles that have or had a transponder or plate of these derived rows.
 async fn namesakes(
     store: &dyn Store,
     organization: OrganizationId,
@@ -90,6 +93,10 @@ async fn namesakes(
         let span = Span::under(prefix.prefix(organization, &vehicle::SPEC));
         let entries = store.scan(&span, MOST_NAMESAKES).await?;
         found.extend(entries.iter().filter_map(|row| key_of(row).id()).map(VehicleId::from_uuid));
+        let former = store.scan(&prefix.span(organization, &assignment::SPEC), MOST_NAMESAKES).await?;
+        // Who had it by a damaged record cannot be known.
+        let former = former.into_iter().flatten().filter_map(|row| parse(&row.key, &row.value).ok());
+        found.extend(former.map(|all: VehicleAssignments| all.vehicle_id));
     }
     Ok(found)
 }

@@ -4,6 +4,7 @@
 //! Numbers are parsed from their text, so money is exact; `raw_data` is kept byte for byte. This module reads no store:
 //! the operations check later whether a referenced object exists.
 
+mod assignments;
 mod check;
 mod credit_lines;
 mod duplicates;

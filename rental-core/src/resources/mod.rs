@@ -4,6 +4,7 @@
 //! does not have them. Rules are pure functions: they get a context and return events and effects.
 
 pub mod api_key;
+pub mod assignment;
 mod attribution;
 pub mod audit_entry;
 mod billing;
@@ -48,6 +49,7 @@ pub use source::Source;
 
 use crate::schema::ResourceSpec;
 use api_key::ApiKey;
+use assignment::VehicleAssignments;
 use audit_entry::AuditEntry;
 use block::Block;
 use credit_note::CreditNote;
@@ -66,21 +68,23 @@ use webhook_endpoint::WebhookEndpoint;
 /// All resources, in the order of the documentation. The store does not depend on this order.
 pub const RESOURCES: &[Entry] = &[
     entry::portable::<Vehicle>(1).public(of::<Vehicle>().list().get().create().update().done()),
-    entry::portable::<Customer>(2).public(of::<Customer>().list().get().create().update().done()),
-    entry::portable::<Rental>(3).public(of::<Rental>().list().get().create().update().done()),
-    entry::portable::<Block>(8).public(of::<Block>().list().get().create().update().done()),
+    entry::portable::<Customer>(3).public(of::<Customer>().list().get().create().update().done()),
+    entry::portable::<Rental>(4).public(of::<Rental>().list().get().create().update().done()),
+    entry::portable::<Block>(9).public(of::<Block>().list().get().create().update().done()),
+    // Operators change them by an action of their own. They come early in an export: attachments rest on them.
+    entry::portable::<VehicleAssignments>(2),
     // Created by the operator, so there is no public POST.
-    entry::portable::<Invoice>(6).public(of::<Invoice>().list().get().done()).recorded(of::<Invoice>().create().done()),
+    entry::portable::<Invoice>(7).public(of::<Invoice>().list().get().done()).recorded(of::<Invoice>().create().done()),
     // Like invoices.
-    entry::portable::<CreditNote>(9)
+    entry::portable::<CreditNote>(10)
         .public(of::<CreditNote>().list().get().done())
         .recorded(of::<CreditNote>().create().done()),
-    entry::portable::<Toll>(4).public(of::<Toll>().list().get().update().done()).recorded(of::<Toll>().create().done()),
-    entry::portable::<Violation>(5)
+    entry::portable::<Toll>(5).public(of::<Toll>().list().get().update().done()).recorded(of::<Toll>().create().done()),
+    entry::portable::<Violation>(6)
         .public(of::<Violation>().list().get().update().done())
         .recorded(of::<Violation>().create().done()),
     // Only operators read and settle leads (spec, Leads).
-    entry::portable::<Lead>(7).public(of::<Lead>().create().done()).operator(of::<Lead>().list().get().update().done()),
+    entry::portable::<Lead>(8).public(of::<Lead>().create().done()).operator(of::<Lead>().list().get().update().done()),
     entry::entry::<Organization>().operator(of::<Organization>().list().get().create().update().done()),
     // Separate actions change keys, so there is no update.
     entry::entry::<ApiKey>().operator(of::<ApiKey>().list().get().create().done()),

@@ -233,6 +233,7 @@ mod tests {
                     | Kind::Json(_)
                     | Kind::Lines
                     | Kind::CreditLines
+                    | Kind::Assignments
                     | Kind::AttemptLog
                     | Kind::Url
             )
@@ -271,6 +272,7 @@ mod tests {
             "vehicle.transponder_number",
             "vehicle.turo_listing_id",
             "block.notes",
+            "vehicle_assignments.assignments",
             "invoice.invoice_number",
             "credit_note.credit_note_number",
             "credit_note.invoice_number",

@@ -77,6 +77,7 @@ fn sql_type(kind: Kind) -> &'static str {
         | Kind::Json(_)
         | Kind::Lines
         | Kind::CreditLines
+        | Kind::Assignments
         | Kind::EventTypes
         | Kind::AttemptLog => "json",
         Kind::Object

@@ -4,8 +4,8 @@ use crate::{
     error::Error,
     resources::{Create, Portable, Resource, RuleContext, Update, event::EventType, fields},
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, ResourceSpec,
-        UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
+        BY_UPDATE, CREATED_AT, CURRENCY, Effects, Facts, Fields, Grounds, IndexPrefix, Kind, LookUpSpec, Names,
+        ResourceSpec, UPDATED_AT, field, filter, filter_by, id, index, look_up, object, ordered_index,
     },
     value::{Currency, Money, Name, OrganizationId, Plate, Text, Timestamp, VehicleId, tag_digits, tag_serial, words},
 };
@@ -119,6 +119,13 @@ pub(crate) fn is_name_look_up(prefix: &IndexPrefix) -> bool {
     [TAG, PLATE].iter().any(|look_up| prefix.as_bytes().first() == Some(&look_up.number))
 }
 
+impl Vehicle {
+    /// The transponder, the plate and the state of the plate.
+    pub(crate) fn names(&self) -> Names {
+        [&self.transponder_number, &self.plate, &self.plate_state].map(|name| name.as_deref().map(str::to_owned))
+    }
+}
+
 impl Resource for Vehicle {
     const SPEC: &'static ResourceSpec = &SPEC;
 
@@ -127,8 +134,7 @@ impl Resource for Vehicle {
         let tag = self.transponder_number.as_deref().and_then(tag_digits).map(|digits| tag_look_up(&digits));
         let plate = self.plate.as_deref().and_then(|plate| Plate::parse(plate, self.plate_state.as_deref()));
         let plate = plate.map(|plate| plate_look_up(&plate));
-        let names = [&self.transponder_number, &self.plate, &self.plate_state];
-        let names = names.map(|name| name.as_deref().map(str::to_owned));
+        let names = self.names();
         let is_named = names.iter().any(Option::is_some);
         let grounds = is_named.then_some(Grounds { vehicle: self.id, from: 0, facts: Facts::Names(names) });
         Effects { entries: tag.into_iter().chain(plate).collect(), grounds, ..Effects::default() }

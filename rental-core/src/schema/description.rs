@@ -71,6 +71,7 @@ fn kind(kind: Kind) -> Value {
         Kind::AttemptLog => named("attempt_log"),
         Kind::Lines => named("lines"),
         Kind::CreditLines => named("credit_lines"),
+        Kind::Assignments => named("assignments"),
         Kind::TimeZone => named("time_zone"),
     }
 }

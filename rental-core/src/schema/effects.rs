@@ -26,12 +26,15 @@ pub struct Grounds {
     pub facts: Facts,
 }
 
+/// The transponder, the plate and the state of the plate in the fields of a vehicle.
+pub type Names = [Option<String>; 3];
+
 impl Grounds {
     /// The vehicles that it concerns.
     pub fn vehicles(&self) -> impl Iterator<Item = VehicleId> {
         let earlier = match &self.facts {
             Facts::Rental { earlier, .. } => earlier.as_slice(),
-            Facts::Names(_) | Facts::Attached(_) => &[],
+            Facts::Names(_) | Facts::Assignments(_) | Facts::Attached(_) => &[],
         };
         [self.vehicle].into_iter().chain(earlier.iter().map(|one| one.vehicle_id))
     }
@@ -56,7 +59,9 @@ pub enum Facts {
         earlier: Vec<EarlierVehicle>,
     },
     /// The transponder, the plate and its state, by which tolls and violations find a vehicle.
-    Names([Option<String>; 3]),
+    Names(Names),
+    /// The tags and plates that a vehicle has and had, with their times.
+    Assignments(String),
     /// A toll or violation that is attached automatically: what it reports of vehicle and time.
     Attached(String),
 }

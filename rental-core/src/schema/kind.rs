@@ -52,6 +52,8 @@ pub enum Kind {
     Lines,
     /// The lines of a credit note: a list of objects, each with the place of a line of the invoice.
     CreditLines,
+    /// The tags and plates of a vehicle: a list of objects with `kind`, `number`, `state`, `from` and `to`.
+    Assignments,
     /// A name of the IANA time zone database.
     TimeZone,
 }

@@ -22,7 +22,7 @@ pub use api_version::API_VERSION;
 pub use attribution::Attribution;
 pub(crate) use attribution::{ATTRIBUTION, ATTRIBUTION_REASON, RENTAL_ID, REVIEW_REASON};
 pub use description::describe;
-pub use effects::{Charge, Effects, Facts, Grounds};
+pub use effects::{Charge, Effects, Facts, Grounds, Names};
 pub(crate) use field_spec::field;
 pub use field_spec::{FieldSpec, Personal, Presence};
 pub use filter_spec::FilterSpec;

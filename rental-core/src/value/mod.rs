@@ -30,8 +30,8 @@ pub(crate) use fields::{objects, read};
 pub use holder::Holder;
 pub use id::{Id, IdType, id};
 pub use kinds::{
-    ApiKeyId, AuditEntryId, BlockId, CreditNoteId, CustomerId, DeliveryId, EndpointId, EventId, InvoiceId, LeadId,
-    OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AssignmentsId, AuditEntryId, BlockId, CreditNoteId, CustomerId, DeliveryId, EndpointId, EventId,
+    InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
 pub use money::{Currency, Money, Sum};

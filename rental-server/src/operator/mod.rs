@@ -1,6 +1,7 @@
 //! The operator's API, `/admin/v1`: one file for each feature.
 
 pub(crate) mod api_keys;
+mod assignments;
 mod attachments;
 mod backup;
 mod bodies;
@@ -42,6 +43,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         events::actions(),
         erasures::endpoints(),
         leads::endpoints(),
+        assignments::endpoints(),
         records::endpoints(),
         invoices::endpoints(),
         drafts::endpoints(),

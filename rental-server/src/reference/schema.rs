@@ -203,6 +203,8 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
             json!({"type": "array", "maxItems": EarlierVehicle::MOST, "items": earlier_vehicle()})
         }
         Kind::AttemptLog => json!({"type": "array", "maxItems": 10, "items": attempt()}),
+        // Its own endpoints describe it.
+        Kind::Assignments => json!({"type": "array", "maxItems": 100}),
         Kind::Lines => {
             json!({"type": "array", "minItems": 1, "maxItems": 200, "items": {"$ref": "#/components/schemas/InvoiceLine"}})
         }

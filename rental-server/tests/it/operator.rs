@@ -1,5 +1,6 @@
 //! What operators do for an organization: imports, who pays, invoices that bill once, and the log of all of it.
 
+mod assignments;
 mod attachments;
 mod audit;
 mod billing;

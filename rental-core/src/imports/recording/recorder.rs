@@ -3,7 +3,7 @@
 use super::importable::{Importable, NewObject};
 use crate::{
     error::Error,
-    fleet::{VehicleMatch, vehicle_of},
+    fleet::{Holders, VehicleMatch, attribution::When},
     imports::{Counts, RowOutcome, statements::DEFAULT_ISSUER},
     operations::{self, edge::Edge},
     resources::{organization::Organization, parse},
@@ -18,8 +18,8 @@ use uuid::Uuid;
 pub const CHUNK: usize = 200;
 /// How often a transaction is tried when concurrent writes change the rows it has read.
 pub(super) const MAX_ATTEMPTS: usize = 64;
-/// Most cached results of vehicle searches.
-const MAX_VEHICLES: usize = 50_000;
+/// Most cached results of searches for the holders of a transponder or plate.
+const MAX_HOLDERS: usize = 50_000;
 /// Most credits that are kept until the other rows are recorded.
 const MAX_CREDITS: usize = 20_000;
 
@@ -41,8 +41,8 @@ pub struct Recorder<'a, T: Importable> {
     issuer: Name,
     /// The outcomes of the rows so far.
     pub counts: Counts,
-    /// Cached vehicles by their identifiers, because many rows of a statement have the same ones.
-    vehicles: HashMap<[Option<String>; 3], Option<VehicleId>>,
+    /// Cached holders of transponders and plates, because many rows of a statement have the same ones.
+    holders: HashMap<[Option<String>; 3], Holders>,
     credits: Vec<(u64, T::Row)>,
     /// An id from the beginning of the import. Objects with greater ids are of its own rows.
     first: Uuid,
@@ -69,7 +69,7 @@ impl<'a, T: Importable> Recorder<'a, T> {
             options,
             issuer: options.issuer.cloned().unwrap_or_else(|| Name::constant(DEFAULT_ISSUER)),
             counts: Counts::with_amounts(),
-            vehicles: HashMap::new(),
+            holders: HashMap::new(),
             credits: Vec::new(),
             first: edge.new_id(),
         }
@@ -116,22 +116,27 @@ impl<'a, T: Importable> Recorder<'a, T> {
         T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer })
     }
 
-    /// The vehicle with the identifiers of an object; `None` when there is not exactly one.
+    /// The vehicle that had the identifiers of an object at its time; `None` when there is not exactly one.
     pub(super) async fn vehicle(&mut self, object: &T) -> Result<Option<VehicleId>, Error> {
         let [tag, plate, state] = object.identifiers();
         let identifiers = [tag, plate, state].map(|text| text.map(str::to_owned));
-        if let Some(known) = self.vehicles.get(&identifiers) {
-            return Ok(*known);
-        }
-        let found = match vehicle_of(self.store, self.organization.id, tag, (plate, state)).await? {
+        let (at, on) = object.when();
+        let found = match self.holders.get(&identifiers) {
+            Some(known) => known.at(When { at, on }, self.organization.time_zone),
+            None => {
+                let holders = Holders::read(self.store, self.organization.id, tag, (plate, state)).await?;
+                let found = holders.at(When { at, on }, self.organization.time_zone);
+                if self.holders.len() >= MAX_HOLDERS {
+                    self.holders.clear();
+                }
+                self.holders.insert(identifiers, holders);
+                found
+            }
+        };
+        Ok(match found {
             VehicleMatch::One(id) => Some(id),
             VehicleMatch::None | VehicleMatch::Unclear(_) => None,
-        };
-        if self.vehicles.len() >= MAX_VEHICLES {
-            self.vehicles.clear();
-        }
-        self.vehicles.insert(identifiers, found);
-        Ok(found)
+        })
     }
 
     pub(super) fn identity_key(&self, identity: &str) -> Key {

@@ -1,6 +1,8 @@
 //! Checks the value of one field, by its kind.
 
-use super::{credit_lines, duplicates, event_list, lines, plain_value::one_value, suggestion::shorten, verb::Verb};
+use super::{
+    assignments, credit_lines, duplicates, event_list, lines, plain_value::one_value, suggestion::shorten, verb::Verb,
+};
 use crate::{
     error::{FieldCode, FieldError},
     schema::{FieldSpec, Kind, MOST_INVOICES},
@@ -29,12 +31,13 @@ pub(super) fn check(
     if let Kind::Json(max) = field.kind {
         return check_json(field.name, raw, max).map(Some);
     }
-    if let Kind::Lines | Kind::CreditLines = field.kind {
+    if let Kind::Lines | Kind::CreditLines | Kind::Assignments = field.kind {
         let wrong = |(place, rule): (String, String)| {
             vec![FieldError::new(&format!("{}{place}", field.name), FieldCode::Invalid, &rule)]
         };
         let checked = match field.kind {
             Kind::Lines => lines::check(raw, digits),
+            Kind::Assignments => assignments::check(raw),
             _ => credit_lines::check(raw, verb, digits),
         };
         return checked.map(Some).map_err(wrong);

@@ -31,7 +31,8 @@ pub(super) fn check(raw: &RawValue, digits: u32) -> Result<FieldValue, (String, 
 fn line(at: usize, raw: &RawValue, digits: u32) -> Result<Line, (String, String)> {
     let here = |rule: &str| (format!("[{at}]"), rule.to_owned());
     let sent = members(raw.get().as_bytes()).map_err(|_| here("must be an object, such as {\"toll_id\": \"...\"}"))?;
-    check_names(&sent).map_err(|rule| here(&rule))?;
+    let known: Vec<&str> = ["description", "amount"].into_iter().chain(SOURCES.map(|(name, _)| name)).collect();
+    check_names(&sent, &known).map_err(|rule| here(&rule))?;
     let find = |name: &str| {
         let found = sent.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
         found.filter(|text| *text != "null")
@@ -55,11 +56,11 @@ fn line(at: usize, raw: &RawValue, digits: u32) -> Result<Line, (String, String)
     Ok(line)
 }
 
-fn check_names(sent: &Members<'_>) -> Result<(), String> {
-    let known = || ["description", "amount"].into_iter().chain(SOURCES.iter().map(|(name, _)| *name));
+/// Checks that an object in a list has only known members, each once.
+pub(super) fn check_names(sent: &Members<'_>, known: &[&'static str]) -> Result<(), String> {
     for (at, (name, _)) in sent.0.iter().enumerate() {
-        if !known().any(|known| known == name) {
-            return Err(format!("has no `{}`{}", shorten(name), did_you_mean(name, known())));
+        if !known.iter().any(|known| known == name) {
+            return Err(format!("has no `{}`{}", shorten(name), did_you_mean(name, known.iter().copied())));
         }
         if sent.0[..at].iter().any(|(earlier, _)| earlier == name) {
             return Err(format!("has `{name}` more than once"));

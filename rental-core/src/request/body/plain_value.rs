@@ -21,6 +21,7 @@ pub(super) fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue
         | Kind::Json(_)
         | Kind::Lines
         | Kind::CreditLines
+        | Kind::Assignments
         | Kind::EventTypes
         | Kind::AttemptLog => Err("is not a plain value".into()),
         _ => {
@@ -72,6 +73,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
         | Kind::Json(_)
         | Kind::Lines
         | Kind::CreditLines
+        | Kind::Assignments
         | Kind::EventTypes
         | Kind::AttemptLog => Err("must not be a string".into()),
     }

@@ -2,6 +2,7 @@
 //!
 //! Skipped, in one line, where `rental-cli` is not built; `cargo test --workspace` builds it.
 
+mod assignments;
 mod calendars;
 mod copying;
 mod doctor;

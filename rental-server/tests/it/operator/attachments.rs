@@ -96,14 +96,14 @@ fn an_attachment_follows_days_times_vehicles_and_plates() {
     wait_until(&organization, &id, &attached_to);
     let spare = organization.vehicle(json!({"plate": "SPARE1"}));
     next(&json!({"vehicle_id": spare}), &nobody);
-    organization.patch(&format!("/v1/vehicles/{spare}"), &json!({"plate": "MOVES1"})).ok();
-    assert_eq!(suggested(&organization, "tolls")[0]["verdict"], "unclear", "two vehicles have the plate");
-    let first = toll(&organization, &id)["vehicle_id"].as_str().unwrap().to_owned();
-    organization.patch(&format!("/v1/vehicles/{first}"), &json!({"plate": "SOLD1"})).ok();
+    // A plate corrected later counts from the beginning.
+    organization.patch(&format!("/v1/vehicles/{spare}"), &json!({"plate": "WRONG1"})).ok();
+    let toll_of_wrong = json!({"customer_id": customer, "vehicle_id": spare});
+    tolls(&organization, "RIGHT1", &["2026-06-02T14:00:00Z"]);
+    organization.patch(&format!("/v1/vehicles/{spare}"), &json!({"plate": "RIGHT1"})).ok();
     again();
-    wait_until(&organization, &id, &json!({"customer_id": customer, "vehicle_id": spare}));
-    organization.vehicle(json!({"plate": "MOVES1"}));
-    wait_until(&organization, &id, &nobody);
+    let corrected = all(&organization, "tolls")[0]["id"].as_str().unwrap().to_owned();
+    wait_until(&organization, &corrected, &toll_of_wrong);
 }
 
 #[test]

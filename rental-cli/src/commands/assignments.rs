@@ -1,0 +1,87 @@
+//! `vehicles assignments` and `vehicles assign`: the transponders and plates that a vehicle has and had, for the operator.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{
+        collection::{self, chosen_key, text},
+        group::with_examples,
+        json_text::JsonText,
+        session::Session,
+    },
+    failure::Failure,
+    output::record::Record,
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use rental_core::resources::{assignment::AssignmentKind, vehicle::SPEC};
+
+/// The members of an assignment, in the order of the table.
+const COLUMNS: [&str; 5] = ["kind", "number", "state", "from", "to"];
+
+pub(super) fn commands() -> [Command; 2] {
+    let show = ["rental-cli vehicles assignments ID"];
+    let assign = [
+        "rental-cli vehicles assign ID --assignment plate=ABC1234,state=NY --assignment toll_tag=00412345678,to=2026-06-15T14:00:00Z",
+        "rental-cli vehicles assign ID --none",
+    ];
+    let about = "Show which transponders and plates a vehicle has and had, and when (operator)";
+    let show = with_examples(Command::new("assignments").about(about).arg(collection::id(&SPEC)), &show);
+    let about = "Replace the transponders and plates that a vehicle has and had; tolls follow (operator)";
+    let list = Arg::new("assignment")
+        .long("assignment")
+        .value_name("KIND=NUMBER[,state=STATE][,from=TIME][,to=TIME]")
+        .action(ArgAction::Append)
+        .value_parser(assignment)
+        .required_unless_present("none")
+        .help("A toll_tag or plate with its time, without `to` while it lasts; repeat for the whole list");
+    let none = Arg::new("none")
+        .long("none")
+        .action(ArgAction::SetTrue)
+        .conflicts_with("assignment")
+        .help("The vehicle has and had none");
+    [show, collection::action(&SPEC, "assign", about, &assign).arg(list).arg(none)]
+}
+
+/// Runs `assignments` or `assign`.
+pub(super) fn run(verb: &str, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let path = [SPEC.plural, text(matches, "id"), "assignments"];
+    let request = match verb {
+        "assign" => {
+            let list = JsonText::list(matches.get_many::<JsonText>("assignment").into_iter().flatten());
+            let body = format!("{{\"assignments\":{}}}", list.as_str()).into_bytes();
+            Request::put(Access::Operator, &path, "application/json", body).with_idempotency_key(chosen_key(matches))
+        }
+        _ => Request::get(Access::Operator, &path),
+    };
+    show(session, &session.send(&request)?)
+}
+
+fn show(session: &Session, json: &str) -> Result<(), Failure> {
+    if session.out.json {
+        return session.out.object(json);
+    }
+    let list = Record::read(json)?.list("assignments");
+    let cells = |record: &Record| COLUMNS.iter().map(|name| record.text(name).unwrap_or_default()).collect();
+    session.out.rows(&COLUMNS, &list.iter().map(cells).collect::<Vec<Vec<String>>>())
+}
+
+/// Parses `plate=ABC1234,state=NY,from=2026-06-01T00:00:00Z`. The server checks the values.
+fn assignment(text: &str) -> Result<JsonText, String> {
+    let mut parts = text.split(',');
+    let shape = || format!("write it as {}=NUMBER, then state=, from= and to= if they are known", kinds());
+    let (kind, number) = parts.next().and_then(|first| first.split_once('=')).ok_or_else(shape)?;
+    if !AssignmentKind::WORDS.contains(&kind) {
+        return Err(shape());
+    }
+    let mut members = vec![("kind", kind), ("number", number)];
+    for part in parts {
+        match part.split_once('=') {
+            Some((name @ ("state" | "from" | "to"), value)) => members.push((name, value)),
+            _ => return Err(format!("`{part}` is neither state=, from= nor to=")),
+        }
+    }
+    Ok(JsonText::object(&members))
+}
+
+fn kinds() -> String {
+    AssignmentKind::WORDS.join("=NUMBER or ")
+}

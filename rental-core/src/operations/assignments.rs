@@ -1,0 +1,202 @@
+//! Keeps the dated assignments of a vehicle in step with its fields, and replaces them for an operator.
+
+use super::{
+    completion::finish,
+    edge::{Edge, created_at},
+    intent::{Intent, Prepared, Preparing},
+    read::get,
+};
+use crate::{
+    error::{Error, FieldCode, FieldErrors},
+    fleet::{Held, holders},
+    request::body::Verb,
+    resources::{
+        Object, Outcome, Resource,
+        assignment::{self, Assignment, VehicleAssignments, changed, mistakes, of_fields, wrong},
+        effects,
+        organization::Organization,
+        parse,
+        vehicle::{self, Vehicle},
+    },
+    schema::{Effects, Facts, Fields, Names},
+    store::{Batch, Check, Record, Store, all_sound},
+    value::{FromField, Id, OrganizationId, VehicleId},
+};
+use bytes::Bytes;
+use serde_json::json;
+
+/// The assignments of a vehicle as an operator sees them, also of a vehicle without a record of them.
+///
+/// # Errors
+/// No vehicle has this id, or the store is not available.
+pub async fn shown(store: &dyn Store, organization: OrganizationId, id: &str) -> Result<Bytes, Error> {
+    let record = get(store, organization, &vehicle::SPEC, id).await?;
+    let vehicle: Vehicle = parse(&record.key, &record.value)?;
+    let known = recorded(store, organization, vehicle.id).await?;
+    Ok(view(vehicle.id, &present(known.as_ref(), &vehicle)))
+}
+
+fn view(vehicle: VehicleId, list: &[Assignment]) -> Bytes {
+    json!({"object": assignment::SPEC.object, "vehicle_id": vehicle, "assignments": list}).to_string().into()
+}
+
+/// All assignments of a vehicle: those that are recorded, else those that its fields tell.
+fn present(known: Option<&(Record, VehicleAssignments)>, vehicle: &Vehicle) -> Vec<Assignment> {
+    known.map_or_else(|| of_fields(&vehicle.names()), |(_, all)| all.assignments.clone())
+}
+
+/// The request of an operator to replace all assignments of a vehicle.
+pub struct Assign<'a> {
+    /// The organization that owns the vehicle.
+    pub organization: &'a Organization,
+    /// The id of the vehicle in the path.
+    pub vehicle: &'a str,
+    /// The request's body.
+    pub body: &'a [u8],
+}
+
+impl Intent for Assign<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let organization = self.organization;
+            let fields = Fields::parse(self.body, &assignment::SPEC, Verb::Update, 0)?;
+            let list: Option<Vec<Assignment>> = fields.get("assignments").and_then(FromField::from_field);
+            let list = list.ok_or_else(|| Error::field("assignments", FieldCode::Missing, "is required"))?;
+            let record = get(store, organization.id, &vehicle::SPEC, self.vehicle).await?;
+            let vehicle: Vehicle = parse(&record.key, &record.value)?;
+            let known = recorded(store, organization.id, vehicle.id).await?;
+            let before = present(known.as_ref(), &vehicle);
+            let mut errors = mistakes(&list, &vehicle);
+            errors
+                .extend(clashes(store, organization.id, vehicle.id, (&before, &list)).await?.listed().iter().cloned());
+            errors.or(())?;
+            let mut batch = Batch::default();
+            let body = view(vehicle.id, &list);
+            if list != before {
+                // The list agrees with these fields.
+                batch.checks.push(Check::At(record.key, record.revision));
+                batch = write(store, edge, organization, (vehicle.id, known), list, batch).await?;
+            }
+            Ok(Prepared { batch, body, revision: record.revision, object: Some(Box::new(vehicle)) })
+        })
+    }
+}
+
+/// An error for each new or changed assignment that another vehicle has at the same time, unless it was so before.
+async fn clashes(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    (before, after): (&[Assignment], &[Assignment]),
+) -> Result<FieldErrors, Error> {
+    let mut errors = FieldErrors::default();
+    for (at, new) in after.iter().enumerate().filter(|(_, one)| !before.contains(one)) {
+        let held = holders(store, organization, new).await?;
+        for (other, theirs) in
+            held.iter().filter(|(other, one)| *other != vehicle && new.newly_clashes_with(one, before))
+        {
+            let rule = format!(
+                "overlaps with the {} of vehicle {other}: change the assignments of that vehicle first, or give times that \
+                 do not overlap",
+                theirs.in_words()
+            );
+            errors.add(|| wrong(at, "", &rule));
+        }
+    }
+    Ok(errors)
+}
+
+/// The record of a vehicle's assignments, if it has one.
+///
+/// # Errors
+/// The store is not available.
+pub async fn recorded(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+) -> Result<Option<(Record, VehicleAssignments)>, Error> {
+    let span = assignment::of_vehicle(vehicle).span(organization, &assignment::SPEC);
+    let found = all_sound(store.scan(&span, 1).await?)?.pop();
+    found.map(|record| Ok((record.clone(), parse(&record.key, &record.value)?))).transpose()
+}
+
+/// Adds to the batch of a vehicle what the change of its transponder or plate means for its assignments. A vehicle needs no
+/// record as long as its fields tell all of them.
+pub(super) async fn follow(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    (before, after): (Option<&Effects>, &Effects),
+    batch: Batch,
+) -> Result<Batch, Error> {
+    let (was, is) = (before.and_then(names), names(after));
+    let Some(vehicle) = was.or(is).map(|(vehicle, _)| vehicle).filter(|_| was != is) else { return Ok(batch) };
+    let nothing = Names::default();
+    let [was, is] = [was, is].map(|names| names.map_or(&nothing, |(_, names)| names));
+    let known = match before {
+        Some(_) => recorded(store, organization.id, vehicle).await?,
+        None => None,
+    };
+    let mut held: Vec<Held> = Vec::new();
+    for named in of_fields(is) {
+        held.extend(holders(store, organization.id, &named).await?);
+    }
+    let others_had = |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named));
+    let list = known.as_ref().map_or_else(|| of_fields(was), |(_, all)| all.assignments.clone());
+    let now = edge.now();
+    let next = changed(list, (was, is), others_had, now);
+    match known {
+        None if next == of_fields(is) => Ok(batch),
+        known => write(store, edge, organization, (vehicle, known), next, batch).await,
+    }
+}
+
+/// The transponder and plate in the derived rows of a vehicle.
+fn names(effects: &Effects) -> Option<(VehicleId, &Names)> {
+    let grounds = effects.grounds.as_ref()?;
+    match &grounds.facts {
+        Facts::Names(names) => Some((grounds.vehicle, names)),
+        _ => None,
+    }
+}
+
+/// Adds the record of a vehicle's assignments to a batch, or its change.
+async fn write(
+    store: &dyn Store,
+    edge: &dyn Edge,
+    organization: &Organization,
+    (vehicle, known): (VehicleId, Option<(Record, VehicleAssignments)>),
+    list: Vec<Assignment>,
+    mut batch: Batch,
+) -> Result<Batch, Error> {
+    let now = edge.now();
+    let (place, revision, outcome) = match known {
+        Some((record, before)) => {
+            let mut after = VehicleAssignments { assignments: list, ..before.clone() };
+            if after == before {
+                return Ok(batch);
+            }
+            after.touch(now);
+            let outcome = Outcome::new(after, true, Vec::new(), Some(effects::of(&before)))?;
+            batch.replace(record.key.clone(), record.revision, outcome.json.clone());
+            (record.key, record.revision + 1, outcome)
+        }
+        None => {
+            let uuid = edge.new_id();
+            let created = created_at(uuid);
+            let object = VehicleAssignments {
+                id: Id::from_uuid(uuid),
+                object: assignment::SPEC.object.into(),
+                vehicle_id: vehicle,
+                assignments: list,
+                created_at: created,
+                updated_at: created,
+            };
+            let place = VehicleAssignments::key(organization.id, object.id);
+            let outcome = Outcome::new(object, true, Vec::new(), None)?;
+            batch.insert(place.clone(), outcome.json.clone());
+            (place, 1, outcome)
+        }
+    };
+    Ok(finish(store, edge, organization, &assignment::SPEC, (place, revision), outcome, batch).await?.batch)
+}
