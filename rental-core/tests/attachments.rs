@@ -100,8 +100,13 @@ fn assign() -> impl Strategy<Value = Change> {
 fn rental() -> impl Strategy<Value = Rental> {
     let hour = || prop::option::of(0i64..1_200);
     let status = prop::sample::select(vec!["NEW", "APPROVED", "ACTIVE", "COMPLETED", "COMPLETED", "CANCELLED"]);
-    (hour(), 0i64..600, any::<bool>(), hour(), 0i64..600, any::<bool>(), 1u128..4, 0..VEHICLES, status).prop_map(
-        |(start, days, ends, activated, length, back, customer, vehicle, status)| {
+    let swap = prop_oneof![2 => Just(None), 1 => (1i64..300, 0..VEHICLES).prop_map(Some)];
+    let vehicles = (0..VEHICLES, swap);
+    (hour(), 0i64..600, any::<bool>(), hour(), 0i64..600, any::<bool>(), 1u128..4, vehicles, status).prop_map(
+        |(start, days, ends, activated, length, back, customer, (vehicle, swap), status)| {
+            let swap = swap.filter(|(_, earlier)| *earlier != vehicle);
+            let swapped = swap.map(|(later, _)| time(activated.or(start).unwrap_or(0) + later));
+            let earlier = swap.map(|(_, earlier)| json!({"vehicle_id": vehicle_id(earlier), "until": swapped}));
             let date = |hours: i64| Date::from_day_number(time(hours).day_number()).unwrap();
             let members = json!({
                 "id": RentalId::from_u128(0), "object": "rental", "booking_id": null,
@@ -109,7 +114,8 @@ fn rental() -> impl Strategy<Value = Rental> {
                 "start_date": start.map(date), "end_date": start.filter(|_| ends).map(|start| date(start + days)),
                 "rental_days": null, "pickup_type": null, "delivery_location": null, "final_price": 0, "currency": "USD",
                 "status": status, "damage_at_return": false, "activated_at": activated.map(time),
-                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + length)),
+                "completed_at": activated.or(start).filter(|_| back).map(|out| time(out + 300 + length)),
+                "vehicle_changed_at": swapped, "earlier_vehicles": Vec::from_iter(earlier),
                 "time_zone": "America/New_York", "amount_billed": 0, "invoice_ids": [], "created_at": time(0),
                 "updated_at": time(0),
             });

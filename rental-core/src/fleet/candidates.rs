@@ -1,16 +1,20 @@
 //! Reads the rentals that decide who had a vehicle at a time.
 
+use super::possession::{is_still_out, midnight};
 use crate::{
     error::Error,
     resources::{
-        Resource, parse,
-        rental::{self, OPEN, Rental, RentalStatus},
+        Resource,
+        organization::Organization,
+        parse,
+        rental::{self, OPEN, Rental, RentalStatus, VehicleOut},
     },
     rows::key,
     schema::IndexPrefix,
     store::{Follow, Key, Order, Span, Store, all_sound},
-    value::{Date, OrganizationId, Timestamp, VehicleId},
+    value::{Date, OrganizationId, RentalId, Timestamp, VehicleId},
 };
+use std::collections::HashMap;
 
 /// Most rentals that are read for one time. An open booking policy allows any number.
 pub(super) const MOST: usize = 100;
@@ -51,9 +55,7 @@ pub async fn rentals_around(
         let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
         add_new(&mut rentals, telling);
     }
-    let prefix = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
-    let (from, to) = (prefix(Timestamp::FIRST), prefix(at.plus_millis(1)));
-    let latest = Span { from, to, order: Order::Descending, follow: follow(organization) };
+    let latest = Span { follow: follow(organization), ..latest_recorded(organization, vehicle, at) };
     let found = all_sound(store.scan(&latest, LATEST).await?)?;
     let latest = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
     add_new(&mut rentals, latest);
@@ -87,7 +89,7 @@ fn telling_days(rental: &Rental, day: u32) -> Option<(u32, u32)> {
 ///
 /// # Errors
 /// The store is not available.
-pub(crate) async fn rentals_between(
+async fn rentals_between(
     store: &dyn Store,
     organization: OrganizationId,
     vehicle: VehicleId,
@@ -101,6 +103,83 @@ pub(crate) async fn rentals_between(
         }
     }
     Ok(rentals)
+}
+
+/// Reads the rentals whose customers may have had a vehicle on one of some days, `[first, end)` by number, and those with the
+/// last recorded times before and the first ones after these days, which tell when a possession began or ended. At most `most`
+/// and a few more are read.
+///
+/// # Errors
+/// The store is not available.
+pub(crate) async fn rentals_of_days(
+    store: &dyn Store,
+    organization: &Organization,
+    vehicle: VehicleId,
+    (first, end): (u32, u32),
+    most: usize,
+) -> Result<Vec<Rental>, Error> {
+    let (zone, organization) = (organization.time_zone, organization.id);
+    let mut rentals = rentals_between(store, organization, vehicle, (first, end), most).await?;
+    let day = |number: u32| Date::from_day_number(number).map_or(Timestamp::LAST, |day| midnight(zone, day));
+    let place = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
+    let after = Span { from: place(day(end)), to: place(Timestamp::LAST), order: Order::Ascending, follow: None };
+    for span in [latest_recorded(organization, vehicle, day(first)), after] {
+        let span = Span { follow: follow(organization), ..span };
+        let found = all_sound(store.scan(&span, LATEST).await?)?;
+        let found = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
+        add_new(&mut rentals, found);
+    }
+    Ok(rentals)
+}
+
+/// Of vehicles that are out by the status of a rental, those that are out by all their rentals, with the planned day of the
+/// return. A later recorded pickup shows that the vehicle came back before, also when nobody recorded that return.
+///
+/// # Errors
+/// The store is not available.
+pub(crate) async fn vehicles_still_out(
+    store: &dyn Store,
+    organization: OrganizationId,
+    out: &[VehicleOut],
+    now: Timestamp,
+) -> Result<Vec<VehicleOut>, Error> {
+    let latest = |one: &VehicleOut| (latest_recorded(organization, one.vehicle, now), LATEST);
+    let scans: Vec<(Span, usize)> = out.iter().map(latest).collect();
+    let mut seen: Vec<Vec<RentalId>> = Vec::with_capacity(out.len());
+    for entries in store.scan_each(&scans).await? {
+        let entries = all_sound(entries)?;
+        seen.push(entries.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid).collect());
+    }
+    // The rental with the latest recorded pickup has the vehicle. The others are compared with those that came after them.
+    let is_last = |at: &usize| seen[*at].first() == Some(&out[*at].rental);
+    let (last, compared): (Vec<usize>, Vec<usize>) = (0..seen.len()).partition(is_last);
+    let ids = |at: &usize| {
+        let other = seen[*at].iter().filter(|id| **id != out[*at].rental);
+        other.copied().chain([out[*at].rental]).collect::<Vec<_>>()
+    };
+    let mut wanted: Vec<RentalId> = compared.iter().flat_map(ids).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let keys: Vec<Key> = wanted.iter().map(|id| Rental::key(organization, *id)).collect();
+    let mut rentals: HashMap<RentalId, Rental> = HashMap::new();
+    for record in store.get(&keys).await?.into_iter().flatten() {
+        let rental = parse::<Rental>(&record.key, &record.value)?;
+        rentals.insert(rental.id, rental);
+    }
+    let is_out = |at: &usize| {
+        let VehicleOut { vehicle, rental, .. } = out[*at];
+        let of_vehicle: Vec<Rental> = ids(at).iter().filter_map(|id| rentals.get(id)).cloned().collect();
+        is_still_out(&of_vehicle, vehicle, rental, now)
+    };
+    let compared = compared.into_iter().filter(is_out);
+    Ok(last.into_iter().chain(compared).map(|at| out[at]).collect())
+}
+
+/// The look-up entries of the rentals of a vehicle with recorded times until an instant, the latest first.
+fn latest_recorded(organization: OrganizationId, vehicle: VehicleId, at: Timestamp) -> Span {
+    let prefix = |time: Timestamp| rental::recorded_look_up(vehicle, time).prefix(organization, &rental::SPEC);
+    let (from, to) = (prefix(Timestamp::FIRST), prefix(at.plus_millis(1)));
+    Span { from, to, order: Order::Descending, follow: None }
 }
 
 fn follow(organization: OrganizationId) -> Option<Follow> {

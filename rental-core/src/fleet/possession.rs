@@ -6,7 +6,7 @@
 
 use crate::{
     resources::rental::{Rental, RentalStatus},
-    value::{Date, Instants, LocalTime, Period, Timestamp, VehicleId, Zone},
+    value::{Date, Instants, LocalTime, Period, RentalId, Timestamp, VehicleId, Zone},
 };
 
 /// When a pickup or return was: at the earliest and at the latest. Both are equal when the time is recorded.
@@ -255,6 +255,14 @@ pub(crate) fn recorded(rentals: &[Rental], vehicle: VehicleId) -> Vec<Had<'_>> {
             Had { rental: one.rental, from: one.pickup.earliest, to: back }
         })
         .collect()
+}
+
+/// Whether a rental whose return nobody recorded still has a vehicle at a time: no recorded pickup of another rental, and no
+/// completed rental after it, shows that the vehicle came back.
+pub(crate) fn is_still_out(rentals: &[Rental], vehicle: VehicleId, rental: RentalId, now: Timestamp) -> bool {
+    let possessions = Timeline::of(rentals, vehicle).possessions;
+    let of_rental = |one: &&Possession<'_>| one.rental.id == rental && !one.giving_back.recorded;
+    possessions.iter().filter(of_rental).any(|one| now < one.giving_back.latest)
 }
 
 impl<'r> Timeline<'r> {

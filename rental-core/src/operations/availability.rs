@@ -1,19 +1,20 @@
 //! Which vehicles are available on some nights (`docs/decisions.md`, "Availability").
 //!
-//! A vehicle is available when no rental and no block holds it on one of the nights, when it is not out beyond its planned
-//! return, and when its status lets it be rented. Two reads of many ranges answer for up to 500 vehicles. The result is a
+//! A vehicle is available when no rental and no block holds it on one of the nights, when no customer has it by the timeline of
+//! its possessions, and when its status lets it be rented. A few reads of many ranges answer for up to 500 vehicles. The result is a
 //! hint: another request can hold the vehicle after it. The POST of the rental checks the holds again.
 
 use super::holds::{classes_in_use, read, starts_within};
 use crate::{
     error::Error,
+    fleet::vehicles_still_out,
     request::{
         nights::{Asked, AvailabilityQuery},
         page,
     },
     resources::{
         organization::Organization,
-        rental::{vehicle_out, vehicles_out},
+        rental::{VehicleOut, vehicle_out, vehicles_out},
         vehicle::{self, VehicleStatus},
     },
     rows::key,
@@ -29,6 +30,8 @@ use std::collections::{HashMap, HashSet};
 const MOST_EXAMINED: usize = 500;
 /// Vehicles that a page examines for each object that it may show.
 const EXAMINED_FOR_EACH: usize = 5;
+/// Vehicles that a page examines at least, so that a small page is rarely empty while more follow.
+const LEAST_EXAMINED: usize = 100;
 /// Most entries of vehicles that are out which a page reads. It examines fewer vehicles when there are more.
 const MOST_OUT: usize = 1000;
 /// Holds of one range in the first read. A range that has more of them is read on.
@@ -76,7 +79,7 @@ async fn examine(
     query: &AvailabilityQuery,
     now: Timestamp,
 ) -> Result<Option<Examined>, Error> {
-    let most = (query.limit * EXAMINED_FOR_EACH).min(MOST_EXAMINED);
+    let most = (query.limit * EXAMINED_FOR_EACH).clamp(LEAST_EXAMINED, MOST_EXAMINED);
     let within = |prefix: Key| match (query.vehicle, query.starting_after) {
         (Some(Asked::Nothing), _) => None,
         (Some(Asked::Id(id)), after_id) if after_id.is_none_or(|after| id.uuid() < after) => {
@@ -96,9 +99,9 @@ async fn examine(
     let (mut vehicles, calendars, out) = (next()?, next()?, next()?);
     let mut more = vehicles.len() > most;
     vehicles.truncate(most);
-    let out: Vec<(VehicleId, Option<u32>)> = out.iter().filter_map(|entry| vehicle_out(&entry.key)).collect();
+    let mut out: Vec<VehicleOut> = out.iter().filter_map(|entry| vehicle_out(&entry.key)).collect();
     if out.len() == MOST_OUT
-        && let Some((last, _)) = out.last()
+        && let Some(VehicleOut { vehicle: last, .. }) = out.last()
     {
         // Of the vehicles after this one it is not known whether they are out.
         let known = vehicles.iter().take_while(|record| record.key.id() >= Some(last.uuid())).count();
@@ -106,8 +109,13 @@ async fn examine(
         vehicles.truncate(known);
     }
     let today = organization.time_zone.local(now).date().day_number();
-    let overdue = |last: &Option<u32>| last.is_none_or(|last| last < today);
-    let overdue: HashSet<VehicleId> = out.iter().filter(|(_, last)| overdue(last)).map(|(id, _)| *id).collect();
+    let (start, end) = query.nights.days();
+    // The customer has the vehicle until the planned return. After that day, nobody knows until when.
+    let takes = |last: u32| last < today || (today < end && start < last);
+    let examined: HashSet<VehicleId> = vehicles.iter().filter_map(|row| row.key.id()).map(Id::from_uuid).collect();
+    out.retain(|one| examined.contains(&one.vehicle) && one.last.is_none_or(takes));
+    let out = vehicles_still_out(store, id, &out, now).await?;
+    let out: HashSet<VehicleId> = out.iter().map(|one| one.vehicle).collect();
     let mut bits = HashMap::new();
     for calendar in &calendars {
         if let Some(id) = calendar.key.id() {
@@ -118,7 +126,7 @@ async fn examine(
         Examined { vehicles: Vec::with_capacity(vehicles.len()), candidates: HashMap::new(), next: None };
     for record in vehicles {
         let Some(id) = record.key.id().map(VehicleId::from_uuid) else { continue };
-        if !overdue.contains(&id) && can_be_rented(&record)? {
+        if !out.contains(&id) && can_be_rented(&record)? {
             examined.candidates.insert(id, bits.get(&id).copied().unwrap_or(0));
         }
         examined.next = Some(id).filter(|_| more);

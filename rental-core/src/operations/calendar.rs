@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode},
-    fleet::{Had, recorded, rentals_between},
+    fleet::{Had, recorded, rentals_of_days},
     request::nights::Nights,
     resources::{
         organization::Organization,
@@ -55,7 +55,7 @@ pub async fn calendar(
     let record = get(store, organization.id, &vehicle::SPEC, vehicle).await?;
     let vehicle = record.key.id().map(VehicleId::from_uuid).ok_or(Error::NotFound { object: "vehicle" })?;
     let mut intervals = held(store, organization, vehicle, nights).await?;
-    let rentals = rentals_between(store, organization.id, vehicle, nights.days(), MOST_INTERVALS + 1).await?;
+    let rentals = rentals_of_days(store, organization, vehicle, nights.days(), MOST_INTERVALS + 1).await?;
     if intervals.len().max(rentals.len()) > MOST_INTERVALS {
         return Err(too_many());
     }
@@ -108,16 +108,18 @@ async fn held(
     for (hold, record) in holds.iter().zip(store.get(&keys).await?) {
         // One that was deleted or changed since holds nothing any more.
         let Some(record) = record else { continue };
-        let Held { status, start_date, end_date } =
+        let Held { status, end_date } =
             serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
-        let (Some(from), Some(_)) = (start_date, end_date) else { continue };
+        let Some((from, to)) = Date::from_day_number(hold.start).zip(end_date) else { continue };
+        // After a swap, the rental holds this vehicle for a part of its days.
+        let to = Date::from_day_number(hold.end).map_or(to, |end| to.min(end));
         intervals.push(Interval {
             object: "interval",
             kind: hold.holder.object(),
             id: hold.holder.uuid(),
             status,
             from,
-            to: end_date,
+            to: Some(to),
             starts_at: None,
             ends_at: None,
         });
@@ -129,7 +131,6 @@ async fn held(
 #[derive(Deserialize)]
 struct Held {
     status: Box<RawValue>,
-    start_date: Option<Date>,
     end_date: Option<Date>,
 }
 

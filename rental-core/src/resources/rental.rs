@@ -354,13 +354,26 @@ pub(crate) fn vehicles_out(organization: OrganizationId) -> Key {
     key::index(organization, &SPEC, &[OUT.number, 0, 16])
 }
 
-/// The vehicle and the last planned day in an entry of the look-up of vehicles that are out; `None` for the day when it is open.
+/// Reads an entry of the look-up of vehicles that are out.
 #[must_use]
-pub(crate) fn vehicle_out(entry: &Key) -> Option<(VehicleId, Option<u32>)> {
-    let Some(Row::IndexEntry { values, .. }) = Row::decode(entry) else { return None };
+pub(crate) fn vehicle_out(entry: &Key) -> Option<VehicleOut> {
+    let Some(Row::IndexEntry { values, id, .. }) = Row::decode(entry) else { return None };
     let (vehicle, rest) = values.get(2..)?.split_first_chunk::<16>()?;
     let last = u32::from_be_bytes(*rest.get(2..)?.first_chunk()?);
-    Some((VehicleId::from_slice(vehicle)?, Some(last).filter(|last| *last != NO_LAST_DAY)))
+    Some(VehicleOut {
+        vehicle: VehicleId::from_slice(vehicle)?,
+        rental: RentalId::from_uuid(id),
+        last: Some(last).filter(|last| *last != NO_LAST_DAY),
+    })
+}
+
+/// An entry of the look-up of vehicles that are out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VehicleOut {
+    pub(crate) vehicle: VehicleId,
+    pub(crate) rental: RentalId,
+    /// The number of the planned day of the return; `None` when none is planned.
+    pub(crate) last: Option<u32>,
 }
 
 /// The look-up prefix of the stays of `vehicle` that begin on day `start`. Class n has stays of 2^n to 2^(n+1)-1 days.

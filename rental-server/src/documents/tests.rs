@@ -68,6 +68,7 @@ fn rentals() -> HashMap<RentalId, (Rental, Option<Vehicle>)> {
         "id": ID, "object": "rental", "booking_id": null, "customer_id": ID, "vehicle_id": ID, "start_date": "2026-05-01",
         "end_date": "2026-05-05", "rental_days": 4, "pickup_type": null, "delivery_location": null, "final_price": 236,
         "currency": "USD", "status": "COMPLETED", "damage_at_return": false, "activated_at": null, "completed_at": null,
+        "vehicle_changed_at": null, "earlier_vehicles": [],
         "time_zone": "America/New_York", "amount_billed": 236, "invoice_ids": [ID], "created_at": TIME, "updated_at": TIME,
     });
     let vehicle = json!({

@@ -61,6 +61,51 @@ fn a_vehicle_that_is_out_has_a_possession_without_an_end() {
     assert_eq!(calendar(&organization, &vehicle, "2026-04-01", "2026-05-01"), [Value::Null; 0]);
 }
 
+/// Nobody recorded the return of the first rental. The pickup of the next one, after the days that are asked for, ended it.
+#[test]
+fn a_later_recorded_pickup_ends_a_possession_also_outside_of_the_days() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    let active = |at: &str| organization.rental(&vehicle, json!({"status": "ACTIVE", "activated_at": at}));
+    let first = active("2026-05-01T14:00:00Z");
+    let next =
+        json!({"status": "COMPLETED", "activated_at": "2026-08-01T14:00:00Z", "completed_at": "2026-08-03T14:00:00Z"});
+    organization.rental(&vehicle, next);
+    let june = calendar(&organization, &vehicle, "2026-06-01", "2026-06-02");
+    assert_eq!(
+        (june.len(), &june[0]["id"], &june[0]["ends_at"]),
+        (1, &json!(first), &json!("2026-08-01T14:00:00.000Z"))
+    );
+    assert_eq!(calendar(&organization, &vehicle, "2026-10-01", "2026-10-02"), [Value::Null; 0]);
+}
+
+#[test]
+fn a_swap_divides_the_calendar_between_both_vehicles() {
+    let organization = Server::shared().organization();
+    let [first, other] = [(); 2].map(|()| organization.vehicle(json!({})));
+    let fields = json!({
+        "status": "ACTIVE", "start_date": "2026-06-01", "end_date": "2026-06-09", "activated_at": "2026-06-01T14:00:00Z",
+    });
+    let rental = organization.rental(&first, fields);
+    let swap = json!({"vehicle_id": other, "vehicle_changed_at": "2026-06-04T12:00:00Z"});
+    organization.patch(&format!("/v1/rentals/{rental}"), &swap).ok();
+    let shown = |vehicle: &str| {
+        let found = calendar(&organization, vehicle, "2026-06-01", "2026-06-30");
+        found.iter().map(|one| json!([one["kind"], one["from"], one["to"], one["ends_at"]])).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        shown(&first),
+        [
+            json!(["rental", "2026-06-01", "2026-06-04", null]),
+            json!(["possession", "2026-06-01", "2026-06-04", "2026-06-04T12:00:00.000Z"]),
+        ]
+    );
+    assert_eq!(
+        shown(&other),
+        [json!(["rental", "2026-06-04", "2026-06-09", null]), json!(["possession", "2026-06-04", null, null]),]
+    );
+}
+
 #[test]
 fn a_foreign_vehicle_is_404_and_bad_days_are_named() {
     let [organization, other] = [Server::shared().organization(), Server::shared().organization()];

@@ -85,6 +85,57 @@ fn a_vehicle_that_is_out_beyond_its_planned_return_is_not_available() {
     assert_eq!(free(&organization, nights, ""), [planned, overdue]);
 }
 
+/// Nobody recorded the return of an overdue rental, but the vehicle was handed over to the next customer since, and came back.
+#[test]
+fn a_later_recorded_pickup_shows_that_an_overdue_vehicle_came_back() {
+    let organization = Server::shared().organization();
+    let nights = ("2090-01-01", "2090-01-02");
+    let vehicle = organization.vehicle(json!({}));
+    book(&organization, &vehicle, ("2026-01-01", "2026-01-05"), "ACTIVE");
+    let next = |status: &str, activated: &str| {
+        organization.rental(&vehicle, json!({"status": status, "activated_at": activated}));
+    };
+    next("COMPLETED", "2025-12-01T12:00:00Z");
+    assert_eq!(free(&organization, nights, ""), [""; 0], "a pickup before tells nothing");
+    next("COMPLETED", "2026-02-01T12:00:00Z");
+    assert_eq!(free(&organization, nights, ""), std::slice::from_ref(&vehicle));
+    next("ACTIVE", "2026-03-01T12:00:00Z");
+    assert_eq!(free(&organization, nights, ""), [""; 0]);
+}
+
+/// The customer took the vehicle before the first planned day, so it is not here until the planned return.
+#[test]
+fn a_vehicle_that_was_handed_over_early_is_not_available_before_its_first_planned_day() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    let rental = book(&organization, &vehicle, ("2090-03-10", "2090-03-15"), "APPROVED");
+    let before = ("2090-03-01", "2090-03-05");
+    assert_eq!(free(&organization, before, ""), std::slice::from_ref(&vehicle));
+    let path = format!("/v1/rentals/{rental}");
+    organization.patch(&path, &json!({"status": "ACTIVE"})).ok();
+    assert_eq!(free(&organization, before, ""), [""; 0]);
+    assert_eq!(free(&organization, ("2090-03-15", "2090-03-16"), ""), std::slice::from_ref(&vehicle));
+    assert_eq!(free(&organization, ("2020-03-01", "2020-03-02"), ""), std::slice::from_ref(&vehicle), "days gone by");
+    // After a swap, this customer has the other vehicle.
+    let other = organization.vehicle(json!({}));
+    organization.patch(&path, &json!({"vehicle_id": other})).ok();
+    assert_eq!(free(&organization, before, ""), std::slice::from_ref(&vehicle));
+    organization.patch(&path, &json!({"status": "COMPLETED"})).ok();
+    assert_eq!(free(&organization, before, ""), [other, vehicle]);
+}
+
+/// A page examines 100 vehicles at least.
+#[test]
+fn a_small_page_is_not_empty_while_one_of_the_next_vehicles_is_available() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    for _ in 0..20 {
+        organization.vehicle(json!({"status": "maintenance"}));
+    }
+    let page = rules::page(&organization, "/v1/availability?from=2090-01-01&to=2090-01-02&limit=1");
+    assert_eq!((rules::ids(page["data"].as_array().unwrap()), &page["has_more"]), (vec![vehicle], &json!(false)));
+}
+
 #[test]
 fn a_walk_shows_every_available_vehicle_once_as_a_list_does() {
     let [organization, other] = [Server::shared().organization(), Server::shared().organization()];
