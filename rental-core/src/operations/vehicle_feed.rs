@@ -207,6 +207,6 @@ async fn out(
     let span = Span::under(key::entry(&vehicles_out(organization), vehicle.uuid()));
     let rows = all_sound(store.scan(&span, MOST_OUT).await?)?;
     let late = |last: Option<u32>| last.is_none_or(|last| last < today);
-    let entries = rows.iter().filter_map(|row| Some((row.key.id()?, vehicle_out(&row.key)?.1)));
+    let entries = rows.iter().filter_map(|row| Some((row.key.id()?, vehicle_out(&row.key)?.last)));
     Ok(entries.filter(|(_, last)| late(*last)).map(|(id, last)| (id, last.map(|_| today + 1))).collect())
 }
