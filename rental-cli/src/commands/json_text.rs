@@ -153,7 +153,9 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
         Kind::TimeZone => "ZONE",
         Kind::EventTypes => "TYPE",
         Kind::Paragraph(_) => "LINES",
-        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::EarlierVehicles | Kind::AttemptLog | Kind::Assignments => "TEXT",
+        Kind::Object | Kind::Text(_) | Kind::Name(_) | Kind::EarlierVehicles | Kind::AttemptLog | Kind::Assignments => {
+            "TEXT"
+        }
     }
 }
 

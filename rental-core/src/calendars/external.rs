@@ -217,7 +217,7 @@ fn times(
     for one in expanded.events {
         let end = match one.end {
             TimeOrDelta::Time(end) => Some(end),
-            TimeOrDelta::Delta(length) => one.start.clone().checked_add_signed(length),
+            TimeOrDelta::Delta(length) => one.start.checked_add_signed(length),
         };
         match end {
             Some(end) if end >= one.start => times.push((one.start, end)),
