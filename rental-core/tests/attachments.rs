@@ -9,8 +9,8 @@ use rental_core::{
     fleet::twins,
     operations::{self, Intent, assignments::Assign, edge::Edge},
     resources::{
-        Attributable, Billable, Resource, organization::Organization, organization::SYSTEM, parse, rental::Rental,
-        toll::Toll, vehicle::Vehicle,
+        Attributable, Billable, Resource, customer::Customer, organization::Organization, organization::SYSTEM, parse,
+        rental::Rental, toll::Toll, vehicle::Vehicle,
     },
     rows::key,
     schema::Attribution,
@@ -151,6 +151,15 @@ fn vehicle(number: u128) -> Vehicle {
     serde_json::from_value(members).unwrap()
 }
 
+fn customer(number: u128) -> Customer {
+    let members = json!({
+        "id": CustomerId::from_u128(number), "object": "customer", "full_name": "Ada", "email": null, "phone": null,
+        "preferred_language": "en", "source_channel": null, "notes": null, "erased_at": null, "created_at": time(0),
+        "updated_at": time(0),
+    });
+    serde_json::from_value(members).unwrap()
+}
+
 fn toll(number: u128) -> Toll {
     let (passage, is_twin) = (number % TWINS, number >= TWINS);
     let at = time(i64::try_from(passage).unwrap() * 97).plus_millis(if is_twin { 60_000 } else { 0 });
@@ -186,6 +195,7 @@ impl World {
         batch.insert(Organization::key(SYSTEM, ORGANIZATION), serde_json::to_vec(&world.owner).unwrap().into());
         wait(world.store.commit(batch)).unwrap();
         (0..VEHICLES).for_each(|number| world.insert(vehicle(number)));
+        (1..=3).for_each(|number| world.insert(customer(number)));
         (0..TOLLS).for_each(|number| world.insert(toll(number)));
         world
     }
@@ -259,7 +269,11 @@ impl World {
             Change::Choose(number, customer) => self.choose(number, Some(CustomerId::from_u128(customer))),
             Change::Dismiss(number) => self.choose(number, None),
             Change::Bill(number, billed) => self.bill(number, billed),
-            Change::Step => marks.iter().for_each(|mark| assert_ne!(self.step(mark), Step::Overtaken)),
+            // The step of one mark can change another one: a toll moves to the vehicle of that mark.
+            Change::Step => marks.iter().for_each(|mark| {
+                let present = self.marks().iter().any(|now| (&now.key, now.revision) == (&mark.key, mark.revision));
+                assert!(!present || self.step(mark) != Step::Overtaken);
+            }),
             Change::LateStep => {
                 for mark in &self.before {
                     self.step(mark);
@@ -400,19 +414,19 @@ fn an_assignment_that_ends_a_doubt_removes_the_reason_to_review_a_billed_toll_of
         "vehicle_id": vehicle_id(0), "start_date": null, "end_date": null, "rental_days": null, "pickup_type": null,
         "delivery_location": null, "final_price": 0, "currency": "USD", "status": "COMPLETED", "damage_at_return": false,
         "activated_at": time(0), "completed_at": time(1_100), "time_zone": "America/New_York", "amount_billed": 0,
-        "invoice_ids": [], "created_at": time(0), "updated_at": time(0),
+        "invoice_ids": [], "earlier_vehicles": [], "created_at": time(0), "updated_at": time(0),
     }))
     .unwrap();
     world.insert(held);
-    // Toll 9 is of plate AAA111, 873 hours after the beginning.
-    for change in [Change::AttachAll, Change::Bill(9, true)] {
+    // Toll 3 is of plate AAA111, 291 hours after the beginning.
+    for change in [Change::AttachAll, Change::Bill(3, true)] {
         world.perform(change);
     }
     let review = |world: &World| {
         world.settle();
-        world.tolls()[9].review_reason.as_deref().map(str::to_owned)
+        world.tolls()[3].review_reason.as_deref().map(str::to_owned)
     };
-    assert_eq!(world.tolls()[9].customer_id, Some(CustomerId::from_u128(1)));
+    assert_eq!(world.tolls()[3].customer_id, Some(CustomerId::from_u128(1)));
     world.perform(Change::Plate(1, Some(0)));
     assert!(review(&world).unwrap().contains("2 vehicles had this plate number at that time."));
     world.perform(Change::Assign(1, Some(1_000), None));

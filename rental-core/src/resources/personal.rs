@@ -293,6 +293,8 @@ mod tests {
             "violation.violation_time",
             "violation.violation",
             "violation.issuing_agency",
+            "violation.status",
+            "violation.plate_type",
             "violation.attribution_reason",
             "violation.review_reason",
             "organization.name",

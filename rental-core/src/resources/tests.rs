@@ -120,6 +120,7 @@ fn index_numbers_are_those_that_are_written_down() {
         "violation 10 attached",
         "violation 16 by updated_at",
         "violation 20 summons_number",
+        "violation 21 by respond_by",
         "violation 128 unattached",
         "violation 131 automatic",
         "violation 130 review",
