@@ -313,7 +313,8 @@ impl World {
             let derived = self.derived(toll);
             let Some(clear) = derived.clear() else {
                 self.edit(self.record::<Toll>(toll.id).unwrap(), |toll: &mut Toll| {
-                    toll.set_payer(derived.unattached())
+                    *toll.vehicle() = derived.vehicle.or(toll.vehicle_id);
+                    toll.set_payer(derived.unattached());
                 });
                 continue;
             };
