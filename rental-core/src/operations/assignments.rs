@@ -141,7 +141,10 @@ pub(super) async fn follow(
     for named in of_fields(is) {
         held.extend(holders(store, organization.id, &named).await?);
     }
-    let others_had = |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named));
+    // Of a new vehicle with the number of another one nobody knows which of them has it: it did not move.
+    let counts = |one: &Assignment| before.is_some() || one.to.is_some();
+    let others_had =
+        |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named) && counts(one));
     let list = known.as_ref().map_or_else(|| of_fields(was), |(_, all)| all.assignments.clone());
     let now = edge.now();
     let next = changed(list, (was, is), others_had, now);

@@ -221,6 +221,13 @@ fn of_two_attached_postings_that_become_twins_the_later_one_is_detached() {
     assert!(attached(&organization, "tolls").iter().all(|one| one["attached"] == true));
     organization.patch(&format!("/v1/vehicles/{other}"), &json!({"transponder_number": null})).ok();
     organization.patch(&format!("/v1/vehicles/{car}"), &json!({"transponder_number": "00412345678"})).ok();
+    // The car had the transponder from the beginning.
+    let own = |kind: &str, number: &str, state: Option<&str>| json!({"kind": kind, "number": number, "state": state, "from": null, "to": null});
+    let all = json!([own("plate", "TWIN1", Some("NY")), own("toll_tag", "00412345678", None)]);
+    for (vehicle, list) in [(&other, json!([])), (&car, all)] {
+        let path = format!("/admin/v1/vehicles/{vehicle}/assignments");
+        organization.server.admin("PUT", &path, &json!({"assignments": list})).ok();
+    }
     let look = || toll(&organization, "T1")["review_reason"].is_string().then_some(());
     let now = || {
         attached(&organization, "tolls");
