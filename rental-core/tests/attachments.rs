@@ -166,7 +166,7 @@ fn toll(number: u128) -> Toll {
     let members = json!({
         "id": toll_id(number), "object": "toll", "amount": 1, "currency": "USD", "agency": "MTAB&T",
         "transaction_id": number.to_string(), "occurred_at": at,
-        "transponder_number": is_twin.then_some("00412345678"), "plaza": (number % 2 == 0).then_some("RKB"),
+        "transponder_number": is_twin.then_some("00412345678"), "plaza": number.is_multiple_of(2).then_some("RKB"),
         "plate": PLATES[number as usize % PLATES.len()], "vehicle_id": vehicle_id(number % VEHICLES),
         "amount_billed": 0, "invoice_ids": [],
         "created_at": time(0), "updated_at": time(0),
