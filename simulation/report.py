@@ -52,7 +52,7 @@ def compare(organization, tolls, violations, judged, table):
             if charge is None and plural == "tolls":
                 charge = find_passage(stored, passages, tolls)
             if charge is not None:
-                charge["stored"] = stored
+                charge["stored"], charge["all"] = stored, charges
                 weigh(organization, vehicles, charge, stored, judged[stored["id"]], table)
 
 
@@ -84,6 +84,12 @@ def weigh(organization, vehicles, charge, stored, row, table):
             table.fault(FAULTS[3], case)
         return
     vehicle, told = vehicles[index], charge["told"]
+    if not attached and row["reason"].startswith("PROBABLE_TWIN"):
+        table.add("probable twins")
+        near = [one for one in charge["all"] if one is not charge and one["vehicle"]["index"] == index and abs(one["told"] - told) <= 120]
+        if not near:
+            table.fault(FAULTS[4], case)
+        return
     found, empty = possible(vehicle, zone, charge, told)
     if found is None:
         table.add("records that contradict themselves")
@@ -217,10 +223,14 @@ def same(one, other, table):
     """Two organizations with the same statements hold the same."""
     def state(organization):
         index = {id: at for at, id in enumerate(organization.customers)}
+        tolls = list(organization.objects("tolls"))
+        # Of two probable twins the one that was recorded first is attached.
+        second = [toll for toll in tolls if (toll["review_reason"] or "").startswith("PROBABLE_TWIN")]
+        twins = {toll["id"] for toll in second} | {re.search(r"toll ([0-9a-f-]{36})", toll["review_reason"])[1] for toll in second}
         return sorted(
             str([toll["transaction_id"], toll["plaza"], toll["occurred_at"], toll["amount"], toll["occurred_on"],
-                 index.get(toll["customer_id"])])
-            for toll in organization.objects("tolls"))
+                 None if toll["id"] in twins else index.get(toll["customer_id"])])
+            for toll in tolls)
     for a, b in zip(state(one), state(other)):
         if a != b:
             table.fault(FAULTS[7], f"{a} and {b}")
