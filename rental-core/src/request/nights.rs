@@ -60,6 +60,9 @@ impl AvailabilityQuery {
         let mut query = Self { nights, vehicle: None, limit: page::DEFAULT_LIMIT, starting_after: None };
         for (name, value) in others {
             match name.as_str() {
+                "vehicle" if value.is_empty() || value.chars().nth(255).is_some() => {
+                    errors.push(FieldError::new("vehicle", FieldCode::Invalid, "must be 1 to 255 characters"));
+                }
                 "vehicle" => query.vehicle = Some(VehicleId::parse(&value).map_or(Asked::Nothing, Asked::Id)),
                 "limit" => match page::parse_limit(&value) {
                     Ok(limit) => query.limit = limit,
