@@ -52,9 +52,9 @@ class Organization:
         return len(wrong)
 
     def settle(self):
-        """Waits until no toll and no violation has changed for three seconds: the server follows within about one."""
+        """Waits until no toll and no violation has changed for six seconds: the server follows within about one."""
         known, since = None, 0
-        while since < 3:
+        while since < 6:
             now = [(one["id"], one["customer_id"]) for plural in ("tolls", "violations") for one in self.objects(plural)]
             known, since = now, since + 1 if now == known else 0
             time.sleep(1)
