@@ -9,11 +9,12 @@ use super::{
 use crate::{
     calendars::{Entry, written},
     error::Error,
+    fleet::vehicles_still_out,
     resources::{
         Resource,
         organization::{Organization, Plan, SYSTEM},
         parse,
-        rental::{self, vehicle_out, vehicles_out},
+        rental::{self, VehicleOut, vehicle_out, vehicles_out},
         vehicle::{self, Vehicle},
     },
     rows::{
@@ -141,7 +142,7 @@ pub async fn vehicle_calendar(
     let today = organization.time_zone.local(now).date().day_number();
     let days = (today.saturating_sub(DAYS_BEFORE), today + DAYS_AHEAD);
     let holds = holds(store, organization.id, vehicle.id, days).await?;
-    let out = out(store, organization.id, vehicle.id, today).await?;
+    let out = out(store, organization.id, vehicle.id, (today, now)).await?;
     let keys = holds.iter().map(|hold| key::holder(organization.id, hold.holder));
     let out_keys = out.iter().map(|(id, _)| key::record(organization.id, &rental::SPEC, *id));
     let records = store.get(&keys.chain(out_keys).collect::<Vec<Key>>()).await?;
@@ -202,11 +203,12 @@ async fn out(
     store: &dyn Store,
     organization: OrganizationId,
     vehicle: VehicleId,
-    today: u32,
+    (today, now): (u32, Timestamp),
 ) -> Result<Vec<(uuid::Uuid, Option<u32>)>, Error> {
     let span = Span::under(key::entry(&vehicles_out(organization), vehicle.uuid()));
     let rows = all_sound(store.scan(&span, MOST_OUT).await?)?;
-    let late = |last: Option<u32>| last.is_none_or(|last| last < today);
-    let entries = rows.iter().filter_map(|row| Some((row.key.id()?, vehicle_out(&row.key)?.last)));
-    Ok(entries.filter(|(_, last)| late(*last)).map(|(id, last)| (id, last.map(|_| today + 1))).collect())
+    let mut out: Vec<VehicleOut> = rows.iter().filter_map(|row| vehicle_out(&row.key)).collect();
+    out.retain(|one| one.last.is_none_or(|last| last < today));
+    let out = vehicles_still_out(store, organization, &out, now).await?;
+    Ok(out.iter().map(|one| (one.rental.uuid(), one.last.map(|_| today + 1))).collect())
 }
