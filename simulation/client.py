@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
 
 TOKEN = "simulation-admin-token-of-more-than-32-characters"
 
@@ -50,6 +51,13 @@ class Server:
         if response.status >= 300:
             raise RuntimeError(f"{method} {path}: {response.status} {text.decode()} for {body if media == 'application/json' else ''}")
         return json.loads(text)
+
+    def metric(self, name):
+        """One number of `/metrics`."""
+        request = Request(f"http://{self.place}/metrics", headers={"Authorization": f"Bearer {self.token}"})
+        with urlopen(request, timeout=60) as response:
+            lines = response.read().decode().splitlines()
+        return float(next(line.split()[1] for line in lines if line.split()[0] == name))
 
     def pages(self, path, key=None, method="GET"):
         """All objects of a list."""

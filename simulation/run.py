@@ -52,11 +52,9 @@ class Organization:
         return len(wrong)
 
     def settle(self):
-        """Waits until no toll and no violation has changed for six seconds: the server follows within about one."""
-        known, since = None, 0
-        while since < 6:
-            now = [(one["id"], one["customer_id"]) for plural in ("tolls", "violations") for one in self.objects(plural)]
-            known, since = now, since + 1 if now == known else 0
+        """Waits until no vehicle waits for its attachments. The server counts them each second, so the first count can be old."""
+        time.sleep(3)
+        while self.server.metric("rental_attachments_vehicles_waiting"):
             time.sleep(1)
 
     def correct_rental(self, rental):

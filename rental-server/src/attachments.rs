@@ -38,13 +38,15 @@ async fn run(app: Arc<App>) {
 
 /// Does one step of each mark. Returns whether a mark has more steps that this server can do now.
 async fn round(app: &App) -> Result<bool, Error> {
-    let (mut pages, mut more) = (Pages::of(app.store(), key::rechecks(), PAGE), false);
+    let (mut pages, mut more, mut marks) = (Pages::of(app.store(), key::rechecks(), PAGE), false, 0);
     while let Some(page) = pages.next().await? {
+        marks += page.len();
         for record in app.hooks.damaged.all_sound(page) {
             more |= one_step(app, &record).await;
             tokio::task::yield_now().await;
         }
     }
+    app.metrics.rechecks.set(i64::try_from(marks).unwrap_or(i64::MAX));
     Ok(more)
 }
 

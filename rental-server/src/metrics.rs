@@ -91,6 +91,8 @@ pub(crate) struct Metrics {
     /// Requests that were refused because their organization has its share already.
     pub(crate) crowded: Counter,
     pub(crate) replays: Counter,
+    /// Vehicles whose attachments are to be derived again, at the last look.
+    pub(crate) rechecks: Gauge,
     commits: Counter<u64, AtomicU64>,
     batches: Counter<u64, AtomicU64>,
 }
@@ -125,7 +127,7 @@ impl Metrics {
         let rows = endpoints.map(|(method, path)| row(method, path)).collect();
         let unmatched = row("other", "other");
         let (connections, connections_total, replays) = (Gauge::default(), Counter::default(), Counter::default());
-        let (connections_refused, crowded) = (Counter::default(), Counter::default());
+        let (connections_refused, crowded, rechecks) = (Counter::default(), Counter::default(), Gauge::default());
         hooks.register(&mut registry);
         supervisor.register(&mut registry);
         space.register(&mut registry);
@@ -149,6 +151,11 @@ impl Metrics {
             "Requests answered with 503 because their organization had its share of those in progress",
             crowded.clone(),
         );
+        registry.register(
+            "attachments_vehicles_waiting",
+            "Vehicles whose automatic attachments are to be derived again, counted each second",
+            rechecks.clone(),
+        );
         registry.register("idempotent_replays", "Requests answered from an idempotency record", replays.clone());
         registry.register("store_commits", "Durable commits of the store", commits.clone());
         registry.register(
@@ -165,6 +172,7 @@ impl Metrics {
             connections_refused,
             crowded,
             replays,
+            rechecks,
             commits,
             batches,
         }
