@@ -10,6 +10,17 @@ use std::{
 
 type Nights<'a> = (&'a str, &'a str);
 
+/// Sends a request until the server takes it: a busy machine refuses some of many clients at first, and changes nothing.
+fn answered(send: impl Fn() -> Reply) -> Reply {
+    loop {
+        let reply = send();
+        if reply.status != 503 {
+            return reply;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// An organization with one customer, who books.
 struct Fleet {
     organization: Organization<'static>,
@@ -33,11 +44,11 @@ impl Fleet {
 
     fn book(&self, vehicle: &str, (start, end): Nights<'_>, status: &str) -> Reply {
         let body = json!({"customer_id": self.customer, "vehicle_id": vehicle, "start_date": start, "end_date": end, "status": status});
-        self.organization.post("/v1/rentals", &body)
+        answered(|| self.organization.post("/v1/rentals", &body))
     }
 
     fn change(&self, rental: &str, body: &Value) -> Reply {
-        self.organization.patch(&format!("/v1/rentals/{rental}"), body)
+        answered(|| self.organization.patch(&format!("/v1/rentals/{rental}"), body))
     }
 
     fn set_policy(&self, policy: &str) {
@@ -276,16 +287,10 @@ fn fifty_clients_who_want_the_same_nights_have_one_winner_for_each_vehicle() {
             // Half of them ask for a new rental, half approve one that waits.
             let vehicle = client % VEHICLES;
             let posts = (client / VEHICLES + round).is_multiple_of(2);
-            let send = || match posts {
+            let reply = match posts {
                 true => fleet.book(&vehicles[vehicle], nights, "APPROVED"),
                 false => fleet.change(&requests[client], &json!({"status": "APPROVED"})),
             };
-            // A busy machine refuses some of these clients at first, and changes nothing.
-            let mut reply = send();
-            while reply.status == 503 {
-                std::thread::sleep(Duration::from_millis(20));
-                reply = send();
-            }
             match reply.status {
                 200 => winners.lock().unwrap().push((vehicle, reply.id())),
                 _ => losers.lock().unwrap().push((vehicle, reply)),
