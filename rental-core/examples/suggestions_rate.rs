@@ -75,7 +75,7 @@ async fn main() -> Result<(), Failed> {
     println!("{judged} judged in {took:.1} s: {:.0} tolls/s", judged as f64 / took);
     println!("{clear} clear, {unclear} unclear, {nobody} with nobody");
     println!(
-        "resident memory: {before} MB before, at most {} MB meanwhile; page cache {} MB",
+        "resident memory: {before} MB before the run, {} MB at most during it; page cache {} MB",
         memory("VmHWM"),
         CACHE >> 20
     );

@@ -2,47 +2,26 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "shared/clock.rs"]
+mod clock;
+
+use clock::{Clock, time, wait};
 use proptest::prelude::*;
 use rental_core::{
     error::Error,
     fleet::{Holders, VehicleMatch, attribution::When},
-    operations::{self, Intent, assignments::Assign, edge::Edge},
+    operations::{self, Intent, assignments::Assign},
     resources::{Resource, organization::Organization, organization::SYSTEM, vehicle::Vehicle},
     store::{Batch, Commit, Record, Store, memory::Memory},
-    value::{OrganizationId, Text, Timestamp, VehicleId},
+    value::{OrganizationId, Text, VehicleId},
 };
 use serde_json::json;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use uuid::Uuid;
 
-const BEGIN: i64 = 1_780_272_000_000; // 2026-06-01T00:00:00Z
-const HOUR: i64 = 3_600_000;
 const ORGANIZATION: OrganizationId = OrganizationId::from_u128(7);
 const TAGS: [&str; 3] = ["00411111111", "00422222222", "00433333333"];
 const VEHICLES: usize = 3;
 /// Hours of all changes and tolls.
 const HOURS: i64 = 24 * 12;
-
-/// A clock that shows the hour of the last change.
-struct Clock(AtomicU64, AtomicI64);
-
-impl Edge for Clock {
-    fn now(&self) -> Timestamp {
-        time(self.1.load(Ordering::Relaxed))
-    }
-
-    fn new_id(&self) -> Uuid {
-        Uuid::from_u128(1 << 100 | u128::from(self.0.fetch_add(1, Ordering::Relaxed)))
-    }
-}
-
-fn time(hours: i64) -> Timestamp {
-    Timestamp::from_millis(BEGIN + hours * HOUR)
-}
-
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
-}
 
 /// The times of one tag in a list of an operator, in hours.
 type Times = (usize, Option<i64>, Option<i64>);
@@ -150,7 +129,7 @@ impl World {
             "updated_at": time(0),
         });
         let owner = serde_json::from_value(owner).unwrap();
-        let world = Self { store: Memory::default(), clock: Clock(AtomicU64::new(1), AtomicI64::new(0)), owner };
+        let world = Self { store: Memory::default(), clock: Clock::new(), owner };
         let mut batch = Batch::default();
         batch.insert(Organization::key(SYSTEM, ORGANIZATION), serde_json::to_vec(&world.owner).unwrap().into());
         wait(world.store.commit(batch)).unwrap();
@@ -221,7 +200,7 @@ proptest! {
         let (world, mut model, mut now) = (World::new(), Model::default(), 0);
         for (later, change) in changes {
             now += later;
-            world.clock.1.store(now, Ordering::Relaxed);
+            world.clock.set(now);
             match change {
                 Change::Field(vehicle, tag) => {
                     model.field(vehicle, tag, now);

@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
+#[path = "shared/clock.rs"]
+mod clock;
+
+use clock::{Clock, time, wait};
 use proptest::prelude::*;
 use rental_core::{
     attachments::{Derived, again, derive},
     error::Error,
     fleet::twins,
-    operations::{self, Intent, assignments::Assign, edge::Edge},
+    operations::{self, Intent, assignments::Assign},
     resources::{
         Attributable, Billable, Resource, customer::Customer, organization::Organization, organization::SYSTEM, parse,
         rental::Rental, toll::Toll, vehicle::Vehicle,
@@ -16,14 +20,10 @@ use rental_core::{
     schema::Attribution,
     store::{Batch, Commit, Record, Span, Store, memory::Memory},
     tasks::Step,
-    value::{CustomerId, Date, InvoiceId, Money, OrganizationId, RentalId, Text, Timestamp, TollId, VehicleId},
+    value::{CustomerId, Date, InvoiceId, Money, OrganizationId, RentalId, Text, TollId, VehicleId},
 };
 use serde_json::json;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use uuid::Uuid;
 
-const BEGIN: i64 = 1_780_272_000_000; // 2026-06-01T00:00:00Z
-const HOUR: i64 = 3_600_000;
 const ORGANIZATION: OrganizationId = OrganizationId::from_u128(7);
 const PLATES: [&str; 3] = ["AAA111", "BBB222", "CCC333"];
 const VEHICLES: u128 = 3;
@@ -31,27 +31,6 @@ const RENTALS: u128 = 5;
 const TOLLS: u128 = 18;
 /// The tolls from this one on are read by tag a minute after the one this many before, so they are probably its twins.
 const TWINS: u128 = 12;
-
-/// The next id, and the hour.
-struct Clock(AtomicU64, AtomicI64);
-
-impl Edge for Clock {
-    fn now(&self) -> Timestamp {
-        time(self.1.load(Ordering::Relaxed))
-    }
-
-    fn new_id(&self) -> Uuid {
-        Uuid::from_u128(1 << 100 | u128::from(self.0.fetch_add(1, Ordering::Relaxed)))
-    }
-}
-
-fn time(hours: i64) -> Timestamp {
-    Timestamp::from_millis(BEGIN + hours * HOUR)
-}
-
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
-}
 
 /// One change of what attachments rest on, or one step of the work that keeps them true.
 #[derive(Clone, Debug)]
@@ -185,12 +164,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let world = Self {
-            store: Memory::default(),
-            clock: Clock(AtomicU64::new(1), AtomicI64::new(0)),
-            owner: organization(),
-            before: Vec::new(),
-        };
+        let world = Self { store: Memory::default(), clock: Clock::new(), owner: organization(), before: Vec::new() };
         let mut batch = Batch::default();
         batch.insert(Organization::key(SYSTEM, ORGANIZATION), serde_json::to_vec(&world.owner).unwrap().into());
         wait(world.store.commit(batch)).unwrap();
@@ -250,7 +224,7 @@ impl World {
 
     fn perform(&mut self, change: Change) {
         let marks = self.marks();
-        self.clock.1.fetch_add(40, Ordering::Relaxed);
+        self.clock.set(self.clock.hour() + 40);
         match change {
             Change::Rental(number, mut rental) => {
                 rental.id = RentalId::from_u128(200 + number);

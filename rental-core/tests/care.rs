@@ -11,5 +11,7 @@ mod damage;
 mod fleet;
 #[path = "care/left_over.rs"]
 mod left_over;
+#[path = "care/references.rs"]
+mod references;
 #[path = "care/restore.rs"]
 mod restore;

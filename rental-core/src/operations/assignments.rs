@@ -141,13 +141,13 @@ pub(super) async fn follow(
     for named in of_fields(is) {
         held.extend(holders(store, organization.id, &named).await?);
     }
-    // Of a new vehicle with the number of another one nobody knows which of them has it: it did not move.
-    let counts = |one: &Assignment| before.is_some() || one.to.is_some();
-    let others_had =
-        |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named) && counts(one));
+    // When a new vehicle has a number that another one still has, nobody knows which of them has it: it did not move.
+    let tells = |one: &Assignment| before.is_some() || one.to.is_some();
+    let moved =
+        |named: &Assignment| held.iter().any(|(owner, one)| *owner != vehicle && one.is_like(named) && tells(one));
     let list = known.as_ref().map_or_else(|| of_fields(was), |(_, all)| all.assignments.clone());
     let now = edge.now();
-    let next = changed(list, (was, is), others_had, now);
+    let next = changed(list, (was, is), moved, now);
     match known {
         None if next == of_fields(is) => Ok(batch),
         known => write(store, edge, organization, (vehicle, known), next, batch).await,

@@ -216,13 +216,13 @@ pub fn of_fields([tag, plate, state]: &Names) -> Vec<Assignment> {
 }
 
 /// The assignments of a vehicle after its fields have changed from `before` to `after` at `now`. What it no longer has ends
-/// now. What it gets begins now if another vehicle has or had it (`others_had`), or this one had it before; else it is like the
+/// now. What it gets begins now if it moved here from another vehicle (`moved`), or this one had it before; else it is like the
 /// fields of a new vehicle, and so a correction, and has no beginning.
 #[must_use]
 pub fn changed(
     mut list: Vec<Assignment>,
     (before, after): (&Names, &Names),
-    others_had: impl Fn(&Assignment) -> bool,
+    moved: impl Fn(&Assignment) -> bool,
     now: Timestamp,
 ) -> Vec<Assignment> {
     let (before, after) = (of_fields(before), of_fields(after));
@@ -240,7 +240,7 @@ pub fn changed(
     list.retain(|one| one.span().0 < one.span().1);
     for new in after {
         if !list.iter().any(|one| one.to.is_none() && one.is_same(&new)) {
-            let from = (others_had(&new) || list.iter().any(|one| one.is_like(&new))).then_some(now);
+            let from = (moved(&new) || list.iter().any(|one| one.is_like(&new))).then_some(now);
             list.push(Assignment { from, ..new });
         }
     }

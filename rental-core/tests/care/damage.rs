@@ -6,13 +6,11 @@ use rental_core::{
     check::{self, Report},
     operations::idempotency::{self, IdempotencyKey},
     resources::{
-        Resource,
-        customer::Customer,
         rental,
         row_words::{damage_in_words, in_words},
         vehicle,
     },
-    rows::{Row, Tag, key},
+    rows::{Row, key},
     store::{
         Batch, Check, Commit, DamagedRow, Finding, Inspection as _, Key, Prior, Record, Span, Store, StoreError, Write,
         get_each, marks,
@@ -47,7 +45,7 @@ fn of_tag(rows: &[Record], tag: u8) -> impl Iterator<Item = &Record> {
 }
 
 /// The organization of the first rental.
-fn organization_of(rows: &[Record]) -> OrganizationId {
+pub(crate) fn organization_of(rows: &[Record]) -> OrganizationId {
     match Row::decode(&record_of(rows, rental::SPEC.tag).key) {
         Some(Row::Record { organization, .. }) => organization,
         other => panic!("no record: {other:?}"),
@@ -60,7 +58,7 @@ fn record_at(entry: &Key) -> Key {
     key::record(organization, &rental::SPEC, entry.id().unwrap())
 }
 
-fn record_of(rows: &[Record], tag: u8) -> &Record {
+pub(crate) fn record_of(rows: &[Record], tag: u8) -> &Record {
     of_tag(rows, b'r').find(|row| row.key.as_bytes()[17] == tag).unwrap()
 }
 
@@ -214,7 +212,7 @@ fn a_store_that_was_not_closed_is_checked_as_it_is() {
 
 /// One thing is put wrong; the report names it, and only what follows from it.
 #[track_caller]
-fn one_wrong(wrong: impl FnOnce(&Path, &[Record]) -> Key, words: &str) {
+pub(crate) fn one_wrong(wrong: impl FnOnce(&Path, &[Record]) -> Key, words: &str) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.redb");
     fleet(&path, 12);
@@ -226,39 +224,8 @@ fn one_wrong(wrong: impl FnOnce(&Path, &[Record]) -> Key, words: &str) {
     assert!(report.problems < 40, "{:#?}", report.listed);
 }
 
-#[test]
-fn an_object_that_names_what_is_not_there_is_found() {
-    one_wrong(
-        |path, rows| {
-            let rental = record_of(rows, rental::SPEC.tag);
-            let named: serde_json::Value = serde_json::from_slice(&rental.value).unwrap();
-            let id = Id::parse(named["customer_id"].as_str().unwrap()).unwrap();
-            let lost = Customer::key(organization_of(rows), id);
-            let entries = rows.iter().filter(|row| row.key.id() == Some(id.uuid()) && row.value.is_empty());
-            let entries: Vec<Write> = entries.map(|row| Write::Delete(row.key.clone())).collect();
-            commit(path, entries.into_iter().chain([Write::Delete(lost)]).collect());
-            rental.key.clone()
-        },
-        "its `customer_id` is customer",
-    );
-}
-
-#[test]
-fn a_hold_whose_length_is_not_in_the_calendar_of_its_vehicle_is_found() {
-    one_wrong(
-        |path, rows| {
-            let of = |wanted: Tag| rows.iter().find(|row| row.key.as_bytes()[0] == wanted as u8).unwrap();
-            let calendar = of(Tag::Calendar);
-            let bits = Write::Put(calendar.key.clone(), calendar.revision + 1, vec![0; 4].into(), Prior::Any);
-            commit(path, vec![bits]);
-            of(Tag::Hold).key.clone()
-        },
-        "does not have its length",
-    );
-}
-
 /// Puts and deletes rows as a buggy program would: well formed, but wrong.
-fn commit(path: &Path, writes: Vec<Write>) {
+pub(crate) fn commit(path: &Path, writes: Vec<Write>) {
     let store = Redb::open(path, CACHE).unwrap();
     assert_eq!(wait(store.commit(Batch { checks: Vec::new(), writes })), Ok(Commit::Applied));
     store.close().unwrap();
