@@ -1,8 +1,5 @@
-//! Calendars in the format of RFC 5545 (iCalendar), pure: what a vehicle's feed has becomes text, and calendars of others become
-//! days.
+//! Calendars in the format of RFC 5545 (iCalendar), pure: what a vehicle's feed has becomes text.
 
-mod external;
 mod written;
 
-pub use external::{ExternalEvent, MOST_BYTES, MOST_EVENTS, Reading, read_calendar};
 pub use written::{Entry, OWN_DOMAIN, written};
