@@ -19,7 +19,7 @@ pub(crate) static FIXTURES: LazyLock<[Fixture; 3]> = LazyLock::new(|| {
     [
         thin(include_bytes!("../../rental-core/tests/fixtures/stores/v2/store.backup")),
         thin(include_bytes!("../../rental-core/tests/fixtures/stores/v3/store.backup")),
-        thin(include_bytes!("../../rental-core/tests/fixtures/stores/v5/store.backup")),
+        thin(include_bytes!("../../rental-core/tests/fixtures/stores/v6/store.backup")),
     ]
 });
 

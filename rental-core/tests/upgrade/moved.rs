@@ -37,7 +37,7 @@ fn restored(backup: &[u8], path: &Path, upgrade: &Upgrading<'_>) -> Result<Resto
 
 #[test]
 fn a_backup_of_an_older_version_is_restored_as_the_present_one() {
-    ["v2", "v3", "v4", "v5"].into_iter().for_each(restored_as_the_present_one);
+    ["v2", "v3", "v4", "v5", "v6"].into_iter().for_each(restored_as_the_present_one);
 }
 
 fn restored_as_the_present_one(directory: &str) {
@@ -115,7 +115,7 @@ fn imported(file: &[u8]) -> Objects {
 
 #[test]
 fn an_export_of_an_older_version_is_imported_whole() {
-    for directory in ["v2", "v3", "v4", "v5"] {
+    for directory in ["v2", "v3", "v4", "v5", "v6"] {
         let file = fixture(directory, "export.jsonl");
         let text = String::from_utf8(file.clone()).unwrap();
         let has_first_line = text.starts_with("{\"object\":\"export\",\"schema_version\":");

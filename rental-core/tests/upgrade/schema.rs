@@ -11,6 +11,7 @@ const RELEASED: &[(u64, &str)] = &[
     (3, "dcbf7f4eae46df96e1a6469da7c71fdd12ee6fdf7f3357cf028b70db3345a102"),
     (4, "e06753914f947b8d31118a7dfad43300f0113313eadee712c0eef7252b4471b7"),
     (5, "5e360a2b40ae3e2d275272df4b6118afd301b6f97a4481baa8b3cb8aad65bcf8"),
+    (6, "4526998714c4f12ec06dfc76d2d22edbe5bc4786ba3df9eca7ff927a008a3158"),
 ];
 
 fn file(version: u64) -> PathBuf {
