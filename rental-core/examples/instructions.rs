@@ -190,7 +190,7 @@ impl Fleet {
         let query = ListQuery::parse(raw, spec).map_err(told)?;
         let page = wait(operations::list(&*self.store, self.organization.id, spec, &query));
         let page = page.map_err(told)?;
-        if black_box(page).len() < 1000 { Err("the list is not full".into()) } else { Ok(()) }
+        if black_box(page).body.len() < 1000 { Err("the list is not full".into()) } else { Ok(()) }
     }
 
     /// Gives the id of the new object.

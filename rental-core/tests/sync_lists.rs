@@ -134,7 +134,7 @@ impl Fleet {
 
     fn page(&self, query: &str) -> (Vec<Value>, Option<String>) {
         let query = ListQuery::parse(query, vehicles().spec).unwrap();
-        let page = now(operations::list(&self.store, self.organization.id, vehicles().spec, &query)).unwrap();
+        let page = now(operations::list(&self.store, self.organization.id, vehicles().spec, &query)).unwrap().body;
         let mut page: Value = serde_json::from_slice(&page).unwrap();
         let Value::Array(data) = page["data"].take() else { panic!("a list") };
         assert!(data.len() <= query.limit);

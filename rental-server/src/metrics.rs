@@ -135,7 +135,7 @@ impl Metrics {
         tenants.register(&mut registry);
         registry.register(
             "damaged_rows",
-            "Damaged rows that work in the background has skipped, each counted once",
+            "Damaged rows that background work and lists left out, each counted once",
             damaged.counter.clone(),
         );
         let (commits, batches) = (Counter::default(), Counter::default());

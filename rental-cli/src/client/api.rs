@@ -17,7 +17,7 @@ use reqwest::{
     redirect::Policy,
 };
 use std::{
-    cell::OnceCell,
+    cell::{Cell, OnceCell},
     error::Error as _,
     io::Read as _,
     time::{Duration, Instant},
@@ -35,6 +35,8 @@ pub(crate) struct Api {
     timeout: Duration,
     secrets: Secrets,
     client: OnceCell<Client>,
+    /// Objects that the lists left out so far because they are damaged.
+    left_out: Cell<u64>,
 }
 
 /// The secrets of both halves of the API.
@@ -54,7 +56,7 @@ pub(crate) struct ResponseHead {
 impl Api {
     /// Creates a client of the server at `base_url`. `timeout` limits each attempt.
     pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
-        Self { base_url, timeout, secrets, client: OnceCell::new() }
+        Self { base_url, timeout, secrets, client: OnceCell::new(), left_out: Cell::new(0) }
     }
 
     /// Returns a client of the same server with another API key.
@@ -146,6 +148,11 @@ impl Api {
         self.unreachable(error).into_failure()
     }
 
+    /// Objects that the lists left out so far because what the server has stored of them is damaged.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out.get()
+    }
+
     /// Time-out of an attempt, or of each read of a streamed response.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
@@ -190,6 +197,8 @@ impl Api {
         let status = response.status();
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
+        let left_out = header("rental-damaged-rows").and_then(|count| count.parse().ok()).unwrap_or(0);
+        self.left_out.set(self.left_out.get().saturating_add(left_out));
         let mut body = Vec::new();
         if let Err(error) = response.take(BODY_MAX_BYTES + 1).read_to_end(&mut body) {
             return Err(self.broken_off(&error));

@@ -59,6 +59,23 @@ impl Session {
         all: bool,
         page: impl Fn(Option<&str>) -> Request,
     ) -> Result<(), Failure> {
+        let listed = self.pages(spec, all, page);
+        match self.api.left_out() {
+            0 => {}
+            1 => self.out.warn("1 object is not listed because it is damaged; the operator finds it with `rental-cli store check`"),
+            count => self.out.warn(&format!(
+                "{count} objects are not listed because they are damaged; the operator finds them with `rental-cli store check`"
+            )),
+        }
+        listed
+    }
+
+    fn pages(
+        &self,
+        spec: &'static ResourceSpec,
+        all: bool,
+        page: impl Fn(Option<&str>) -> Request,
+    ) -> Result<(), Failure> {
         let mut list = self.out.list(spec);
         let mut cursor: Option<String> = None;
         loop {

@@ -87,6 +87,14 @@ impl Output {
         }
     }
 
+    /// Prints a warning on stderr, also with `--json`, unless `--quiet` is set.
+    pub(crate) fn warn(&self, text: &str) {
+        if !self.quiet {
+            // As above.
+            let _ = writeln!(anstream::stderr(), "{}", printable(text));
+        }
+    }
+
     /// Starts the output of a list.
     pub(crate) fn list(&self, spec: &'static ResourceSpec) -> List<'_> {
         List { output: self, spec, rows: Vec::new(), data: Vec::new(), begun: false }

@@ -1,6 +1,6 @@
 //! stdout: one JSON value, or tab-separated values in a pipe.
 
-use crate::fake_server::{FakeServer, ok};
+use crate::fake_server::{FakeServer, Reply, ok};
 use std::process::Stdio;
 
 const VEHICLE: &str = r#"{"object":"vehicle","id":"1", "name":"A\tB","daily_rate":89.50,"color":null,"new_field":1e2}"#;
@@ -36,6 +36,21 @@ fn a_page_with_json_is_the_envelope_byte_for_byte() {
     let page = list(&["1", "2"], Some("2"));
     let ran = FakeServer::new(vec![ok(&page)]).run(&["vehicles", "list", "--json"]);
     assert_eq!((ran.stdout, ran.stderr), (format!("{page}\n"), String::new()));
+}
+
+#[test]
+fn a_list_that_leaves_damaged_objects_out_says_how_many() {
+    let page = |next: Option<&str>| Reply::Answer {
+        status: 200,
+        headers: "rental-damaged-rows: 1\r\n",
+        body: list(&["1"], next),
+    };
+    let server = FakeServer::new(vec![page(Some("1")), page(None)]);
+    let ran = server.run(&["vehicles", "list", "--all", "--json"]);
+    assert_eq!((ran.code, ran.stdout), (Some(0), list(&["1", "1"], None) + "\n"));
+    assert!(ran.stderr.contains("2 objects are not listed because they are damaged"), "{}", ran.stderr);
+    let ran = FakeServer::new(vec![page(None)]).run(&["operators", "list"]);
+    assert!(ran.stderr.contains("1 object is not listed") && ran.stderr.contains("store check"), "{}", ran.stderr);
 }
 
 #[test]

@@ -4,14 +4,14 @@ use super::derivation::{Derived, derive};
 use crate::{
     error::{Error, FieldCode},
     fleet::attribution::{Candidate, Verdict},
+    operations::{Listed, sound_page},
     request::page,
     resources::{
         Attributable, Resource, customer::Customer, organization::Organization, parse, rental::Rental, review_look_up,
     },
-    store::{Store, all_sound},
+    store::Store,
     value::{CustomerId, Id},
 };
-use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub async fn review<T: Attributable>(
     store: &dyn Store,
     organization: &Organization,
     query: &str,
-) -> Result<Bytes, Error> {
+) -> Result<Listed, Error> {
     let (limit, after) = parameters(query)?;
     let look_up = review_look_up();
     let prefix = look_up.prefix(organization.id, T::SPEC);
@@ -36,7 +36,7 @@ pub async fn review<T: Attributable>(
     if let Some(after) = after {
         span.to = prefix.followed_by(&after);
     }
-    let mut found = all_sound(store.scan(&span, limit + 1).await?)?;
+    let (mut found, damaged) = sound_page(store, &span, limit).await?;
     let has_more = found.len() > limit;
     found.truncate(limit);
     let objects: Vec<T> = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
@@ -50,7 +50,7 @@ pub async fn review<T: Attributable>(
         rows.push(row(store, organization, object).await?);
     }
     let list = json!({"object": "list", "has_more": has_more, "next_cursor": cursor, "data": rows});
-    Ok(list.to_string().into())
+    Ok(Listed { body: list.to_string().into(), damaged })
 }
 
 /// The bytes of a cursor: the length and value of the order, and the id.

@@ -9,7 +9,7 @@ use crate::{
     },
     rows::key,
     schema::ResourceSpec,
-    store::{DamagedRow, Key, Pages, Record, Span, Store, all_sound, key_of},
+    store::{DamagedRow, Key, Pages, Record, Span, Store, StoreError, all_sound, key_of},
     value::{Id, OrganizationId},
 };
 use bytes::Bytes;
@@ -30,57 +30,81 @@ pub async fn get(
     store.get(&[key::record(organization, spec, id)]).await?.pop().flatten().ok_or(missing)
 }
 
-/// Reads one page and returns the list response.
+/// One page of a list.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Listed {
+    /// The list response.
+    pub body: Bytes,
+    /// The damaged rows among the objects of the page. The response leaves them out.
+    pub damaged: Vec<DamagedRow>,
+}
+
+/// Reads one page of a list. A damaged row harms only itself: the page has the other objects, and its cursor leads on.
 ///
 /// # Errors
-/// The store is not available.
+/// The store is not available, or more than about 4,000 rows of the page are damaged.
 pub async fn list(
     store: &dyn Store,
     organization: OrganizationId,
     spec: &'static ResourceSpec,
     query: &ListQuery,
-) -> Result<Bytes, Error> {
-    let records = match query.span(organization, spec) {
-        Some(span) => all_sound(store.scan(&span, query.limit + 1).await?)?,
-        None => Vec::new(),
+) -> Result<Listed, Error> {
+    let (records, damaged) = match query.span(organization, spec) {
+        Some(span) => sound_page(store, &span, query.limit).await?,
+        None => Default::default(),
     };
-    page::envelope(&records, spec, query)
+    Ok(Listed { body: page::envelope(&records, spec, query)?, damaged })
 }
 
-/// Most rows that [`list_sound`] reads for one page.
+/// Most rows that a page reads when some of them are damaged.
 const MOST_ROWS: usize = 4096;
 
-/// The same without damaged rows, which it adds to `damaged`. For lists of operators: they must see the other objects.
+/// At most `limit + 1` sound records of a span, and the damaged rows among the first `limit` of them.
 ///
 /// # Errors
-/// The store is not available, or more than about 4,000 rows of the page are damaged.
-pub async fn list_sound(
+/// As [`list`].
+pub(crate) async fn sound_page(
     store: &dyn Store,
-    organization: OrganizationId,
-    spec: &'static ResourceSpec,
-    query: &ListQuery,
-    damaged: &mut Vec<DamagedRow>,
-) -> Result<Bytes, Error> {
-    let Some(span) = query.span(organization, spec) else { return page::envelope(&[], spec, query) };
-    let mut asked = query.limit + 1;
+    span: &Span,
+    limit: usize,
+) -> Result<(Vec<Record>, Vec<DamagedRow>), Error> {
+    match all_sound(store.scan(span, limit + 1).await?) {
+        // Boxed, so that the future of a page without damage stays small.
+        Err(StoreError::Damaged(_)) => Box::pin(page_without_damaged_rows(store, span, limit)).await,
+        records => Ok((records?, Vec::new())),
+    }
+}
+
+async fn page_without_damaged_rows(
+    store: &dyn Store,
+    span: &Span,
+    limit: usize,
+) -> Result<(Vec<Record>, Vec<DamagedRow>), Error> {
+    let mut asked = limit + 1;
     loop {
-        let rows = store.scan(&span, asked).await?;
+        asked = (asked * 2).min(MOST_ROWS);
+        let rows = store.scan(span, asked).await?;
         let is_end = rows.len() < asked;
-        let (mut records, mut bad) = (Vec::new(), Vec::new());
+        // Those behind the last object of the page are rows of the next page.
+        let (mut records, mut damaged, mut behind) = (Vec::new(), Vec::new(), None);
         for row in rows {
             match row {
                 Ok(record) => records.push(record),
-                Err(row) => bad.push(row),
+                Err(row) if records.len() >= limit => behind = Some(row),
+                Err(row) => damaged.push(*row),
+            }
+            if records.len() > limit {
+                break;
             }
         }
-        if is_end || records.len() > query.limit {
-            damaged.extend(bad.into_iter().map(|row| *row));
-            return page::envelope(&records, spec, query);
+        if is_end || records.len() > limit {
+            return Ok((records, damaged));
         }
-        if let (true, Some(row)) = (asked == MOST_ROWS, bad.pop()) {
+        if asked == MOST_ROWS
+            && let Some(row) = behind.or_else(|| damaged.pop().map(Box::new))
+        {
             return Err(Error::Damaged(row));
         }
-        asked = (asked * 2).min(MOST_ROWS);
     }
 }
 

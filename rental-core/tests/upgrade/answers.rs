@@ -43,7 +43,7 @@ fn ids(store: &dyn Store, organization: OrganizationId, spec: &'static ResourceS
         let query = format!("{query}{}limit=100{after}", if query.is_empty() { "" } else { "&" });
         let query = ListQuery::parse(&query, spec).unwrap();
         let page: Value =
-            serde_json::from_slice(&wait(operations::list(store, organization, spec, &query)).unwrap()).unwrap();
+            serde_json::from_slice(&wait(operations::list(store, organization, spec, &query)).unwrap().body).unwrap();
         found.extend(page["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
         match page["next_cursor"].as_str().filter(|_| page["has_more"] == true) {
             Some(cursor) => after = format!("&starting_after={cursor}"),

@@ -181,23 +181,24 @@ impl Keyed<'_> {
                     let _part = admit(app, pass).await?;
                     match self.action {
                         Action::List => {
-                            list_ordered(store, organization.id, (spec, self.collection.rising), call).await
+                            let order = (spec, self.collection.rising);
+                            list_ordered((app, store), organization.id, order, call).await
                         }
                         Action::Availability => availability::available(store, organization, call).await,
                         Action::Calendar => availability::calendar(store, organization, self.id, call).await,
-                        Action::Review => review::shown(store, organization, spec, call).await,
+                        Action::Review => review::shown((app, store), organization, spec, call).await,
                         _ => get(store, organization.id, spec, self.id, call).await,
                     }
                 })
                 .await
             }
-            Action::List => list_ordered(store, organization.id, (spec, self.collection.rising), call).await,
+            Action::List => list_ordered((app, store), organization.id, (spec, self.collection.rising), call).await,
             Action::Get => get(store, organization.id, spec, self.id, call).await,
             Action::Me => me::reply(app, call, pass),
             // Boxed as writes are.
             Action::Availability => Box::pin(availability::available(store, organization, call)).await,
             Action::Calendar => Box::pin(availability::calendar(store, organization, self.id, call)).await,
-            Action::Review => Box::pin(review::shown(store, organization, spec, call)).await,
+            Action::Review => Box::pin(review::shown((app, store), organization, spec, call)).await,
             Action::Feed(FeedAction::Show) => Box::pin(vehicle_feed::show(store, organization, self.id, call)).await,
             // Writes are boxed, so that the future of a read stays small.
             Action::Create | Action::Update | Action::Feed(FeedAction::Make | FeedAction::Revoke) => {

@@ -2,11 +2,10 @@
 
 use crate::{
     endpoint::{Action, Endpoint, Parameter, camel, get},
-    http::{
-        call::Call,
-        reply::{Handled, Reply},
-    },
+    http::{call::Call, reply::Handled},
+    objects::listed,
     reference::shapes::{amount, described, object, optional_id, text},
+    state::App,
 };
 use rental_core::{
     attachments,
@@ -39,13 +38,18 @@ pub(super) fn endpoints() -> impl Iterator<Item = Endpoint> {
     })
 }
 
-pub(super) async fn shown(store: &dyn Store, organization: &Organization, spec: &ResourceSpec, call: &Call) -> Handled {
+pub(super) async fn shown(
+    (app, store): (&App, &dyn Store),
+    organization: &Organization,
+    spec: &ResourceSpec,
+    call: &Call,
+) -> Handled {
     let page = if spec.object == toll::SPEC.object {
         attachments::review::<Toll>(store, organization, call.query()).await?
     } else {
         attachments::review::<Violation>(store, organization, call.query()).await?
     };
-    Ok(Reply::json(page))
+    Ok(listed(app, page))
 }
 
 /// A page of what a person has to look at.

@@ -204,6 +204,12 @@ pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
         "too_many_failures",
         "Too many failed authentications from this address, and this one failed too. Valid keys still work.",
     ),
+    (
+        500,
+        API,
+        "data_damaged",
+        "What the server has stored of this object, or of one that the request needs, is damaged. Retries do not help; give the operator the request id.",
+    ),
     (500, API, "internal_error", "A fault of the server. The request id helps to find it."),
     (
         503,
@@ -266,7 +272,8 @@ fn core_class(error: &Error) -> Class {
         Error::IdempotencyInUse => (StatusCode::CONFLICT, IDEMPOTENCY, "idempotency_key_in_use"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, API, "service_unavailable"),
         Error::StorageFull => (StatusCode::SERVICE_UNAVAILABLE, API, "storage_full"),
-        Error::Damaged(_) | Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
+        Error::Damaged(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "data_damaged"),
+        Error::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, API, "internal_error"),
     }
 }
 
@@ -342,7 +349,10 @@ fn core_message(error: &Error) -> String {
         Error::StorageFull => {
             "The disk of the server has too little room, so nothing was changed; reads go on. Try again later, with the same idempotency key.".into()
         }
-        Error::Damaged(_) | Error::Internal(_) => {
+        Error::Damaged(_) => {
+            "What is stored of this object, or of one that the request needs, is damaged on the disk of the server, so nothing was changed. All other objects can be read. Tell the operator the request id: the log names the row, `rental-cli store check` lists it, and a backup or `rental-cli store repair` mends it.".into()
+        }
+        Error::Internal(_) => {
             "Something went wrong on our side. The request id helps us to find it.".into()
         }
         // The core's sentence has no word about HTTP to add and no detail to hide. No wildcard: a new error is judged here.

@@ -4,6 +4,7 @@ pub(crate) mod write;
 
 use crate::{
     http::{
+        HeaderName,
         call::Call,
         header,
         reply::{Handled, Reply, lists},
@@ -12,7 +13,7 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    operations::{self, Create, Update},
+    operations::{self, Create, Listed, Update},
     request::page::{self, ListQuery},
     resources::{Collection, organization::Organization},
     schema::ResourceSpec,
@@ -20,44 +21,39 @@ use rental_core::{
     value::OrganizationId,
 };
 
+/// The header of a list that leaves objects out.
+const DAMAGED_ROWS: &str = "rental-damaged-rows";
+
 /// Whether `If-Match`, if it was sent, lists this revision.
 pub(crate) fn expects(call: &Call, revision: Revision) -> bool {
     lists(call.headers(), &header::IF_MATCH, revision).unwrap_or(true)
 }
 
 /// A page of a list, newest first unless the query has a range.
-pub(crate) async fn list(
-    store: &dyn Store,
-    organization: OrganizationId,
-    spec: &'static ResourceSpec,
-    call: &Call,
-) -> Handled {
-    list_ordered(store, organization, (spec, false), call).await
+pub(crate) async fn list(app: &App, organization: OrganizationId, spec: &'static ResourceSpec, call: &Call) -> Handled {
+    list_ordered((app, app.store()), organization, (spec, false), call).await
 }
 
-/// The same, oldest first when the boolean says so.
+/// The same from this store, oldest first when the boolean says so.
 pub(crate) async fn list_ordered(
-    store: &dyn Store,
+    (app, store): (&App, &dyn Store),
     organization: OrganizationId,
     (spec, rising): (&'static ResourceSpec, bool),
     call: &Call,
 ) -> Handled {
     let query = ListQuery { rising, ..ListQuery::parse(call.query(), spec)? };
-    Ok(Reply::json(operations::list(store, organization, spec, &query).await?))
+    Ok(listed(app, operations::list(store, organization, spec, &query).await?))
 }
 
-/// The same for lists of operators over the whole installation: without damaged rows, which are logged and counted. One that is left out would look
-/// deleted to a client that compares its copy, so the lists of the API fail instead.
-pub(crate) async fn list_sound(
-    app: &App,
-    organization: OrganizationId,
-    spec: &'static ResourceSpec,
-    call: &Call,
-) -> Handled {
-    let (query, mut damaged) = (ListQuery::parse(call.query(), spec)?, Vec::new());
-    let page = operations::list_sound(app.store(), organization, spec, &query, &mut damaged).await?;
-    damaged.iter().for_each(|row| app.hooks.damaged.note(row));
-    Ok(Reply::json(page))
+/// The response with a page of a list. It says how many objects the page leaves out because their rows are damaged; those are
+/// logged and counted.
+pub(crate) fn listed(app: &App, page: Listed) -> Reply {
+    let reply = Reply::json(page.body);
+    if page.damaged.is_empty() {
+        return reply;
+    }
+    page.damaged.iter().for_each(|row| app.hooks.damaged.note(row));
+    reply.with(HeaderName::from_static(DAMAGED_ROWS), &page.damaged.len().to_string())
 }
 
 /// One object, or 304 when the client has its revision.

@@ -3,8 +3,8 @@
 use crate::{
     endpoint::{Endpoint, Parameter, Request, camel, get, post},
     guard::{Operator, Reader},
-    http::reply::{Handled, Reply},
-    objects::write::write,
+    http::reply::Handled,
+    objects::{listed, write::write},
     operator::collections,
 };
 use rental_core::{
@@ -35,7 +35,7 @@ pub(super) fn endpoints<T: Attributable>() -> Vec<Endpoint> {
 async fn shown<T: Attributable>(request: Request<'_, Reader>) -> Handled {
     let Request { app, call, id, .. } = request;
     let organization = collections::organization_named(app.store(), id).await?;
-    Ok(Reply::json(attachments::review::<T>(app.store(), &organization, call.query()).await?))
+    Ok(listed(app, attachments::review::<T>(app.store(), &organization, call.query()).await?))
 }
 
 async fn release<T: Attributable>(request: Request<'_, Operator>) -> Handled {

@@ -40,7 +40,7 @@ pub(super) async fn organization_named(store: &dyn Store, id: &str) -> Result<Or
 /// GET on all objects of a resource that belongs to the operator.
 pub(super) fn list(spec: &'static ResourceSpec) -> Endpoint {
     endpoint::list(format!("/admin/v1/{}", spec.plural), spec)
-        .reader(move |request| Box::pin(objects::list_sound(request.app, SYSTEM, spec, request.call)))
+        .reader(move |request| Box::pin(objects::list(request.app, SYSTEM, spec, request.call)))
 }
 
 /// GET on an object of a resource that belongs to the operator.
@@ -64,7 +64,7 @@ pub(super) fn list_of_organization(spec: &'static ResourceSpec) -> Endpoint {
     of_operators(endpoint::list(path, spec), spec, many).reader(move |request| {
         Box::pin(async move {
             let organization = organization_named(request.app.store(), request.id).await?;
-            objects::list(request.app.store(), organization.id, spec, request.call).await
+            objects::list(request.app, organization.id, spec, request.call).await
         })
     })
 }

@@ -35,7 +35,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let overlap = "Seconds for which the old token keeps working. Default: `86400`.";
     vec![
         endpoint::list(all, &SPEC)
-            .owner(|request| Box::pin(objects::list(request.app.store(), SYSTEM, &SPEC, request.call))),
+            .owner(|request| Box::pin(objects::list(request.app, SYSTEM, &SPEC, request.call))),
         endpoint::create(all, &SPEC)
             .says("Only this response shows the token.")
             .replies("IssuedOperator")

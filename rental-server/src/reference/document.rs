@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document, made from the table of endpoints and the specs of the resources.
 
 use crate::{
-    endpoint::{BodySchema, Documentation, Endpoint, Handler, Operation, Parameter, camel, capitalized},
+    endpoint::{BodySchema, Documentation, Endpoint, Example, Handler, Operation, Parameter, camel, capitalized},
     http::Method,
     reference::{parts, schema, webhooks},
 };
@@ -136,6 +136,9 @@ fn responses(endpoint: &Endpoint, operation: &Operation) -> Value {
     }
     if reply.replayed {
         ok["headers"]["Idempotent-Replayed"] = parts::header("IdempotentReplayed");
+    }
+    if reply.example == Example::List || name == "ReviewList" {
+        ok["headers"]["Rental-Damaged-Rows"] = parts::header("DamagedRows");
     }
     if let Some(content) = &reply.instead {
         ok["content"] = content.clone();

@@ -164,11 +164,11 @@ fn a_rotten_record_is_a_500_that_names_it_in_the_log_and_nothing_else_suffers() 
     fs::write(&path, bytes).unwrap();
     let server = std::mem::ManuallyDrop::new(Server::start_on_file(directory.path(), &[]));
     let organization = std::mem::ManuallyDrop::new(crate::support::Organization { server: &server, id, read, write });
-    organization.get(&format!("/v1/vehicles/{rotten}")).error(500, "api_error", "internal_error");
+    organization.get(&format!("/v1/vehicles/{rotten}")).error(500, "api_error", "data_damaged");
     organization.patch(&format!("/v1/vehicles/{rotten}"), &json!({"color": "red"})).error(
         500,
         "api_error",
-        "internal_error",
+        "data_damaged",
     );
     organization.get(&format!("/v1/vehicles/{sound}")).ok();
     organization.patch(&format!("/v1/vehicles/{sound}"), &json!({"color": "red"})).ok();

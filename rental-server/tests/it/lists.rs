@@ -1,5 +1,6 @@
 //! What every list promises: the envelope, the parameters, and a walk that shows everything once (decisions, Lists).
 
+mod damaged;
 mod exact;
 mod model;
 mod sync;

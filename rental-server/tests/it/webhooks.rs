@@ -163,7 +163,7 @@ fn quiet_while() {
 
 /// The value of a metric.
 #[track_caller]
-fn metric(server: &Server, name: &str) -> f64 {
+pub(crate) fn metric(server: &Server, name: &str) -> f64 {
     let text = Connection::open(&server.address).send("GET", "/metrics", &[], b"").text();
     let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("no {name}"));
     line.split(' ').nth(1).and_then(|value| value.parse().ok()).expect("a number")

@@ -3,19 +3,9 @@
 use super::{Cli, ran};
 use crate::{
     events_in_store::stop,
-    support::{ADMIN_TOKEN, Connection, Organization, Server},
+    support::{ADMIN_TOKEN, Connection, Organization, Server, flip},
 };
 use serde_json::{Value, json};
-use std::{fs, path::Path};
-
-/// Flips one bit wherever this text is in the file, as a bad disk does.
-fn flip(path: &Path, text: &str) {
-    let mut file = fs::read(path).expect("the file");
-    let found: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(text.as_bytes())).collect();
-    assert!(!found.is_empty(), "no {text} in the file");
-    found.into_iter().for_each(|at| file[at] ^= 1);
-    fs::write(path, file).expect("the file");
-}
 
 fn export(organization: &Organization<'_>) -> String {
     let path = format!("/admin/v1/organizations/{}/export?pace=full", organization.id);

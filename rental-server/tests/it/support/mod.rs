@@ -244,6 +244,15 @@ fn file_in(directory: &Path) -> Vec<(&'static str, String)> {
     vec![("RENTAL_STORE", format!("redb:{}", directory.join("store.redb").display()))]
 }
 
+/// Flips one bit wherever this text is in the file of a store, as a bad disk does.
+pub(crate) fn flip(path: &Path, text: &str) {
+    let mut file = fs::read(path).expect("the file");
+    let found: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(text.as_bytes())).collect();
+    assert!(!found.is_empty(), "no {text} in the file");
+    found.into_iter().for_each(|at| file[at] ^= 1);
+    fs::write(path, file).expect("the file");
+}
+
 /// The URL of a new database; `None`, and a line that says so, without PostgreSQL.
 pub(crate) fn database() -> Option<String> {
     Cluster::shared().map(Cluster::database)

@@ -3,7 +3,7 @@
 use super::{PRIVATE, act, hook, hook_at, metric, observed, one_event, wait_for};
 use crate::{
     events_in_store::stop,
-    support::{Organization, Server, receiver::Receiver},
+    support::{Organization, Server, flip, receiver::Receiver},
 };
 use rental_core::{
     operations::idempotency::{self, IdempotencyKey},
@@ -14,23 +14,12 @@ use rental_core::{
     webhooks::deletion,
 };
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::path::Path;
 use uuid::Uuid;
 
 const DAMAGED: &str = "rental_damaged_rows_total";
 /// In the log line of a row that is skipped.
 const SKIPPED: &str = "a row of the store is damaged";
-
-/// Flips one bit wherever these bytes are in the file, as a bad disk does.
-fn flip(directory: &Path, text: &str) {
-    let path = directory.join("store.redb");
-    let mut file = fs::read(&path).expect("the file");
-    let found: Vec<usize> =
-        file.windows(text.len()).enumerate().filter(|(_, bytes)| *bytes == text.as_bytes()).map(|(at, _)| at).collect();
-    assert!(!found.is_empty(), "no {text} in the file");
-    found.into_iter().for_each(|at| file[at] ^= 1);
-    fs::write(&path, file).expect("the file");
-}
 
 /// Runs on the file of a server that has stopped.
 fn on_file<T>(directory: &Path, act: impl AsyncFnOnce(&Redb) -> T) -> T {
@@ -81,7 +70,7 @@ fn a_flipped_bit_in_an_endpoint_keeps_no_other_from_its_deliveries() {
     hook(&other, &elsewhere);
     let (one, other) = (keys(one), keys(other));
     stop(server);
-    flip(directory.path(), "break-me-here");
+    flip(&directory.path().join("store.redb"), "break-me-here");
 
     let server = Server::start_on_file(directory.path(), &[PRIVATE]).expecting_errors(SKIPPED);
     let (one, other) = (again(&server, &one), again(&server, &other));
@@ -204,7 +193,7 @@ fn a_damaged_organization_is_left_out_of_the_list_and_the_others_are_listed() {
     };
     let [oldest, damaged, newest] = ["Moonlight", "break-me-here", "Sunshine"].map(make);
     stop(server);
-    flip(directory.path(), "break-me-here");
+    flip(&directory.path().join("store.redb"), "break-me-here");
 
     let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
     let page = |query: &str| {

@@ -1,0 +1,86 @@
+//! A damaged row harms only itself: lists give the other objects and say how many they leave out (docs/api.md, "Lists").
+
+use crate::{
+    events_in_store::stop,
+    support::{Cluster, Organization, Reply, Server, database, flip},
+    webhooks::metric,
+};
+use serde_json::{Value, json};
+
+const DAMAGED: &str = "break-me-here";
+
+/// The member `name` of the objects, and how many the response says are left out.
+fn shown(reply: &Reply, name: &str) -> (Vec<String>, Option<u64>) {
+    let objects = reply.ok()["data"].as_array().expect("a list").clone();
+    let names = objects.iter().map(|one| one[name].as_str().unwrap_or_default().to_owned()).collect();
+    (names, reply.header("rental-damaged-rows").map(|count| count.parse().expect("a number")))
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_flipped_bit_leaves_one_object_out_of_every_list_and_its_reader_gets_a_precise_code() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start_on_file(directory.path(), &[]);
+    let whose = server.organization();
+    let vehicle = |name: &str| whose.post("/v1/vehicles", &json!({"name": name})).id();
+    let [_, damaged, _] = ["first", DAMAGED, "last"].map(vehicle);
+    for name in ["first", DAMAGED] {
+        whose.post("/v1/leads", &json!({"source_channel": name})).ok();
+    }
+    for name in ["first", DAMAGED, "last"] {
+        server.admin("POST", "/admin/v1/operators", &json!({"name": name, "role": "operator"})).ok();
+    }
+    let (id, read, write) = (whose.id.clone(), whose.read.clone(), whose.write.clone());
+    drop(whose);
+    stop(server);
+    flip(&directory.path().join("store.redb"), DAMAGED);
+
+    let server = Server::start_on_file(directory.path(), &[]).expecting_errors("damaged");
+    let whose = Organization { server: &server, id, read, write };
+    let get = |path: &str| shown(&whose.get(path), "name");
+    let others = (names(&["last", "first"]), Some(1));
+    assert_eq!(get("/v1/vehicles"), others);
+    assert_eq!(get("/v1/vehicles?status=available"), others, "by an index");
+    let sync = get("/v1/vehicles?updated[gte]=2000-01-01T00:00:00Z");
+    assert_eq!(sync, (names(&["first", "last"]), Some(1)), "a sync list");
+    // Page by page: the row is counted on the page where its object would be.
+    let first = whose.get("/v1/vehicles?limit=1");
+    assert_eq!(shown(&first, "name"), (names(&["last"]), None));
+    let cursor = first.ok()["next_cursor"].as_str().expect("there is more").to_owned();
+    let rest = whose.get(&format!("/v1/vehicles?limit=1&starting_after={cursor}"));
+    assert_eq!((shown(&rest, "name"), &rest.ok()["has_more"]), ((names(&["first"]), Some(1)), &json!(false)));
+
+    let admin = |path: &str| server.admin("GET", path, &Value::Null);
+    let leads = admin(&format!("/admin/v1/organizations/{}/leads", whose.id));
+    assert_eq!(shown(&leads, "source_channel"), (names(&["first"]), Some(1)), "a list under one organization");
+    let operators = admin("/admin/v1/operators");
+    assert_eq!(shown(&operators, "name"), (names(&["last", "first"]), Some(1)));
+
+    let error = whose.get(&format!("/v1/vehicles/{damaged}")).error(500, "api_error", "data_damaged");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("Tell the operator")), "{error}");
+    assert_eq!(metric(&server, "rental_damaged_rows_total"), 3.0, "each row is counted once");
+}
+
+/// PostgreSQL guards the bytes of a row by checksums of its own. A key of which one bit is flipped is another row.
+#[test]
+fn on_postgresql_an_index_entry_whose_record_has_another_key_leaves_one_object_out() {
+    let Some(url) = database() else { return };
+    let server = Server::start_on(&url, &[]).expecting_errors("damaged");
+    let whose = server.organization();
+    let vehicle = |name: &str| whose.post("/v1/vehicles", &json!({"name": name, "status": "maintenance"})).id();
+    let [_, damaged, _] = ["first", "second", "last"].map(vehicle);
+    let database = url.split(['/', '?']).find(|part| part.starts_with("test")).expect("a database");
+    let flipped = "set_byte(key, length(key) - 9, get_byte(key, length(key) - 9) # 1)";
+    let hex = damaged.replace('-', "");
+    let is_it = format!("get_byte(key, 0) = ascii('r') AND encode(key, 'hex') LIKE '%{hex}'");
+    let cluster = Cluster::shared().expect("it made the database");
+    let changed = cluster.sql(database, &format!("UPDATE rental.rows SET key = {flipped} WHERE {is_it} RETURNING 1"));
+    assert_eq!(changed.trim(), "1");
+
+    let list = whose.get("/v1/vehicles?status=maintenance");
+    assert_eq!(shown(&list, "name"), (names(&["last", "first"]), Some(1)));
+    assert_eq!(metric(&server, "rental_damaged_rows_total"), 1.0);
+}
