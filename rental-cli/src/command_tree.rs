@@ -52,6 +52,10 @@ Exit codes:
   8  rate limited
   9  server error";
 
+/// For the commands of operators. No flag takes a secret.
+const TOKEN: &str = "\
+The token comes from the environment: RENTAL_ADMIN_TOKEN, or RENTAL_ADMIN_TOKEN_FILE with the name of its file.";
+
 /// The complete command tree, for parsing, completions and manual pages.
 pub(crate) fn command() -> Command {
     let command = Command::new("rental-cli")
@@ -146,7 +150,16 @@ fn global_args() -> [Arg; 6] {
 
 fn framed(command: Command) -> Command {
     let is_group = command.has_subcommands() && command.get_name() != "rental-cli";
+    let is_for_operators = command.get_about().is_some_and(|about| about.to_string().ends_with("(operator)"));
+    // Of the commands of `store`, only `backup` asks a server.
+    let asks_server = command.get_name() != "store";
+    let command = if is_for_operators && asks_server { with_token(command) } else { command };
     command.help_template(TEMPLATE).disable_help_subcommand(is_group).mut_subcommands(framed)
+}
+
+/// Adds to the help of a command and of its subcommands where the token comes from.
+fn with_token(command: Command) -> Command {
+    command.after_help(TOKEN).mut_subcommands(with_token)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::{
     fmt::Write as _,
     io::{self, Write},
 };
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Escapes control and formatting characters, so that no value can break a row, move the cursor or reorder the text.
 pub(crate) fn printable(text: &str) -> String {
@@ -89,6 +90,30 @@ impl<W: Write> Write for JsonLines<W> {
         self.write_held(self.held.len())?;
         self.to.flush()
     }
+}
+
+/// The text in lines of at most `width` columns that begin so; a longer word is broken.
+pub(crate) fn wrapped(begin: &str, text: &str, width: usize) -> String {
+    let room = width.saturating_sub(begin.len()).max(8);
+    let indent = " ".repeat(begin.len());
+    let (mut out, mut line, mut used) = (begin.to_owned(), String::new(), 0);
+    for word in text.split_inclusive(' ') {
+        let needed = word.trim_end().width();
+        if used > 0 && used + needed > room {
+            out += &format!("{}\n{indent}", line.trim_end());
+            (line, used) = (String::new(), 0);
+        }
+        for char in word.chars() {
+            let columns = char.width().unwrap_or(0);
+            if char != ' ' && used + columns > room {
+                out += &format!("{line}\n{indent}");
+                (line, used) = (String::new(), 0);
+            }
+            line.push(char);
+            used += columns;
+        }
+    }
+    out + line.trim_end() + "\n"
 }
 
 #[cfg(test)]

@@ -11,4 +11,4 @@ pub use audit::{Audit, Get};
 pub(crate) use expected::effects_of;
 pub use expected::expected_keys;
 pub use file::of_file;
-pub use report::{KeyReport, Problem, Report};
+pub use report::{KeyReport, Problem, Remedy, Report};

@@ -339,6 +339,10 @@ fn check_master_key(findings: &mut Findings<'_>, api: &Api) -> Result<(), Failur
     let response = api.send(&Request::get(Access::Operator, &["master_key"])).and_then(record::json);
     let key = match response.and_then(|json| Record::read(&json)) {
         Ok(key) => key,
+        Err(failure) if failure.exit_code() == 5 => {
+            let next = "run doctor with the token of an owner, or with the admin token, to check it";
+            return findings.add(NAME, Status::Skipped, "only owners see the master key", Some(next));
+        }
         // A server of an earlier version.
         Err(failure) if failure.exit_code() == 3 => {
             return findings.add(NAME, Status::Skipped, "the server does not report its master key", None);

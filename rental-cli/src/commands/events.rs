@@ -138,6 +138,10 @@ fn recover(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
             .note(&format!("stopped after {examined} events, {resent} of them resent; repeat the command to continue"));
     }
     ended?;
+    let endpoint = text(matches, "endpoint");
+    session.out.note(&format!(
+        "what fails again: rental-cli deliveries list --organization ID --endpoint {endpoint} --status failed"
+    ));
     session.out.object(&format!(
         "{{\"object\":\"recovery\",\"examined\":{examined},\"resent\":{resent},\"has_more\":false,\"next_cursor\":null}}"
     ))

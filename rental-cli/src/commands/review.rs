@@ -9,12 +9,11 @@ use crate::{
         print,
         record::{Page, Record, next_page},
     },
-    text::{printable, tsv_cell},
+    text::{printable, tsv_cell, wrapped},
 };
 use clap::{ArgMatches, Command};
 use rental_core::{resources::organization, schema::ResourceSpec, value::Date};
 use serde::Deserialize;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Columns of a pipe: members of the response.
 const COLUMNS: [&str; 10] =
@@ -133,30 +132,6 @@ fn time_left(day: &str, today: u32) -> String {
         Some(days @ (1 | -1)) => format!("respond by {day}: 1 day {}", if days > 0 { "left" } else { "late" }),
         Some(days) => format!("respond by {day}: {} days {}", days.abs(), if days > 0 { "left" } else { "late" }),
     }
-}
-
-/// The text in lines of at most `width` columns that begin so; a longer word is broken.
-fn wrapped(begin: &str, text: &str, width: usize) -> String {
-    let room = width.saturating_sub(begin.len()).max(8);
-    let indent = " ".repeat(begin.len());
-    let (mut out, mut line, mut used) = (begin.to_owned(), String::new(), 0);
-    for word in text.split_inclusive(' ') {
-        let needed = word.trim_end().width();
-        if used > 0 && used + needed > room {
-            out += &format!("{}\n{indent}", line.trim_end());
-            (line, used) = (String::new(), 0);
-        }
-        for char in word.chars() {
-            let columns = char.width().unwrap_or(0);
-            if char != ' ' && used + columns > room {
-                out += &format!("{line}\n{indent}");
-                (line, used) = (String::new(), 0);
-            }
-            line.push(char);
-            used += columns;
-        }
-    }
-    out + line.trim_end() + "\n"
 }
 
 fn line(record: &Record, candidates: &[String]) -> String {

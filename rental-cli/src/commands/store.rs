@@ -18,15 +18,14 @@ use crate::{
     },
     config::private_file,
     failure::Failure,
-    output::{self, Output, progress::Progress},
-    text::printable,
+    output::{self, Output, item, progress::Progress},
 };
 use arguments::{path, path_of};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use failures::store_failure;
+use failures::{next_step, store_failure};
 use place::{CACHE_BYTES, Place, file_forms, forms};
 use rental_core::{
-    check::{self, Report},
+    check::{self, Remedy, Report},
     store::{Maintenance, StoreError},
     webhooks::{master_key::InUse, secret::MasterKeys},
 };
@@ -148,7 +147,7 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
         Err(StoreError::DamagedStore(detail)) => {
             let mut report = Report::default();
             // The detail begins with the path.
-            report.add("the file".to_owned(), detail);
+            report.add("the file".to_owned(), detail, Remedy::Backup);
             report
         }
         Err(error) => return Err(store_failure(place.as_ref(), error)),
@@ -163,7 +162,7 @@ fn check(place: &Place, out: &Output) -> Result<(), Failure> {
             1 => format!("{} has 1 problem", shown(place)),
             problems => format!("{} has {problems} problems", shown(place)),
         },
-        hint: "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or remove damaged rows with `rental-cli store repair`",
+        hint: next_step(&report),
     })
 }
 
@@ -190,7 +189,7 @@ fn show_report(place: &Place, report: &Report, out: &Output) -> Result<(), Failu
     fields.push(("problems".to_owned(), Some(report.problems.to_string())));
     out.fields(&fields)?;
     for problem in &report.listed {
-        output::print(&format!("{}: {}\n", printable(&problem.place), printable(&problem.what)))?;
+        output::print(&item(&problem.place, &problem.what))?;
     }
     if report.master_key.unreadable > 0 {
         out.note(

@@ -149,7 +149,10 @@ impl ErrorResponse {
             (401, _) => self.credential,
             (403, "plan_required") => "ask the operator to run `rental-cli organizations update ID --plan pro`",
             (403, "quota_exceeded") => {
-                "`rental-cli organizations get ID` shows the quotas; ask the operator to run `rental-cli organizations update ID`"
+                let flag = if self.error.message.contains("max_bytes") { "max-bytes" } else { "max-objects" };
+                return Some(format!(
+                    "ask the operator to raise it with `rental-cli organizations update ID --{flag} NUMBER`, or to go back to the default of the server with `--clear {flag}`"
+                ));
             }
             (403, "insufficient_scope") => {
                 "ask the operator for a key that can write: `rental-cli api-keys create --organization ID --scope read_write`"

@@ -8,7 +8,7 @@ pub(crate) mod whole_file;
 
 use crate::{
     failure::Failure,
-    text::{printable, printable_json},
+    text::{printable, printable_json, wrapped},
 };
 use record::{Page, Record};
 use rental_core::{resources::spec_of, schema::ResourceSpec};
@@ -18,6 +18,9 @@ use table::Row;
 
 /// Width of tables, in columns, if the terminal does not report its width.
 const USUAL_WIDTH: usize = 80;
+
+/// Width of lines that are wrapped also where there is no terminal.
+const LINE_WIDTH: usize = 100;
 
 /// Output format: JSON, a table on a terminal, or tab-separated values in a pipe.
 #[derive(Clone)]
@@ -165,6 +168,13 @@ impl List<'_> {
         }
         Ok(())
     }
+}
+
+/// A row and what is wrong with it, in lines of at most 100 columns: what the row is, its key, and the problem.
+pub(crate) fn item(place: &str, what: &str) -> String {
+    let (name, key) = place.split_once(" (").map_or((place, None), |(name, key)| (name, Some(key)));
+    let key = key.map(|key| wrapped("  ", &printable(key.trim_end_matches(')')), LINE_WIDTH)).unwrap_or_default();
+    wrapped("", &printable(name), LINE_WIDTH) + &key + &wrapped("  ", &printable(what), LINE_WIDTH)
 }
 
 /// Prints a failure on stderr, as one line of JSON or as text. Help and version go to stdout. A closed pipe is not reported.

@@ -1,6 +1,6 @@
 //! `doctor` on servers that are not well.
 
-use crate::fake_server::{FakeServer, Ran, Reply, cli, ok};
+use crate::fake_server::{FakeServer, Ran, Reply, cli, error, ok};
 
 /// An answer of the API at the root, with a clock.
 fn page(status: u16, headers: &'static str) -> Reply {
@@ -94,13 +94,16 @@ fn a_server_that_cannot_write_is_9_and_a_full_disk_a_warning() {
 }
 
 #[test]
-fn secrets_that_the_master_key_does_not_open_are_1_and_an_earlier_server_tells_nothing() {
+fn secrets_that_the_master_key_does_not_open_are_1_and_what_cannot_be_seen_is_skipped() {
     let unknown =
         r#"{"error":{"type":"invalid_request_error","code":"route_unknown","message":"There is no such path."}}"#;
     let earlier = Reply::Answer { status: 404, headers: WELL, body: unknown.into() };
-    for (reply, word, fact) in
-        [(master_key(3), "failed", "of 3 webhook endpoints"), (earlier, "skipped", "does not report its master key")]
-    {
+    let of_owners = error(403, WELL, "permission_error", "insufficient_role");
+    for (reply, word, fact) in [
+        (master_key(3), "failed", "of 3 webhook endpoints"),
+        (earlier, "skipped", "does not report its master key"),
+        (of_owners, "skipped", "only owners see the master key"),
+    ] {
         let told = status("2009-05-05T09:30:00.000Z", 1 << 36);
         let mut command =
             FakeServer::new(vec![page(200, WELL), page(200, WELL), told, reply, no_endpoints()]).command(&["doctor"]);

@@ -247,6 +247,18 @@ fn a_whole_number_is_shown_without_decimals() {
 }
 
 #[test]
+fn a_quota_that_is_used_up_names_the_flags_that_raise_it_and_take_it_back() {
+    for (quota, flag) in [("bytes", "max-bytes"), ("objects", "max-objects")] {
+        let body = format!(
+            r#"{{"error":{{"type":"permission_error","code":"quota_exceeded","message":"It uses 2 of 1 {quota}: `max_{quota}`."}}}}"#
+        );
+        let ran = FakeServer::new(vec![Reply::Answer { status: 403, headers: "", body }]).run(&["leads", "create"]);
+        let hint = [format!("update ID --{flag} NUMBER`"), format!("`--clear {flag}`")];
+        assert!(hint.iter().all(|part| ran.stderr.contains(part)), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn with_json_the_error_of_the_api_gets_the_hint() {
     for (status, body, expected) in [
         (

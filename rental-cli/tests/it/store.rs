@@ -87,7 +87,7 @@ fn a_sound_store_is_0_and_a_damaged_one_is_1_with_what_to_do_next() {
     let text = run(&["store", "check", &url(&path)]);
     assert!(text.stderr.starts_with("error[damaged]: ") && text.stderr.contains("\nhint: "), "{text:?}");
     assert!(
-        text.stdout.contains("the counter ") && text.stdout.contains(": the checksum does not match\n"),
+        text.stdout.contains("the counter ") && text.stdout.contains("\n  the checksum does not match\n"),
         "{text:?}"
     );
 }

@@ -258,6 +258,12 @@ fn recover_goes_through_all_pages_and_prints_the_totals() {
 }
 
 #[test]
+fn recover_says_how_to_list_what_fails_again() {
+    let ran = run(&FakeServer::new(vec![recovery(1, 1, None)]), "events|recover|--endpoint|w|--since|2h");
+    assert!(ran.stderr.contains("deliveries list --organization ID --endpoint w --status failed"), "{ran:?}");
+}
+
+#[test]
 fn recover_counts_back_from_one_moment() {
     let server = FakeServer::new(vec![recovery(200, 0, Some("a")), recovery(0, 0, None)]);
     assert_eq!(run(&server, "events|recover|--endpoint|w|--since|2h").code, Some(0));

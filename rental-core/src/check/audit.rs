@@ -2,7 +2,7 @@
 
 use super::{
     expected::{expected_keys, held_by, references},
-    report::Report,
+    report::{Remedy, Report},
 };
 use crate::{
     erasing::{Erasure, ErasureStatus, task_id},
@@ -43,6 +43,8 @@ pub struct Audit<'g> {
     pub(super) report: Report,
     /// Whether rows are missing or damaged, so that counts cannot be compared.
     pub(super) gaps: bool,
+    /// What mends the problem of the last row.
+    pub(super) remedy: Remedy,
     /// Number of API keys, and of the rows that find them.
     api_keys: (u64, u64),
     /// Number of operators, and of the rows that find one by its present token.
@@ -68,6 +70,7 @@ impl<'g> Audit<'g> {
             get,
             report: Report::default(),
             gaps: false,
+            remedy: Remedy::Repair,
             api_keys: (0, 0),
             tokens: (0, 0),
             numbered: None,
@@ -86,13 +89,14 @@ impl<'g> Audit<'g> {
     /// Checks one row.
     pub fn row(&mut self, record: &Record) {
         if let Err(what) = self.check_row(record) {
-            self.report.add(in_words(&record.key), what);
+            self.report.add(in_words(&record.key), what, self.remedy);
         }
     }
 
     /// Checks one row and returns its problem, which the report does not contain yet.
     pub(super) fn check_row(&mut self, record: &Record) -> RowCheck {
         self.report.rows += 1;
+        self.remedy = Remedy::Repair;
         match Row::decode(&record.key) {
             Some(row) => self.check(row, record),
             None => Err("no program that knows this store makes such a row".into()),
@@ -147,14 +151,14 @@ impl<'g> Audit<'g> {
     /// Adds a row that cannot be read.
     pub fn damaged(&mut self, row: &DamagedRow) {
         self.gaps = true;
-        self.report.add(in_words(&row.key), row.reason.clone());
+        self.report.add(in_words(&row.key), row.reason.clone(), Remedy::Repair);
     }
 
     /// Adds a gap: rows after a key, or from the first row on, cannot be read.
     pub fn gap(&mut self, after: Option<&Key>, detail: &str) {
         self.gaps = true;
         let place = after.map_or_else(|| "from the first row on".to_owned(), |key| format!("behind {}", in_words(key)));
-        self.report.add(place, format!("rows cannot be read: {detail}"));
+        self.report.add(place, format!("rows cannot be read: {detail}"), Remedy::Backup);
     }
 
     /// Ends the check after the last row.
@@ -163,7 +167,8 @@ impl<'g> Audit<'g> {
         self.count_numbered(None);
         for (what, (count, ways)) in [("API keys", self.api_keys), ("operators", self.tokens)] {
             if count != ways && !self.gaps {
-                self.report.add(what.into(), format!("there are {count} of them, and {ways} rows that lead to one"));
+                let problem = format!("there are {count} of them, and {ways} rows that lead to one");
+                self.report.add(what.into(), problem, Remedy::Repair);
             }
         }
         self.report
@@ -254,9 +259,9 @@ impl<'g> Audit<'g> {
                     Ok(counter) => {
                         let many = name.replace('_', " ");
                         let what = format!("it has {count} {many}, but the counter stands at {counter}");
-                        self.report.add(format!("organization {organization}"), what);
+                        self.report.add(format!("organization {organization}"), what, Remedy::Repair);
                     }
-                    Err(what) => self.report.add(format!("organization {organization}"), what),
+                    Err(what) => self.report.add(format!("organization {organization}"), what, Remedy::Repair),
                 }
             }
         }
@@ -352,6 +357,7 @@ impl<'g> Audit<'g> {
             // A damaged endpoint is reported as a separate problem.
             let gone = matches!(self.find(&WebhookEndpoint::key(SYSTEM, endpoint)), Ok(None));
             if gone && self.find(&key::task(deletion::task_id(endpoint)))?.is_none() {
+                self.remedy = Remedy::Start;
                 return Err(
                     "its endpoint was deleted, and no task removes the row; a server begins one at its start".into()
                 );
@@ -440,8 +446,12 @@ impl<'g> Audit<'g> {
         let erased_at = parse::<Customer>(&place, &record.value).map_err(detail)?.erased_at;
         let running = erasure.status == ErasureStatus::Running;
         match erased_at {
-            None => Err("its customer is not erased; a server erases the customer at its start".into()),
+            None => {
+                self.remedy = Remedy::Start;
+                Err("its customer is not erased; a server erases the customer at its start".into())
+            }
             Some(_) if running && self.find(&key::task(task_id(erasure.customer_id)))?.is_none() => {
+                self.remedy = Remedy::Start;
                 Err("it is not complete, and no task continues it; a server begins one at its start".into())
             }
             Some(_) => Ok(()),

@@ -1,6 +1,9 @@
 //! Checks a closed file.
 
-use super::{audit::Audit, report::Report};
+use super::{
+    audit::Audit,
+    report::{Remedy, Report},
+};
 use crate::store::{Finding, Inspection, Key};
 
 /// Checks every row of a closed file. `progress` is called with the number of rows so far.
@@ -10,7 +13,7 @@ pub fn of_file(closed: &dyn Inspection, progress: &mut dyn FnMut(u64)) -> Report
     let mut audit = Audit::new(&get);
     if let Err(detail) = closed.pages() {
         audit.gaps = true;
-        audit.report.add("the pages of the file".into(), detail.to_owned());
+        audit.report.add("the pages of the file".into(), detail.to_owned(), Remedy::Copy);
     }
     closed.walk(&mut |found| {
         match found {

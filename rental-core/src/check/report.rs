@@ -7,6 +7,20 @@ use std::collections::BTreeMap;
 /// Most problems in the list of a report. Further problems are only counted.
 pub(crate) const MOST_LISTED: usize = 1000;
 
+/// What mends a problem.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remedy {
+    /// A repair of the store, at the loss of what is damaged.
+    Repair,
+    /// The next start of a server.
+    Start,
+    /// A copy of the store to another file: all rows are sound.
+    Copy,
+    /// A backup of before, or the decision of a person.
+    Backup,
+}
+
 /// One inconsistency.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Problem {
@@ -14,6 +28,8 @@ pub struct Problem {
     pub place: String,
     /// The problem, as a sentence.
     pub what: String,
+    /// What mends it.
+    pub remedy: Remedy,
 }
 
 /// The master key of a store.
@@ -37,16 +53,33 @@ pub struct Report {
     pub master_key: KeyReport,
     /// Number of problems.
     pub problems: u64,
+    /// Number of problems by what mends them.
+    pub remedies: BTreeMap<Remedy, u64>,
     /// The first 1,000 problems.
     pub listed: Vec<Problem>,
 }
 
 impl Report {
     /// Counts a problem, and lists it while there is room.
-    pub fn add(&mut self, place: String, what: String) {
+    pub fn add(&mut self, place: String, what: String, remedy: Remedy) {
         self.problems += 1;
+        *self.remedies.entry(remedy).or_default() += 1;
         if self.listed.len() < MOST_LISTED {
-            self.listed.push(Problem { place, what });
+            self.listed.push(Problem { place, what, remedy });
         }
+    }
+
+    /// The same report after a repair: what it left, no repair mends.
+    #[must_use]
+    pub(super) fn after_repair(mut self) -> Self {
+        if let Some(left) = self.remedies.remove(&Remedy::Repair) {
+            *self.remedies.entry(Remedy::Backup).or_default() += left;
+        }
+        for problem in &mut self.listed {
+            if problem.remedy == Remedy::Repair {
+                problem.remedy = Remedy::Backup;
+            }
+        }
+        self
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn command() -> Command {
         .default_value("gentle")
         .help("`full` is faster, but slows down requests during the backup");
     Command::new("backup")
-        .about("Back up the store of a running server")
+        .about("Back up the store of a running server (operator)")
         .arg(to)
         .arg(pace)
         .arg(force("Replace an existing file"))

@@ -1,8 +1,25 @@
 //! Failures of stores and backups, with the next step.
 
 use crate::failure::Failure;
-use rental_core::store::{OLDEST_VERSION, Place, SCHEMA_VERSION, StoreError, archive::ArchiveError};
+use rental_core::{
+    check::{Remedy, Report},
+    store::{OLDEST_VERSION, Place, SCHEMA_VERSION, StoreError, archive::ArchiveError},
+};
 use std::path::Path;
+
+/// The next step after a check or a repair that found or left problems.
+pub(super) fn next_step(report: &Report) -> &'static str {
+    let has = |remedy| report.remedies.contains_key(&remedy);
+    if has(Remedy::Backup) {
+        "restore the last good backup with `rental-cli store restore`; docs/runbook.md says what no repair mends (\"What a repair does\")"
+    } else if has(Remedy::Repair) {
+        "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or remove damaged rows with `rental-cli store repair`"
+    } else if has(Remedy::Copy) {
+        "every row is sound: `rental-cli store copy --from URL --to redb:NEW` writes them to a new file, which takes the place of this one"
+    } else {
+        "start the server: it mends them at its start"
+    }
+}
 
 /// Failure of a store that cannot be opened, read or written.
 pub(super) fn store_failure(place: &dyn Place, error: StoreError) -> Failure {

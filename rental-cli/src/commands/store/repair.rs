@@ -4,7 +4,7 @@ mod removed;
 
 use super::{
     CACHE_BYTES,
-    failures::store_failure,
+    failures::{next_step, store_failure},
     place::{self, Place, forms, open, runtime},
 };
 use crate::{
@@ -14,13 +14,12 @@ use crate::{
     },
     edge,
     failure::Failure,
-    output::{self, progress::Progress},
-    text::printable,
+    output::{self, item, progress::Progress},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
     check::{
-        Report,
+        Remedy, Report,
         repair::{self, Action, Plan, RepairError, Waiter},
     },
     resources::row_words::in_words,
@@ -155,6 +154,7 @@ fn add_damaged_pages(place: &Place, left: &mut Report) {
         left.add(
             "the pages of the file".into(),
             format!("{detail}; copy the store to a new file with `rental-cli store copy`"),
+            Remedy::Copy,
         );
     }
 }
@@ -227,7 +227,7 @@ fn ask(plan: &Plan, place: &Place, matches: &ArgMatches) -> Result<(), Failure> 
     listed.add(plan);
     if !matches.get_flag("yes") {
         for line in listed.lines() {
-            eprintln!("{line}");
+            eprint!("{line}");
         }
     }
     let lost = plan.changes.values().filter(|change| change.loses()).count();
@@ -245,14 +245,12 @@ impl Done {
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (verb, counts) in [("removes", &self.removed), ("writes", &self.written)] {
-            lines.extend(counts.iter().map(|(kind, count)| format!("{verb} {count}: {kind}")));
+            lines.extend(counts.iter().map(|(kind, count)| format!("{verb} {count}: {kind}\n")));
         }
-        lines.extend(
-            self.listed.iter().map(|(place, why, action)| format!("{action} {}: {}", printable(place), printable(why))),
-        );
+        lines.extend(self.listed.iter().map(|(place, why, action)| item(&format!("{action} {place}"), why)));
         let hidden = self.count() - self.listed.len() as u64;
         if hidden > 0 {
-            lines.push(format!("{hidden} more rows are not listed"));
+            lines.push(format!("{hidden} more rows are not listed\n"));
         }
         lines
     }
@@ -277,10 +275,14 @@ fn show(place: &Place, done: &Done, trial: bool, session: &Session) -> Result<()
         }));
     }
     for line in done.lines() {
-        output::print(&format!("{line}\n"))?;
+        output::print(&line)?;
     }
     for problem in &done.left.listed {
-        output::print(&format!("not repairable: {}: {}\n", printable(&problem.place), printable(&problem.what)))?;
+        let what = match problem.remedy {
+            Remedy::Start => "the next server mends",
+            _ => "not repairable:",
+        };
+        output::print(&item(&format!("{what} {}", problem.place), &problem.what))?;
     }
     for file in &done.saved {
         session.out.note(&format!("the removed and replaced rows were saved to {}", file.display()));
@@ -296,8 +298,8 @@ fn result(place: &Place, done: &Done, trial: bool) -> Result<(), Failure> {
     if done.left.problems > 0 {
         return Err(Failure::Unsuccessful {
             kind: "damaged",
-            problem: format!("problems of {place} that cannot be repaired: {}", done.left.problems),
-            hint: "restore the last good backup with `rental-cli store restore`",
+            problem: format!("problems of {place} that a repair does not mend: {}", done.left.problems),
+            hint: next_step(&done.left),
         });
     }
     if trial && done.count() > 0 {

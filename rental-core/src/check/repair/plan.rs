@@ -7,7 +7,10 @@ use super::{
     waiter::Waiter,
 };
 use crate::{
-    check::{audit::Audit, report::Report},
+    check::{
+        audit::Audit,
+        report::{Remedy, Report},
+    },
     resources::{row_words::in_words, spec_of_tag},
     rows::{Marker, Row},
     store::{Batch, Check, Commit, Key, Prior, Store, StoreError, Write},
@@ -106,12 +109,13 @@ pub fn plan<W: Waiter>(
                 Err(why) if decider.repairs(key, sound, &why) => {}
                 Err(why) => {
                     audit.gaps |= sound.is_none();
-                    audit.report.add(in_words(key), why);
+                    let remedy = if sound.is_some() { audit.remedy } else { Remedy::Repair };
+                    audit.report.add(in_words(key), why, remedy);
                 }
             }
             view.planned() < MOST_CHANGES
         })?;
-        plan.left = audit.finish();
+        plan.left = audit.finish().after_repair();
         plan.more = view.planned() >= MOST_CHANGES;
         if !view.take_progress() || plan.more {
             break;

@@ -99,6 +99,11 @@ fn a_compacted_file_has_nothing_of_the_person_and_an_older_backup_is_erased_agai
         let words = format!("store restore {} --to {} --json", older.display(), store(&path));
         let restored = offline(&format!("{words} --erased {list} --erased {list}"));
         assert_eq!((restored.code, &restored.json()["erased_people_added"]), (Some(0), &json!(1)), "{restored:?}");
+        for verb in ["check", "repair"] {
+            let told = offline(&format!("store {verb} {}", store(&path)));
+            assert!(told.code == Some(1) && told.stderr.contains("hint: start the server"), "{told:?}");
+            assert!(!told.stdout.contains("not repairable"), "{told:?}");
+        }
         fs::copy(directory.path().join("store.redb.master-key"), folder.join("store.redb.master-key")).unwrap();
         let server = Server::start_on_file(&folder, &[]);
         let report = complete(&server, &customer);

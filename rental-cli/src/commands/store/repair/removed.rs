@@ -84,9 +84,9 @@ fn file_name(given: Option<&PathBuf>, before: usize) -> PathBuf {
     name.into()
 }
 
-/// Refuses to replace a file.
+/// Refuses to replace a file or a link, also one that leads nowhere.
 fn refuse_existing(path: &Path) -> Result<(), Failure> {
-    if !path.exists() {
+    if path.symlink_metadata().is_err() {
         return Ok(());
     }
     Err(Failure::AlreadyExists {

@@ -61,7 +61,8 @@ impl ClosedFile {
                 closed.reads_left.store(MOST_READS, Ordering::Relaxed);
                 let open = closed.database(Pages::Unchecked).map_err(|_| StoreError::DamagedStore(detail.clone()))?;
                 closed.open = Mutex::new(Some(open));
-                closed.pages = Err(detail);
+                // Its rows may all be sound, and then no backup is needed.
+                closed.pages = Err(detail.trim_end_matches("; restore it from a backup").to_owned());
             }
             Err(error) => return Err(error),
         }
