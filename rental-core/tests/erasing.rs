@@ -16,7 +16,7 @@ use rental_core::{
     erasing::report,
     resources::{event, invoice},
     rows::key,
-    store::{Key, Record, Span, Store, memory::Memory},
+    store::{Batch, Commit, Key, Record, Span, Store, memory::Memory},
     tasks::Step,
     value::CustomerId,
 };
@@ -188,6 +188,24 @@ async fn many_deliveries_of_one_event_take_many_bounded_steps() {
     assert_eq!(found(&after, SECRETS[0]), []);
     let report = report(&world.store, ORGANIZATION, CustomerId::parse(&person).unwrap()).await.unwrap().unwrap();
     assert_eq!((&report["rewritten"]["deliveries"], &report["damaged"]), (&json!(1501), &json!(0)));
+}
+
+#[tokio::test]
+async fn what_receivers_answered_to_an_event_that_is_gone_is_erased_with_the_person() {
+    let world = World::new().await;
+    let person = world.person().await;
+    for _ in 0..600 {
+        world.delivery("customer.created", SECRETS[0]).await;
+    }
+    let events = rows(&world.store, &Span::under(key::records(ORGANIZATION, &event::SPEC))).await;
+    let mut removal = Batch::default();
+    events.iter().for_each(|row| removal.delete(row.key.clone()));
+    assert_eq!(world.store.commit(removal).await, Ok(Commit::Applied));
+    world.erase(&person).await;
+    assert!(finish(&world.store).await >= 8, "seven phases, and two steps for the deliveries");
+    assert_eq!(found(&rows(&world.store, &Span::everything()).await, SECRETS[0]), []);
+    let report = report(&world.store, ORGANIZATION, CustomerId::parse(&person).unwrap()).await.unwrap().unwrap();
+    assert_eq!((&report["rewritten"]["deliveries"], &report["damaged"]), (&json!(601), &json!(0)));
 }
 
 #[tokio::test]

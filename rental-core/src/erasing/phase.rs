@@ -1,7 +1,7 @@
 //! The phases of the task that erases a customer.
 
 use crate::{
-    resources::{RESOURCES, audit_entry, event, organization::SYSTEM},
+    resources::{RESOURCES, audit_entry, delivery, event, organization::SYSTEM},
     rows::key,
     schema::{IndexPrefix, Personal, ResourceSpec},
     store::{Key, Span},
@@ -15,17 +15,20 @@ pub(super) enum Phase {
     Records(&'static ResourceSpec),
     /// Events, and the logs of their deliveries.
     Events,
+    /// The logs of deliveries whose event is gone.
+    Deliveries,
     /// Stored responses of idempotency keys.
     Responses,
     /// Audit entries of the organization.
     Audit,
 }
 
-/// The phases, in order. Records come first: no event of before can follow the rewriting of its object.
+/// The phases, in order. Records come first: no event of before can follow the rewriting of its object. Deliveries come after
+/// events: an event that retention removes before its turn leaves deliveries without it.
 pub(super) fn phases() -> Vec<Phase> {
     let others =
         RESOURCES.iter().map(|entry| entry.spec).filter(|spec| spec.person().is_some_and(|field| field != "id"));
-    others.map(Phase::Records).chain([Phase::Events, Phase::Responses, Phase::Audit]).collect()
+    others.map(Phase::Records).chain([Phase::Events, Phase::Deliveries, Phase::Responses, Phase::Audit]).collect()
 }
 
 impl Phase {
@@ -33,6 +36,7 @@ impl Phase {
         match self {
             Self::Records(spec) => spec.plural,
             Self::Events => event::SPEC.plural,
+            Self::Deliveries => delivery::SPEC.plural,
             Self::Responses => "stored_responses",
             Self::Audit => audit_entry::SPEC.plural,
         }
@@ -50,6 +54,7 @@ impl Phase {
                 }
             },
             Self::Events => records(&event::SPEC),
+            Self::Deliveries => records(&delivery::SPEC),
             Self::Responses => (Span::under(key::idempotency_record(organization, "")), None),
             Self::Audit => (
                 Span::under(audit_entry::of_organization(organization).prefix(SYSTEM, &audit_entry::SPEC)),

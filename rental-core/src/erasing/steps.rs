@@ -170,7 +170,11 @@ impl Step<'_> {
             let rows = self.store.scan(&span, PAGE).await?;
             let last = rows.len() < PAGE;
             let keys: Vec<Key> = rows.iter().map(|row| key_of(row).clone()).collect();
-            for (key, row) in keys.into_iter().zip(self.resolve(rows, records.as_ref()).await?) {
+            let rows = match phase {
+                Phase::Deliveries => self.without_event(rows).await?,
+                _ => self.resolve(rows, records.as_ref()).await?,
+            };
+            for (key, row) in keys.into_iter().zip(rows) {
                 if self.is_full() {
                     return Ok(false);
                 }
@@ -208,11 +212,31 @@ impl Step<'_> {
         Ok(get_each(self.store, &keys).await?)
     }
 
+    /// Of these deliveries, those whose event is gone or damaged: nobody can say any more whom their logs are about.
+    async fn without_event(&self, rows: Vec<Scanned>) -> Result<Vec<Result<Option<Record>, Box<DamagedRow>>>, Error> {
+        #[derive(Deserialize)]
+        struct Of {
+            event_id: EventId,
+        }
+        let event = |row: &Scanned| {
+            let of: Option<Of> = serde_json::from_slice(&row.as_ref().ok()?.value).ok();
+            Some(event::key(self.state.organization_id, of?.event_id))
+        };
+        let keys: Vec<Option<Key>> = rows.iter().map(event).collect();
+        let mut events = get_each(self.store, &keys.iter().flatten().cloned().collect::<Vec<_>>()).await?.into_iter();
+        let resolved = rows.into_iter().zip(keys).map(|(row, key)| {
+            let event = key.and_then(|_| events.next());
+            row.map(|delivery| Some(delivery).filter(|_| !matches!(event, Some(Ok(Some(_))))))
+        });
+        Ok(resolved.collect())
+    }
+
     /// Rewrites a row. False: the next step must go on with the same row.
     async fn rewrite(&mut self, phase: Phase, record: Record) -> Result<bool, Error> {
         let rewritten = match phase {
             Phase::Records(spec) => self.object(spec, &record).map(|()| true),
             Phase::Events => self.event(&record).await,
+            Phase::Deliveries => self.log(&record).map(|()| true).map_err(Failed::Damaged),
             Phase::Responses => self.response(&record).map(|()| true),
             Phase::Audit => self.audit_entry(&record).map(|()| true),
         };

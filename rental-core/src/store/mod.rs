@@ -63,8 +63,8 @@ impl Check {
     }
 
     /// Whether the check holds when the key has this revision; `None` when the key has no value.
-    #[cfg(any(feature = "redb", feature = "postgres"))]
-    pub(crate) fn holds(&self, found: Option<Revision>) -> bool {
+    #[must_use]
+    pub fn holds(&self, found: Option<Revision>) -> bool {
         match self {
             Self::At(_, revision) => found == Some(*revision),
             Self::Present(_) => found.is_some(),

@@ -6,8 +6,8 @@ use crate::{
 };
 use rental_core::{
     check::repair,
-    resources::organization,
-    rows::Row,
+    resources::{Resource, organization, vehicle, vehicle::Vehicle},
+    rows::{Row, key},
     store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, StoreError, memory::Memory},
 };
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,6 +41,43 @@ impl Store for Dying<'_> {
 
     fn ready(&self) -> Answer<'_, ()> {
         self.0.ready()
+    }
+}
+
+/// The row of the feed lies before the record of its vehicle: between the two a plan must not take it for lost.
+#[test]
+fn a_lost_vehicle_that_a_rental_names_keeps_its_feed_and_its_mark_wherever_the_repair_is_killed() {
+    let feed = rows().keys().find(|key| matches!(Row::decode(key), Some(Row::VehicleFeed { .. }))).unwrap().clone();
+    let Some(Row::VehicleFeed { organization, vehicle }) = Row::decode(&feed) else { panic!("no feed") };
+    let (place, mark) = (Vehicle::key(organization, vehicle), key::recheck(organization, vehicle));
+    let named = vehicle.to_string();
+    let names = |(key, row): (&Key, &(u64, bytes::Bytes))| {
+        matches!(Row::decode(key), Some(Row::Record { resource, .. }) if resource != vehicle::SPEC.tag)
+            && String::from_utf8_lossy(&row.1).contains(&named)
+    };
+    assert!(rows().iter().any(names), "no record names the vehicle");
+    for lost in [false, true] {
+        let mut damaged = rows().clone();
+        match lost {
+            true => drop(damaged.remove(&place)),
+            false => drop(damaged.insert(place.clone(), (1, "?".into()))),
+        }
+        let whole = store(&damaged);
+        let made = repaired(&whole);
+        let whole = wait(everything(&whole));
+        for kept in [&feed, &mark] {
+            assert_eq!(whole.get(kept).map(|row| &row.1), Some(&damaged[kept].1), "{}", repair::kind(kept));
+        }
+        assert!(whole[&place].1.starts_with(b"{") && !made.changes.is_empty());
+        for (late, commits) in (0..made.changes.len() as i64).flat_map(|n| [(false, n), (true, n)]) {
+            let store = store(&damaged);
+            let dying = Dying(&store, AtomicI64::new(commits), late);
+            let plan = repair::plan(&dying, &Waits, NOW, &mut |_| {}).unwrap();
+            assert!(repair::apply_in_batches_of(1, &dying, &Waits, &plan).is_err());
+            assert!(wait(everything(&store)).contains_key(&feed), "killed at commit {commits}, late: {late}");
+            repaired(&store);
+            same(&wait(everything(&store)), &whole, &format!("killed at commit {commits}, late: {late}"));
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use rental_core::{
     },
     rows::key,
     store::{Batch, Check, Commit, Prior, Record, Revision},
-    value::{CustomerId, DeliveryId, EndpointId, OrganizationId, Timestamp, url},
+    value::{DeliveryId, EndpointId, OrganizationId, Timestamp, url},
     webhooks::{
         attempt::{AfterAttempt, Ending, RetryDecision, Streak, after_attempt},
         deletion,
@@ -167,13 +167,18 @@ async fn perform(hooks: &Hooks, target: &Target, row: Due, failures: u32) -> Res
     }
     // The customer may have been erased since the event was stored.
     let (body, customer) = present_copy(hooks.store(), row.organization, event.value).await?;
+    // An event that names no customer can be about one all the same: erasing rewrites it.
+    let unerased = match customer {
+        Some(customer) => Check::Absent(erased_key(row.organization, customer)),
+        None => Check::At(event_key, event.revision),
+    };
     let (ending, log) = hooks.sender.send(message(target, &pending, body)).await;
     hooks.metrics.record(&ending, log.duration_ms);
     if let Some(failure) = ending.local_failure() {
         hooks.local_failures.note(failure, target.endpoint.id);
         return Ok(Outcome::NotSent);
     }
-    settle(hooks, target, (row, customer), (&ending, &log), failures).await
+    settle(hooks, target, (row, unerased), (&ending, &log), failures).await
 }
 
 fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Message<'a> {
@@ -212,28 +217,29 @@ async fn give_up(hooks: &Hooks, target: &Target, row: Due, record: Record) -> Re
     Ok(Outcome::Nothing)
 }
 
-/// Commits what follows an attempt: the delivery, its due row, and the endpoint when its failures change.
+/// Commits what follows an attempt: the delivery, its due row, and the endpoint when its failures change. While `unerased` holds,
+/// nobody whom the event is about was erased since it was sent.
 async fn settle(
     hooks: &Hooks,
     target: &Target,
-    (row, customer): (Due, Option<CustomerId>),
+    (row, unerased): (Due, Check),
     (ending, log): (&Ending, &Attempt),
     at_begin: u32,
 ) -> Result<Outcome, Error> {
     let id = target.endpoint.id;
-    let mut keys = vec![Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id)];
-    keys.extend(customer.map(|customer| erased_key(row.organization, customer)));
+    let keys =
+        [Delivery::key(row.organization, row.delivery), WebhookEndpoint::key(SYSTEM, id), unerased.key().clone()];
     loop {
         let now = edge::now();
         let mut found = hooks.store().get(&keys).await?;
-        let erased = found.split_off(2).pop().map(|row| row.is_some());
+        let checked = found.pop().flatten();
         let (endpoint, delivery) = (found.pop().flatten(), found.pop().flatten());
         let (mut batch, mut entry) = (Batch::default(), log.clone());
-        match erased {
-            // The response can repeat what was sent before the customer was erased.
-            Some(true) => entry.response = None,
-            Some(false) => batch.checks.extend(keys.last().cloned().map(Check::Absent)),
-            None => {}
+        if unerased.holds(checked.map(|row| row.revision)) {
+            batch.checks.push(unerased.clone());
+        } else {
+            // The response can repeat what was sent.
+            entry.response = None;
         }
         batch.delete(key::due(id, row.class, row.millis, row.delivery));
         let failures = match &endpoint {

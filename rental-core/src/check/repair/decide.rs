@@ -40,6 +40,10 @@ use uuid::Uuid;
 pub(super) struct Decider<'v, 's, W> {
     pub(super) view: &'v View<'s, W>,
     pub(super) now: Timestamp,
+    /// Whether the round before planned no change.
+    settled: bool,
+    /// Whether the present round has put off the removal of a row.
+    put_off: bool,
     /// API keys to which a row leads, of the present round.
     reached: HashSet<Uuid>,
     /// Damaged outbox rows. The records of their events come later in the walk.
@@ -51,12 +55,18 @@ pub(super) struct Decider<'v, 's, W> {
 impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
     pub(super) fn new(view: &'v View<'s, W>, now: Timestamp) -> Self {
         let (lost_outbox, lost_identities) = (HashSet::new(), HashSet::new());
-        Self { view, now, reached: HashSet::new(), lost_outbox, lost_identities }
+        Self { view, now, settled: false, put_off: false, reached: HashSet::new(), lost_outbox, lost_identities }
     }
 
-    /// Begins a round.
-    pub(super) fn begin(&mut self) {
+    /// Begins a round. `settled`: the round before planned no change.
+    pub(super) fn begin(&mut self, settled: bool) {
         self.reached.clear();
+        (self.settled, self.put_off) = (settled, false);
+    }
+
+    /// Whether the round has put off the removal of a row, so that a settled round must follow.
+    pub(super) fn has_put_off(&self) -> bool {
+        self.put_off
     }
 
     /// Notes a row that the audit accepts, and plans rows that its record lost and that only damage tells of.
@@ -91,6 +101,13 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 return self.record(organization, resource, id, key, sound, why);
             }
             Row::Calendar { organization, vehicle } => return self.calendar(organization, vehicle, key, sound, why),
+            // Objects that come later in the walk may name the vehicle. Then it gets a stand-in, and keeps the row.
+            Row::Recheck { organization, vehicle } | Row::VehicleFeed { organization, vehicle }
+                if !self.settled && !self.view.has(&Vehicle::key(organization, vehicle)) =>
+            {
+                self.put_off = true;
+                return true;
+            }
             // Deriving too much again is harmless.
             Row::Recheck { organization, vehicle } if self.view.has(&Vehicle::key(organization, vehicle)) => {
                 let revision = sound.map_or(0, |row| row.revision) + 1;

@@ -20,7 +20,8 @@ use std::{collections::BTreeMap, fmt};
 
 /// Most changes of one plan, which is in memory.
 const MOST_CHANGES: usize = 100_000;
-/// Most rounds of one plan. Damage of a row leads to that of rows that refer to it, which is at most four steps.
+/// Most rounds of one plan. Damage of a row leads to that of rows that refer to it, which is at most four steps; rows that were
+/// put off take two rounds more.
 const MOST_ROUNDS: usize = 12;
 /// Most changes and bytes of one batch.
 const BATCH_ROWS: usize = 500;
@@ -86,11 +87,11 @@ pub fn plan<W: Waiter>(
 ) -> Result<Plan, StoreError> {
     let view = View::new(store, waiter);
     let mut decider = Decider::new(&view, now);
-    let (mut seen, mut plan) = (0, Plan::default());
+    let (mut seen, mut settled, mut plan) = (0, false, Plan::default());
     for _ in 0..MOST_ROUNDS {
         let get = |key: &Key| view.get(key);
         let mut audit = Audit::new(&get);
-        decider.begin();
+        decider.begin(settled);
         view.walk(&mut |row| {
             seen += 1;
             if seen % 10_000 == 0 {
@@ -117,7 +118,8 @@ pub fn plan<W: Waiter>(
         })?;
         plan.left = audit.finish().after_repair();
         plan.more = view.planned() >= MOST_CHANGES;
-        if !view.take_progress() || plan.more {
+        settled = !view.take_progress();
+        if plan.more || (settled && !decider.has_put_off()) {
             break;
         }
     }
