@@ -166,7 +166,7 @@ impl World {
         let entry = |(tag, from, to): &Times| json!({"kind": "toll_tag", "number": TAGS[*tag], "from": from.map(time), "to": to.map(time)});
         let body = json!({"assignments": list.iter().map(entry).collect::<Vec<_>>()}).to_string();
         let id = vehicle_id(vehicle).to_string();
-        let assign = Assign { organization: &self.owner, vehicle: &id, body: body.as_bytes() };
+        let assign = Assign { organization: &self.owner, vehicle: &id, body: body.as_bytes(), expected: &|_| true };
         match wait(assign.prepare(&self.store, &self.clock)) {
             Ok(made) => {
                 self.commit(made.batch);

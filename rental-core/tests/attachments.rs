@@ -274,7 +274,7 @@ impl World {
         entries.extend(vehicle.plate.as_deref().map(|plate| entry(plate, since, None)));
         let body = json!({"assignments": entries}).to_string();
         let id = vehicle.id.to_string();
-        let assign = Assign { organization: &self.owner, vehicle: &id, body: body.as_bytes() };
+        let assign = Assign { organization: &self.owner, vehicle: &id, body: body.as_bytes(), expected: &|_| true };
         match wait(assign.prepare(&self.store, &self.clock)) {
             Ok(made) => assert_eq!(wait(self.store.commit(made.batch)).unwrap(), Commit::Applied),
             Err(Error::Invalid(_)) => {}

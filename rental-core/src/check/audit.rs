@@ -11,6 +11,7 @@ use crate::{
     resources::{
         self, Resource,
         api_key::{self, ApiKey},
+        assignment::{self, VehicleAssignments},
         credit_note::{self, CreditNote},
         customer::{self, Customer},
         delivery::Delivery,
@@ -225,7 +226,26 @@ impl<'g> Audit<'g> {
                 return Err(format!("its `{}` is {}, which is not there", field.name, in_words(&place)));
             }
         }
-        Ok(())
+        if spec.tag == assignment::SPEC.tag { self.assignments(organization, record) } else { Ok(()) }
+    }
+
+    /// Checks that assignments have what their vehicle has by its own fields.
+    fn assignments(&self, organization: OrganizationId, record: &Record) -> RowCheck {
+        let all: VehicleAssignments = parse(&record.key, &record.value).map_err(detail)?;
+        let place = Vehicle::key(organization, all.vehicle_id);
+        // What is damaged is a problem of its own.
+        let Ok(Some(found)) = self.find(&place) else { return Ok(()) };
+        let Ok(vehicle) = parse::<Vehicle>(&place, &found.value) else { return Ok(()) };
+        match assignment::lacking(&all.assignments, &vehicle).first() {
+            Some(own) => {
+                let (what, number) = (own.kind_in_words(), &*own.number);
+                Err(format!(
+                    "{} has the {what} {number} by its own fields, and no assignment without an end says so",
+                    in_words(&place)
+                ))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Counts records. The invoices and the credit notes of an organization must have every number up to its counter exactly

@@ -19,21 +19,26 @@ use crate::{
         vehicle::{self, Vehicle},
     },
     schema::{Effects, Facts, Fields, Names},
-    store::{Batch, Check, Record, Store, all_sound},
+    store::{Batch, Check, Record, Revision, Store, all_sound},
     value::{FromField, Id, OrganizationId, VehicleId},
 };
 use bytes::Bytes;
 use serde_json::json;
 
-/// The assignments of a vehicle as an operator sees them, also of a vehicle without a record of them.
+/// The assignments of a vehicle as an operator sees them, also of a vehicle without a record of them, with their revision.
 ///
 /// # Errors
 /// No vehicle has this id, or the store is not available.
-pub async fn shown(store: &dyn Store, organization: OrganizationId, id: &str) -> Result<Bytes, Error> {
+pub async fn shown(store: &dyn Store, organization: OrganizationId, id: &str) -> Result<(Bytes, Revision), Error> {
     let record = get(store, organization, &vehicle::SPEC, id).await?;
     let vehicle: Vehicle = parse(&record.key, &record.value)?;
     let known = recorded(store, organization, vehicle.id).await?;
-    Ok(view(vehicle.id, &present(known.as_ref(), &vehicle)))
+    Ok((view(vehicle.id, &present(known.as_ref(), &vehicle)), revision(&record, known.as_ref())))
+}
+
+/// The revision of what an operator sees. Both rows tell it, and their revisions only rise, so their sum is a revision too.
+fn revision(vehicle: &Record, known: Option<&(Record, VehicleAssignments)>) -> Revision {
+    vehicle.revision + known.map_or(0, |(record, _)| record.revision)
 }
 
 fn view(vehicle: VehicleId, list: &[Assignment]) -> Bytes {
@@ -53,6 +58,8 @@ pub struct Assign<'a> {
     pub vehicle: &'a str,
     /// The request's body.
     pub body: &'a [u8],
+    /// Whether the caller expects this present revision of the assignments.
+    pub expected: &'a (dyn Fn(Revision) -> bool + Sync),
 }
 
 impl Intent for Assign<'_> {
@@ -65,6 +72,10 @@ impl Intent for Assign<'_> {
             let record = get(store, organization.id, &vehicle::SPEC, self.vehicle).await?;
             let vehicle: Vehicle = parse(&record.key, &record.value)?;
             let known = recorded(store, organization.id, vehicle.id).await?;
+            let mut revision = revision(&record, known.as_ref());
+            if !(self.expected)(revision) {
+                return Err(Error::PreconditionFailed);
+            }
             let before = present(known.as_ref(), &vehicle);
             let mut errors = mistakes(&list, &vehicle);
             errors
@@ -76,8 +87,9 @@ impl Intent for Assign<'_> {
                 // The list agrees with these fields.
                 batch.checks.push(Check::At(record.key, record.revision));
                 batch = write(store, edge, organization, (vehicle.id, known), list, batch).await?;
+                revision += 1;
             }
-            Ok(Prepared { batch, body, revision: record.revision, object: Some(Box::new(vehicle)) })
+            Ok(Prepared { batch, body, revision, object: Some(Box::new(vehicle)) })
         })
     }
 }

@@ -244,11 +244,7 @@ pub fn changed(
             list.push(Assignment { from, ..new });
         }
     }
-    while list.len() > MOST_ASSIGNMENTS {
-        let ended = (0..list.len()).min_by_key(|at| list[*at].span().1).unwrap_or(0);
-        list.remove(ended);
-    }
-    list
+    bounded(list)
 }
 
 /// The error of one assignment in a list.
@@ -282,20 +278,49 @@ pub fn mistakes(list: &[Assignment], vehicle: &Vehicle) -> FieldErrors {
             errors.add(|| wrong(at, "", &rule));
         }
     }
-    for own in of_fields(&vehicle.names()) {
-        if !list.iter().any(|one| one.to.is_none() && one.is_same(&own)) {
-            let field = match own.kind {
-                AssignmentKind::TollTag => "transponder_number",
-                AssignmentKind::Plate => "plate",
-            };
-            let rule = format!(
-                "must have the vehicle's present `{field}` without a `to`: {}. To end it, change the vehicle first",
-                Assignment { from: None, to: None, ..own }.in_words().trim_end_matches(" at all times")
-            );
-            errors.add(|| FieldError::new("assignments", FieldCode::Invalid, &rule));
-        }
+    for own in lacking(list, vehicle) {
+        let field = match own.kind {
+            AssignmentKind::TollTag => "transponder_number",
+            AssignmentKind::Plate => "plate",
+        };
+        let rule = format!(
+            "must have the vehicle's present `{field}` without a `to`: {}. To end it, change the vehicle first",
+            Assignment { from: None, to: None, ..own }.in_words().trim_end_matches(" at all times")
+        );
+        errors.add(|| FieldError::new("assignments", FieldCode::Invalid, &rule));
     }
     errors
+}
+
+/// What a vehicle has by its fields, and no assignment of the list without an end says.
+#[must_use]
+pub fn lacking(list: &[Assignment], vehicle: &Vehicle) -> Vec<Assignment> {
+    let mut own = of_fields(&vehicle.names());
+    own.retain(|own| !list.iter().any(|one| one.to.is_none() && one.is_same(own)));
+    own
+}
+
+/// The list with what it lacks of the vehicle's fields. Nobody knows since when the vehicle has it: what it had before begins now.
+#[must_use]
+pub fn completed(mut list: Vec<Assignment>, vehicle: &Vehicle, now: Timestamp) -> Vec<Assignment> {
+    for own in lacking(&list, vehicle) {
+        if let Some(open) = list.iter_mut().find(|one| one.to.is_none() && one.is_like(&own)) {
+            *open = Assignment { from: open.from, ..own };
+            continue;
+        }
+        let ended = list.iter().filter(|one| one.is_like(&own)).filter_map(|one| one.to).max();
+        list.push(Assignment { from: ended.map(|ended| ended.max(now)), ..own });
+    }
+    bounded(list)
+}
+
+/// The list without the assignments that ended first, if it is too long.
+fn bounded(mut list: Vec<Assignment>) -> Vec<Assignment> {
+    while list.len() > MOST_ASSIGNMENTS {
+        let ended = (0..list.len()).min_by_key(|at| list[*at].span().1).unwrap_or(0);
+        list.remove(ended);
+    }
+    list
 }
 
 /// The prefix of the index entry of a vehicle's assignments.

@@ -5,15 +5,16 @@ use crate::{
     stores::{Rows, everything, wait},
 };
 use rental_core::{
-    check::repair::kind,
+    check::{expected_keys, repair::kind},
     resources::{
         Resource,
+        assignment::VehicleAssignments,
         customer::{self, Customer},
         rental,
         toll::{self, Toll},
         vehicle::{self, Vehicle},
     },
-    rows::{Row, Tag, key},
+    rows::{Row, Tag, key, recheck::Recheck},
     store::Key,
     value::{Id, OrganizationId, VehicleId},
 };
@@ -72,6 +73,39 @@ fn a_customer_nobody_names_gets_no_stand_in() {
     plan(&store);
     repaired(&store);
     assert!(!wait(everything(&store)).contains_key(&place));
+}
+
+#[test]
+fn assignments_that_lack_the_plate_of_their_vehicle_are_completed_and_its_attachments_derived_again() {
+    let named = |(_, _, one): &(Key, OrganizationId, Value)| one["plate"].is_string();
+    let (place, organization, of) = records(rows(), vehicle::SPEC.tag).into_iter().find(named).unwrap();
+    let vehicle = VehicleId::from_uuid(place.id().unwrap());
+    let former = json!({"kind": "plate", "number": of["plate"], "state": of["plate_state"], "from": null, "to": of["created_at"]});
+    let other = json!({"kind": "toll_tag", "number": "00412345678", "state": null, "from": null, "to": null});
+    let own = 1 + usize::from(of["transponder_number"].is_string());
+    for list in [json!([former]), json!([other])] {
+        let id = Id::from_u128(77);
+        let all: VehicleAssignments = serde_json::from_value(json!({
+            "id": id, "object": "vehicle_assignments", "vehicle_id": vehicle, "assignments": list,
+            "created_at": of["created_at"], "updated_at": of["created_at"],
+        }))
+        .unwrap();
+        let mut with = rows().clone();
+        let (key, json) = (VehicleAssignments::key(organization, id), serde_json::to_vec(&all).unwrap());
+        for entry in expected_keys(organization, VehicleAssignments::SPEC, id.uuid(), &json).unwrap() {
+            with.insert(entry, (0, bytes::Bytes::new()));
+        }
+        with.insert(key.clone(), (3, json.into()));
+        let store = store(&with);
+        let made = repaired(&store);
+        assert!(made.left.listed.is_empty(), "{:?}", made.left.listed);
+        let after = wait(everything(&store));
+        let assignments = object(&after, &key)["assignments"].as_array().unwrap().clone();
+        let open: Vec<&Value> = assignments.iter().filter(|one| one["to"].is_null()).collect();
+        assert!(open.iter().any(|one| one["number"] == of["plate"]), "{assignments:?}");
+        assert_eq!((assignments.len(), after[&key].0), (1 + own, 4), "what it had stays");
+        assert_eq!(after[&key::recheck(organization, vehicle)].1, Recheck::of_all().value());
+    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The dated assignments of a vehicle, for operators: which transponders and plates it has and had.
 
 use crate::{
-    endpoint::{BodySchema, Endpoint, Request, get, put},
+    endpoint::{BodySchema, Endpoint, Parameter, Request, get, put},
     guard::{Operator, Reader},
-    http::reply::{Handled, Reply},
-    objects::write::write,
+    http::{
+        header,
+        reply::{Handled, Reply, lists},
+    },
+    objects::{expects, write::write},
     reference::{
         parts,
         shapes::{object, text},
@@ -17,6 +20,7 @@ use rental_core::{
         assignment::{AssignmentKind, MOST_ASSIGNMENTS},
         vehicle,
     },
+    store::Revision,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +38,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             )
             .replies("VehicleAssignments")
             .defines("VehicleAssignments", schema())
-            .without_revision()
+            .parameters(vec![Parameter::Shared("IfNoneMatch")])
             .reader(|request| Box::pin(show(request))),
         put(path)
             .about(spec, "putVehicleAssignments", "Replace assignments of a vehicle")
@@ -45,7 +49,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             )
             .takes(BodySchema::Own(body()))
             .replies("VehicleAssignments")
-            .without_revision()
+            .parameters(["IdempotencyKey", "IfMatch"].map(Parameter::Shared).into())
             .operator(|request| Box::pin(replace(request))),
     ]
 }
@@ -54,15 +58,20 @@ async fn show(request: Request<'_, Reader>) -> Handled {
     let Request { app, call, id, .. } = request;
     page::no_parameters(call.query())?;
     let organization = operations::owner_of(app.store(), &vehicle::SPEC, id).await?;
-    Ok(Reply::json(assignments::shown(app.store(), organization.id, id).await?))
+    let (body, revision) = assignments::shown(app.store(), organization.id, id).await?;
+    if lists(call.headers(), &header::IF_NONE_MATCH, revision) == Some(true) {
+        return Ok(Reply::unchanged(revision));
+    }
+    Ok(Reply::object(body, revision))
 }
 
 async fn replace(request: Request<'_, Operator>) -> Handled {
     let (Request { app, call, id, .. }, body) = request.read().await?;
     page::no_parameters(call.query())?;
     let organization = operations::owner_of(app.store(), &vehicle::SPEC, id).await?;
-    let assign = assignments::Assign { organization: &organization, vehicle: id, body: &body };
-    Ok(write(app, &organization, call, &body, &assign).await?.without_revision())
+    let expected = |revision: Revision| expects(call, revision);
+    let assign = assignments::Assign { organization: &organization, vehicle: id, body: &body, expected: &expected };
+    write(app, &organization, call, &body, &assign).await
 }
 
 /// The members of one assignment.

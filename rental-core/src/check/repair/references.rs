@@ -11,9 +11,11 @@ use crate::{
     erasing::Erasure,
     operations::{created_at, erased::erased_key},
     resources::{
-        Resource,
+        Object, Resource,
+        assignment::{self, VehicleAssignments},
         customer::{self, Customer},
         organization::{Organization, SYSTEM},
+        parse,
         row_words::in_words,
         to_json,
         vehicle::{self, Vehicle, VehicleStatus},
@@ -81,6 +83,33 @@ impl<W: Waiter> Decider<'_, '_, W> {
             let why = format!("{} must be attached again", in_words(&record.key));
             self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
         }
+    }
+
+    /// Plans assignments with what their vehicle has by its own fields. Returns whether they lacked something.
+    pub(super) fn complete_assignments(
+        &self,
+        organization: OrganizationId,
+        spec: &ResourceSpec,
+        record: &Record,
+    ) -> bool {
+        if spec.tag != assignment::SPEC.tag {
+            return false;
+        }
+        let Ok(mut all) = parse::<VehicleAssignments>(&record.key, &record.value) else { return false };
+        let Some(vehicle) = self.view.object::<Vehicle>(&Vehicle::key(organization, all.vehicle_id)) else {
+            return false;
+        };
+        if assignment::lacking(&all.assignments, &vehicle).is_empty() {
+            return false;
+        }
+        all.assignments = assignment::completed(all.assignments, &vehicle, self.now);
+        all.touch(self.now);
+        let Ok(value) = to_json(&all) else { return false };
+        let why = format!("it lacks what {} has by its own fields", in_words(&Vehicle::key(organization, vehicle.id)));
+        self.view.put(&record.key, record.revision + 1, value, &why);
+        let mark = key::recheck(organization, vehicle.id);
+        self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
+        true
     }
 
     /// A revision that no client has seen for the same object.

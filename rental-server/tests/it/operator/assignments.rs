@@ -5,7 +5,7 @@ use super::{
     suggestions::{attached, customer_of, stay, suggested, tolls},
 };
 use crate::{
-    support::{Organization, Reply, Server},
+    support::{ADMIN_TOKEN, Connection, Organization, Reply, Server},
     webhooks::wait_for,
 };
 use serde_json::{Value, json};
@@ -246,6 +246,36 @@ fn the_assignments_of_a_vehicle_are_its_fields_until_they_change() {
 }
 
 #[test]
+fn a_stale_if_match_replaces_no_assignments_and_each_change_has_a_tag_of_its_own() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "TAG1111", "plate_state": "NY"}));
+    let call = |method: &str, (name, value): (&str, &str), body: &Value| {
+        let (path, token) = (format!("/admin/v1/vehicles/{vehicle}/assignments"), format!("Bearer {ADMIN_TOKEN}"));
+        let headers = [("Authorization", token.as_str()), ("Content-Type", "application/json"), (name, value)];
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        Connection::open(&organization.server.address).send(method, &path, &headers, body.as_bytes())
+    };
+    let tag_of = |reply: &Reply| reply.header("etag").expect("an ETag").to_owned();
+    let present = || tag_of(&call("GET", ("X-None", "1"), &Value::Null));
+    let first = present();
+    assert_eq!(call("GET", ("If-None-Match", &first), &Value::Null).status, 304);
+    patch(&organization, &vehicle, &json!({"plate": "TAG2222"}));
+    let (second, before) = (present(), assignments(&organization, &vehicle));
+    assert_ne!(first, second);
+    let list =
+        json!({"assignments": [{"kind": "plate", "number": "TAG2222", "state": "NY", "from": null, "to": null}]});
+    call("PUT", ("If-Match", &first), &list).error(412, "invalid_request_error", "precondition_failed");
+    assert_eq!(assignments(&organization, &vehicle), before);
+    let replaced = call("PUT", ("If-Match", &second), &list);
+    assert_eq!(replaced.ok()["assignments"], list["assignments"]);
+    let third = tag_of(&replaced);
+    assert_eq!(third, present());
+    assert_ne!(second, third);
+    let again = call("PUT", ("If-Match", &third), &list);
+    assert_eq!((again.status, tag_of(&again)), (200, third), "a list that changes nothing has no new tag");
+}
+
+#[test]
 fn an_import_of_the_organization_keeps_the_assignments() {
     let organization = Server::shared().organization();
     let [(first, _), (second, customer)] = two_vehicles(&organization);
@@ -259,7 +289,7 @@ fn an_import_of_the_organization_keeps_the_assignments() {
     let path = format!("/admin/v1/organizations/{}/import", target.id);
     let token = format!("Bearer {}", other.admin_token);
     let headers = [("Authorization", token.as_str()), ("Content-Type", "application/x-ndjson")];
-    let reply = crate::support::Connection::open(&other.address).send("POST", &path, &headers, export.as_bytes()).ok();
+    let reply = Connection::open(&other.address).send("POST", &path, &headers, export.as_bytes()).ok();
     assert_eq!(reply["invalid"], 0, "{reply}");
     for vehicle in [&first, &second] {
         assert_eq!(assignments(&target, vehicle), assignments(&organization, vehicle));
