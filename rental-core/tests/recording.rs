@@ -9,16 +9,16 @@ use rental_core::{
         recording::{CHUNK, Importable, Options, Recorder},
         statements::{TollRow, ViolationRow},
     },
-    operations::edge::Edge,
+    operations::{Create, Intent, edge::Edge},
     resources::{
-        Resource,
+        self, Resource,
         organization::{Organization, SYSTEM},
         parse,
         toll::{self, Toll},
         violation::{self, Violation},
     },
     rows::key,
-    store::{Batch, Key, Order, Prior, Span, Store, Write, all_sound, memory::Memory},
+    store::{Answer, Batch, Commit, Key, Order, Prior, Record, Scanned, Span, Store, Write, all_sound, memory::Memory},
     value::{Money, Name, OrganizationId, Sum, Text, Timestamp},
 };
 use std::{
@@ -62,6 +62,36 @@ fn empty() -> Arc<Memory> {
 
 fn money(units: u32) -> Money {
     Money::parse(&units.to_string(), 2).unwrap()
+}
+
+/// A store that counts the calls that read ranges. A database answers each of them over the network.
+struct Counting {
+    store: Arc<Memory>,
+    calls: AtomicU64,
+}
+
+impl Store for Counting {
+    fn get<'a>(&'a self, keys: &'a [Key]) -> Answer<'a, Vec<Option<Record>>> {
+        self.store.get(keys)
+    }
+
+    fn scan<'a>(&'a self, span: &'a Span, limit: usize) -> Answer<'a, Vec<Scanned>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.store.scan(span, limit)
+    }
+
+    fn scan_each<'a>(&'a self, scans: &'a [(Span, usize)]) -> Answer<'a, Vec<Vec<Scanned>>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.store.scan_each(scans)
+    }
+
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
+        self.store.commit(batch)
+    }
+
+    fn ready(&self) -> Answer<'_, ()> {
+        self.store.ready()
+    }
 }
 
 /// A passage: its number, if it has one, its second, its amount, and whether it is money back.
@@ -315,4 +345,27 @@ proptest! {
         let keys: Vec<Key> = (0..30).map(|key| Key::from_bytes(&[key])).collect();
         prop_assert_eq!(now(overlay.get(&keys)).unwrap(), now(model.get(&keys)).unwrap());
     }
+}
+
+#[test]
+fn a_new_vehicle_and_the_tolls_of_a_transaction_read_few_ranges() {
+    let (store, edge, owner) = (Counting { store: empty(), calls: AtomicU64::new(0) }, Ids::default(), organization());
+    let collection = resources::api().find(|one| one.spec.object == "vehicle").unwrap();
+    let body = br#"{"name":"Kia","plate":"ABC1234","transponder_number":"00412345678"}"#;
+    let intent = Create { collection, organization: &owner, body: body.into(), given: &[] };
+    let prepared = now(intent.prepare(&store, &edge)).unwrap();
+    let calls = store.calls.swap(0, Ordering::Relaxed);
+    assert!(calls <= 3, "a new vehicle reads {calls} ranges");
+    assert_eq!(now(store.commit(prepared.batch)), Ok(Commit::Applied));
+    // Ten minutes apart: no two of them are near each other.
+    let row = |n: u32| TollRow {
+        occurred_at: Some(Timestamp::from_millis(1_780_000_000_000 + i64::from(n) * 600_000)),
+        ..toll_row(&(None, 0, 5, false))
+    };
+    let rows: Vec<(u64, TollRow)> = (0..100).map(|n| (u64::from(n), row(n))).collect();
+    let mut recorder = Recorder::<Toll>::new(&store, &edge, &owner, Options::default());
+    now(recorder.record(rows)).unwrap();
+    assert_eq!(recorder.counts.created, 100);
+    let calls = store.calls.load(Ordering::Relaxed);
+    assert!(calls <= 5, "100 tolls read {calls} ranges");
 }

@@ -9,5 +9,5 @@ mod vehicle_match;
 pub use candidates::rentals_around;
 pub(crate) use candidates::{rentals_of_days, vehicles_still_out};
 pub(crate) use possession::{Had, recorded};
-pub(crate) use vehicle_match::holders;
 pub use vehicle_match::{Held, Holders, VehicleMatch};
+pub(crate) use vehicle_match::{has_holders, holders};

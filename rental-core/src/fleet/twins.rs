@@ -6,7 +6,7 @@ use crate::{
     resources::{Attributable, Posting, parse, posting_look_up},
     rows::key,
     schema::Attribution,
-    store::{Follow, Order, Span, Store, all_sound},
+    store::{Order, Span, Store, all_sound},
     value::{OrganizationId, Text, Timestamp},
 };
 
@@ -64,25 +64,37 @@ pub async fn first_twin<T: Attributable>(
     object: &T,
     more: &[T],
 ) -> Result<Option<T>, Error> {
-    let Some(own) = object.posting() else { return Ok(None) };
+    let Some(span) = entries_near(organization, object) else { return Ok(None) };
+    let mut found = Vec::new();
+    for record in all_sound(store.scan(&span.following(key::records(organization, T::SPEC)), MOST_NEAR).await?)? {
+        found.push(parse::<T>(&record.key, &record.value)?);
+    }
+    Ok(first_among(object, found.into_iter().chain(more.iter().cloned())))
+}
+
+/// The index entries of the recorded postings that are near enough to be twins of this object.
+#[must_use]
+pub fn entries_near<T: Attributable>(organization: OrganizationId, object: &T) -> Option<Span> {
+    let own = object.posting()?;
     let prefix = |at: Timestamp| posting_look_up(own.vehicle, at).prefix(organization, T::SPEC);
-    let span = Span {
+    Some(Span {
         from: prefix(own.at.plus_millis(-MOST_APART)),
         to: prefix(own.at.plus_millis(MOST_APART + 1)),
         order: Order::Ascending,
-        follow: Some(Follow { prefix: key::records(organization, T::SPEC) }),
-    };
+        follow: None,
+    })
+}
+
+/// Of these postings the one of the same passage that comes before this object.
+#[must_use]
+pub fn first_among<T: Attributable>(object: &T, others: impl Iterator<Item = T>) -> Option<T> {
+    let own = object.posting()?;
     let is_first = |other: &T| {
         other.id() != object.id()
             && other.posting().is_some_and(|posting| are_twins(&own, &posting))
             && is_before(other, object)
     };
-    let mut found = Vec::new();
-    for record in all_sound(store.scan(&span, MOST_NEAR).await?)? {
-        found.push(parse::<T>(&record.key, &record.value)?);
-    }
-    let all = found.into_iter().chain(more.iter().cloned()).filter(is_first);
-    Ok(all.min_by_key(|other| (other.payer().customer.is_none(), other.id().uuid())))
+    others.filter(is_first).min_by_key(|other| (other.payer().customer.is_none(), other.id().uuid()))
 }
 
 /// Why a person has to look at the twin of this object.

@@ -10,7 +10,7 @@ use crate::{
         vehicle::Vehicle,
     },
     schema::IndexPrefix,
-    store::{Store, all_sound},
+    store::{Span, Store, all_sound},
     value::{Name, OrganizationId, Text, VehicleId, Zone},
 };
 
@@ -120,6 +120,25 @@ pub(crate) async fn holders(
     found.extend(recorded);
     let held = found.into_iter().flat_map(|(vehicle, list)| list.into_iter().map(move |one| (vehicle, one)));
     Ok(held.filter(|(_, one)| one.is_like(named)).collect())
+}
+
+/// Whether a vehicle has or had a number with one of these look-ups. One call of the store: most new numbers are nobody's.
+///
+/// # Errors
+/// The store is not available.
+pub(crate) async fn has_holders(
+    store: &dyn Store,
+    organization: OrganizationId,
+    look_ups: &[IndexPrefix],
+) -> Result<bool, Error> {
+    if look_ups.is_empty() {
+        return Ok(false);
+    }
+    let entries = |prefix: &IndexPrefix| {
+        [Vehicle::SPEC, VehicleAssignments::SPEC].map(|spec| (Span::under(prefix.prefix(organization, spec)), 1))
+    };
+    let scans: Vec<(Span, usize)> = look_ups.iter().flat_map(entries).collect();
+    Ok(store.scan_each(&scans).await?.iter().any(|rows| !rows.is_empty()))
 }
 
 async fn read<T: Resource>(

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{Error, FieldCode, FieldErrors},
-    fleet::{Held, holders},
+    fleet::{Held, has_holders, holders},
     request::body::Verb,
     resources::{
         Object, Outcome, Resource,
@@ -18,7 +18,7 @@ use crate::{
         parse,
         vehicle::{self, Vehicle},
     },
-    schema::{Effects, Facts, Fields, Names},
+    schema::{Effects, Facts, Fields, IndexPrefix, Names},
     store::{Batch, Check, Record, Revision, Store, all_sound},
     value::{FromField, Id, OrganizationId, VehicleId},
 };
@@ -150,7 +150,10 @@ pub(super) async fn follow(
         None => None,
     };
     let mut held: Vec<Held> = Vec::new();
-    for named in of_fields(is) {
+    let own = of_fields(is);
+    let look_ups: Vec<IndexPrefix> = own.iter().filter_map(Assignment::look_up).collect();
+    let is_known = has_holders(store, organization.id, &look_ups).await?;
+    for named in own.into_iter().filter(|_| is_known) {
         held.extend(holders(store, organization.id, &named).await?);
     }
     // When a new vehicle has a number that another one still has, nobody knows which of them has it: it did not move.

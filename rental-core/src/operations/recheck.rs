@@ -6,6 +6,7 @@
 use super::edge::Edge;
 use crate::{
     error::Error,
+    fleet::has_holders,
     resources::{
         assignment::{self, VehicleAssignments},
         automatic_look_up, parse, toll, vehicle, violation,
@@ -14,7 +15,7 @@ use crate::{
         key,
         recheck::{self, Recheck},
     },
-    schema::{Effects, Facts, Grounds, ResourceSpec},
+    schema::{Effects, Facts, Grounds, IndexPrefix, ResourceSpec},
     store::{Batch, Check, Order, Revision, Span, Store, StoreError, get_one, key_of},
     value::{OrganizationId, VehicleId},
 };
@@ -86,10 +87,12 @@ async fn namesakes(
     (before, after): (Option<&Effects>, &Effects),
 ) -> Result<Vec<VehicleId>, Error> {
     let mut found = Vec::new();
-    for prefix in before.into_iter().chain([after]).flat_map(|effects| &effects.entries) {
-        if !vehicle::is_name_look_up(prefix) {
-            continue;
-        }
+    let entries = before.into_iter().chain([after]).flat_map(|effects| &effects.entries);
+    let look_ups: Vec<IndexPrefix> = entries.filter(|prefix| vehicle::is_name_look_up(prefix)).cloned().collect();
+    if !has_holders(store, organization, &look_ups).await? {
+        return Ok(found);
+    }
+    for prefix in &look_ups {
         let span = Span::under(prefix.prefix(organization, &vehicle::SPEC));
         let entries = store.scan(&span, MOST_NAMESAKES).await?;
         found.extend(entries.iter().filter_map(|row| key_of(row).id()).map(VehicleId::from_uuid));
@@ -113,12 +116,8 @@ async fn has_attachments(
     vehicle: VehicleId,
     from: u32,
 ) -> Result<bool, Error> {
-    for spec in [&toll::SPEC, &violation::SPEC] {
-        if !store.scan(&automatic(organization, spec, vehicle, from), 1).await?.is_empty() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let scans = [&toll::SPEC, &violation::SPEC].map(|spec| (automatic(organization, spec, vehicle, from), 1));
+    Ok(store.scan_each(&scans).await?.iter().any(|rows| !rows.is_empty()))
 }
 
 /// Adds the mark of a vehicle, or extends the one that it has.

@@ -13,7 +13,7 @@ use crate::{
     store::{Batch, Commit, Key},
     value::Sum,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The rows of one transaction: its batch, and the outcomes that are counted after its commit.
 struct Chunk<'r, T, R> {
@@ -27,6 +27,8 @@ struct Chunk<'r, T, R> {
     rows: HashMap<Key, &'r R>,
     /// The new objects of the chunk.
     new: Vec<T>,
+    /// The rows near which a posting of their vehicle is recorded.
+    near: HashSet<u64>,
     /// The messages of the rows that are probably second postings of a passage.
     twins: Vec<(u64, String)>,
 }
@@ -42,6 +44,7 @@ impl<T: Importable> Recorder<'_, T> {
                 unidentified: Vec::new(),
                 rows: HashMap::with_capacity(CHUNK),
                 new: Vec::new(),
+                near: self.near(&rows[..rows.len().min(CHUNK)]).await?,
                 twins: Vec::new(),
             };
             let mut taken = 0;
@@ -65,6 +68,22 @@ impl<T: Importable> Recorder<'_, T> {
             }
         }
         Err(contended())
+    }
+
+    /// The numbers of the rows near which a posting of their vehicle is recorded, by one call of the store for all of them.
+    async fn near(&mut self, rows: &[(u64, T::Row)]) -> Result<HashSet<u64>, Error> {
+        let (mut numbers, mut scans) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        for (number, row) in rows {
+            let object = self.object_with(row, self.first);
+            let object = self.with_vehicle(object).await?;
+            if let Some(span) = twins::entries_near(self.organization.id, &object) {
+                numbers.push(*number);
+                scans.push((span, 1));
+            }
+        }
+        let found = self.store.scan_each(&scans).await?;
+        let near = numbers.into_iter().zip(found).filter(|(_, entries)| !entries.is_empty());
+        Ok(near.map(|(number, _)| number).collect())
     }
 
     /// Adds one row to a chunk. Returns `false` when the row changes an object of the same chunk and so belongs into the
@@ -104,9 +123,11 @@ impl<T: Importable> Recorder<'_, T> {
                     if let [None, None, _] = object.identifiers() {
                         chunk.unidentified.push(number);
                     }
-                    if let Some(first) =
-                        twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?
-                    {
+                    let first = match chunk.near.contains(&number) {
+                        true => twins::first_twin(self.store, self.organization.id, &object, &chunk.new).await?,
+                        false => twins::first_among(&object, chunk.new.iter().cloned()),
+                    };
+                    if let Some(first) = first {
                         let reason = twins::reason(&first);
                         let whose = self.name_of(first.id());
                         object.set_payer(Payer { review: Some(reason), ..Payer::default() });

@@ -45,7 +45,7 @@ pub struct Recorder<'a, T: Importable> {
     holders: HashMap<[Option<String>; 3], Holders>,
     credits: Vec<(u64, T::Row)>,
     /// An id from the beginning of the import. Objects with greater ids are of its own rows.
-    first: Uuid,
+    pub(super) first: Uuid,
 }
 
 /// A claim: the row with the identity of an object.
@@ -110,7 +110,11 @@ impl<'a, T: Importable> Recorder<'a, T> {
 
     /// Creates the object of a row, with a new id.
     pub(super) fn object(&self, row: &T::Row) -> T {
-        let uuid = self.edge.new_id();
+        self.object_with(row, self.edge.new_id())
+    }
+
+    /// The same with this id.
+    pub(super) fn object_with(&self, row: &T::Row, uuid: Uuid) -> T {
         let (id, created_at) = (Id::from_uuid(uuid), operations::created_at(uuid));
         let issuer = &self.issuer;
         T::from_row(row, &NewObject { id, created_at, organization: self.organization, issuer })
