@@ -55,7 +55,10 @@ use crate::{
 };
 use clap::Parser;
 use futures_util::future::{join, join_all, try_join_all};
-use rental_core::{operations, store::Engine};
+use rental_core::{
+    operations,
+    store::{Engine, Place},
+};
 use std::{
     io::Write,
     path::Path,
@@ -66,6 +69,7 @@ use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::watch,
+    task::JoinHandle,
 };
 
 /// Most open connections of `--operator-listen`.
@@ -159,13 +163,68 @@ async fn run(config: &Config) -> Result<(), String> {
     engine::make_views(store.as_ref()).await;
     continue_ids(store.as_ref()).await?;
     let token = secrets::admin_token(config, place.file())?;
+    let (app, hooks, supervisor) = assemble(config, place.as_ref(), &store, &token.text).await?;
+    match (&demo, base_urls.last()) {
+        // The last one serves everything.
+        (Some(_), Some(base_url)) => demo::fill(&app, base_url, &token.text).await?,
+        _ => announce(&base_urls, token.path.as_deref()),
+    }
+    let background = Background::start(&app, &hooks, &supervisor, tls.as_ref()).await?;
+    let failed = Arc::clone(&store);
+    let outcome = tokio::select! {
+        () = serve(listeners, &app, connection_limits(config), tls.as_ref(), stop) => Ok(()),
+        failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
+    };
+    background.stop(&app, &hooks).await;
+    drop((app, hooks));
+    close(store).await;
+    outcome
+}
+
+/// Makes what requests and background tasks share. Nothing runs yet.
+async fn assemble(
+    config: &Config,
+    place: &dyn Place,
+    store: &Arc<dyn Engine>,
+    token: &str,
+) -> Result<(Arc<App>, Arc<Hooks>, Arc<Supervisor>), String> {
     let keys = master_key::open(store.as_ref(), config, place.file()).await?;
+    let supervisor = Supervisor::new();
+    let space = Space::of(place.file(), config.min_free_space);
+    let hooks = Hooks::new(Arc::clone(store), webhook_settings(config), keys, Arc::clone(&supervisor), space)?;
+    let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
+    let failures = Failures::new(config.max_failed_authentications);
+    let (limits, tenants) = limits(config);
+    let seen = (&hooks.damaged, &hooks.space);
+    let metrics = Metrics::new(names, &hooks.metrics, seen, &supervisor, (&failures, &tenants));
+    let app = Arc::new(App::new(
+        Arc::clone(store),
+        place.file().map(Path::to_owned),
+        (Arc::clone(&supervisor), Arc::clone(&hooks)),
+        token,
+        (limits, tenants),
+        (metrics, reference::documents(&endpoints::ENDPOINTS), failures),
+    ));
+    Ok((app, hooks, supervisor))
+}
+
+/// The limits of requests, and what the organizations may use.
+fn limits(config: &Config) -> (Limits, Arc<Tenants>) {
     let limits = Limits {
         max_body: config.max_body,
         request_timeout: config.request_timeout,
         rate: config.rate_limit.map(Limit::new),
     };
-    let settings = webhooks::Settings {
+    let defaults = Defaults {
+        objects: config.organization_objects.0,
+        bytes: config.organization_bytes.0,
+        requests: config.organization_requests.0.and_then(|most| u32::try_from(most).ok()),
+    };
+    (limits, Arc::new(Tenants::new(defaults)))
+}
+
+fn webhook_settings(config: &Config) -> webhooks::Settings {
+    webhooks::Settings {
         allow_private: config.webhook_allow_private,
         send: !config.no_webhooks,
         https_only: config.webhook_https_only,
@@ -178,61 +237,49 @@ async fn run(config: &Config) -> Result<(), String> {
             audit_entries: config.audit_retention.0,
         },
         brand: config.brand.clone(),
-    };
-    let supervisor = Supervisor::new();
-    let space = Space::of(place.file(), config.min_free_space);
-    let hooks = Hooks::new(Arc::clone(&store), settings, keys, Arc::clone(&supervisor), space)?;
-    let names = endpoints::names().map(|(method, path)| (method.as_str(), path));
-    let failures = Failures::new(config.max_failed_authentications);
-    let tenants = Arc::new(Tenants::new(Defaults {
-        objects: config.organization_objects.0,
-        bytes: config.organization_bytes.0,
-        requests: config.organization_requests.0.and_then(|most| u32::try_from(most).ok()),
-    }));
-    let seen = (&hooks.damaged, &hooks.space);
-    let metrics = Metrics::new(names, &hooks.metrics, seen, &supervisor, (&failures, &tenants));
-    let described = (metrics, reference::documents(&endpoints::ENDPOINTS), failures);
-    let path = place.file().map(Path::to_owned);
-    let app = Arc::new(App::new(
-        Arc::clone(&store),
-        path,
-        (Arc::clone(&supervisor), Arc::clone(&hooks)),
-        &token.text,
-        (limits, tenants),
-        described,
-    ));
-    match (&demo, base_urls.last()) {
-        // The last one serves everything.
-        (Some(_), Some(base_url)) => demo::fill(&app, base_url, &token.text).await?,
-        _ => announce(&base_urls, token.path.as_deref()),
     }
-    let deliver = webhooks::start(&hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
-    let mut chores = chores::start(&supervisor, &app);
-    chores.push(tasks::start(&supervisor, &app));
-    chores.push(attachments::start(&supervisor, &app));
-    if let Some(tls) = &tls {
-        let watcher = tls.watcher();
-        chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));
+}
+
+/// The background tasks that run while the server serves.
+struct Background {
+    /// They end by themselves, after the attempts in flight.
+    deliver: Vec<JoinHandle<()>>,
+    /// They can be ended at any time.
+    chores: Vec<JoinHandle<()>>,
+}
+
+impl Background {
+    async fn start(
+        app: &Arc<App>,
+        hooks: &Arc<Hooks>,
+        supervisor: &Arc<Supervisor>,
+        tls: Option<&Tls>,
+    ) -> Result<Self, String> {
+        let deliver = webhooks::start(hooks).await.map_err(|error| format!("cannot start the webhooks: {error:?}"))?;
+        let mut chores = chores::start(supervisor, app);
+        chores.push(tasks::start(supervisor, app));
+        chores.push(attachments::start(supervisor, app));
+        if let Some(tls) = tls {
+            let watcher = tls.watcher();
+            chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));
+        }
+        Ok(Self { deliver, chores })
     }
-    let failed = Arc::clone(&store);
-    let outcome = tokio::select! {
-        () = serve(listeners, &app, connection_limits(config), tls.as_ref(), stop) => Ok(()),
-        failure = async move { failed.failed().await } => Err(format!("the store failed and nothing more can be saved: {failure}")),
-    };
-    hooks.stop().await;
-    for task in deliver {
-        let _ = task.await;
+
+    /// Stops the tasks, then saves what they had in memory.
+    async fn stop(self, app: &App, hooks: &Hooks) {
+        hooks.stop().await;
+        for task in self.deliver {
+            let _ = task.await;
+        }
+        for task in self.chores {
+            task.abort();
+            let _ = task.await;
+        }
+        app.usage.stop(&app.hooks.damaged).await;
+        // Losing these would only make `last_used_at` a minute older.
+        let _ = app.save_uses().await;
     }
-    for task in chores {
-        task.abort();
-        let _ = task.await;
-    }
-    app.usage.stop(&app.hooks.damaged).await;
-    // Losing these would only make `last_used_at` a minute older.
-    let _ = app.save_uses().await;
-    drop((app, hooks));
-    close(store).await;
-    outcome
 }
 
 /// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given.

@@ -112,6 +112,15 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
             (None, Err(problem))
         }
     };
+    let response = respond(&**service, call, outcome);
+    let (status, took) = (response.status().as_u16(), call.at.elapsed());
+    service.served(place.as_ref(), status, took);
+    tracing::debug!(request_id = call.request_id.as_str(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
+    response
+}
+
+/// The response of warp, with the headers about the connection. A problem is logged.
+fn respond<S: Service>(service: &S, call: &Call, outcome: Handled) -> warp::reply::Response {
     let reply = outcome.unwrap_or_else(|problem| {
         log_problem(&problem, call);
         Reply::problem(&problem, call.request_id.as_str())
@@ -124,9 +133,6 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     if call.is_secure() {
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(ONLY_TLS));
     }
-    let (status, took) = (response.status().as_u16(), call.at.elapsed());
-    service.served(place.as_ref(), status, took);
-    tracing::debug!(request_id = call.request_id.as_str(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
     response
 }
 
