@@ -131,9 +131,11 @@ impl History {
         let model = self.model();
         let ended = self.rounds(&engine, &model, disk, rounds);
         let log = disk.log();
-        let failed = ended?;
+        let rows = try_dump(&engine);
+        // The operation that fails can also be one of the idle writer, or of the dump.
+        let failed = ended? || disk.with(|state| state.struck);
         if !failed && self.broken == Broken::Nothing {
-            self.matches(&dump(&engine), (self.groups, self.groups))?;
+            self.matches(&rows?, (self.groups, self.groups))?;
         }
         let log = in_order(log);
         let mut replayed = base.clone();
@@ -374,5 +376,11 @@ fn everything(store: &dyn Store) -> Arc<[Record]> {
 
 /// All rows of an engine.
 pub(crate) fn dump(engine: &Engine) -> Vec<Record> {
-    engine.redb.snapshot().rows().expect("it can be read").map(|row| row.expect("no row is damaged")).collect()
+    try_dump(engine).expect("it can be read")
+}
+
+fn try_dump(engine: &Engine) -> Result<Vec<Record>, String> {
+    let snapshot = engine.redb.snapshot();
+    let rows = snapshot.rows().map_err(|error| format!("the rows cannot be read: {error}"))?;
+    rows.map(|row| row.map_err(|error| format!("a row cannot be read: {error:?}"))).collect()
 }
