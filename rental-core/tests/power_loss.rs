@@ -11,10 +11,16 @@
 //! Seen failing in a scratch copy: with `Durability::None` ("acknowledged, and lost"), and with the failure of a commit
 //! not remembered ("still ready").
 
+#[path = "power_loss/accounts.rs"]
+mod accounts;
+#[path = "power_loss/background.rs"]
+mod background;
 #[path = "power_loss/beginning.rs"]
 mod beginning;
 #[path = "power_loss/broken.rs"]
 mod broken;
+#[path = "power_loss/coverage.rs"]
+mod coverage;
 #[path = "power_loss/disk.rs"]
 mod disk;
 #[path = "power_loss/flipped_bits.rs"]
@@ -25,6 +31,8 @@ mod history;
 mod images;
 #[path = "power_loss/judge.rs"]
 mod judge;
+#[path = "power_loss/load.rs"]
+mod load;
 #[path = "power_loss/no_room.rs"]
 mod no_room;
 #[path = "power_loss/requests.rs"]

@@ -1,16 +1,19 @@
 //! Offers the server more than it can do, and measures what comes of it.
 //!
 //! ```text
-//! cargo run --release --locked -p rental-server --example overload              everything, 3 rounds of 5 s each
-//! cargo run --release --locked -p rental-server --example overload -- writes    writes only; also: reads, fairness, keys
+//! cargo run --release --locked -p rental-server --example overload                   everything, 3 rounds of 5 s each
+//! cargo run --release --locked -p rental-server --example overload -- writes         writes only; also: reads, fairness, keys
+//! cargo run --release --locked -p rental-server --example overload -- --rounds 2     less time
 //! ```
+//! Started by itself, and not by cargo, it measures the server that is there and builds none.
 //! Client and server share the machine, so the server has a part of its processors. The requests become due at a fixed rate
 //! from a fixed seed: 2 and 10 times the peak.
 
+use rental_core::operations::api_keys::key_text;
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -26,6 +29,7 @@ use load::{Load, Tally};
 const TOKEN: &str = "overload-admin-token-of-more-than-32-characters";
 /// Time of one measurement.
 const TIME: Duration = Duration::from_secs(5);
+/// Unless `--rounds` says otherwise.
 const ROUNDS: u64 = 3;
 /// How long a client waits for a response.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,48 +39,57 @@ const PEAK_CONNECTIONS: usize = 64;
 const CONNECTIONS: usize = 512;
 /// Connections of an organization that behaves.
 const FEW_CONNECTIONS: usize = 16;
+/// Different keys and addresses of a flood.
+const KEYS: u32 = 100_000;
 /// Its load, as a part of the peak.
 const SMALL_PART: f64 = 0.1;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> Outcome<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut rounds = ROUNDS;
+    if let Some(at) = arguments.iter().position(|argument| argument == "--rounds") {
+        rounds = arguments.get(at + 1).ok_or("--rounds needs a number")?.parse()?;
+        arguments.drain(at..at + 2);
+    }
     let asked = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);
-    let built = Command::new("cargo").args(["build", "--release", "--locked", "-p", "rental-server"]).status()?;
-    if !built.success() {
-        return Err("cargo build failed".into());
+    if std::env::var_os("CARGO").is_some() {
+        let built = Command::new("cargo").args(["build", "--release", "--locked", "-p", "rental-server"]).status()?;
+        if !built.success() {
+            return Err("cargo build failed".into());
+        }
     }
     let server = Server::start()?;
     let kinds = [("writes", server.tenant("Writes")?.write), ("reads", server.tenant("Reads")?.read)];
     for (name, request) in &kinds {
         if asked(name) {
-            overload(&server, name, request)?;
+            overload(&server, name, request, rounds)?;
         }
     }
     if asked("fairness") {
         for kind in ["writes beside writes", "reads beside writes", "writes beside reads", "reads beside reads"] {
-            fairness(&server, kind)?;
+            fairness(&server, kind, rounds)?;
         }
     }
     if asked("keys") {
-        unknown_keys(&server)?;
+        unknown_keys(&server, rounds)?;
     }
     Ok(())
 }
 
 /// Peak, then twice and ten times as much, then how long the server is slow afterwards.
-fn overload(server: &Server, name: &str, request: &[u8]) -> Outcome<()> {
+fn overload(server: &Server, name: &str, requests: &[Vec<u8>], rounds: u64) -> Outcome<()> {
     let load = |rate, connections, seed| Load {
         address: &server.address,
-        request,
+        requests,
         rate,
         connections,
         patience: PATIENCE,
         seed,
     };
     load(None, PEAK_CONNECTIONS, 0).run_for(TIME);
-    for round in 1..=ROUNDS {
+    for round in 1..=rounds {
         let peak = load(None, PEAK_CONNECTIONS, round).run_for(TIME);
         let most = peak.goodput();
         println!("{name}, round {round}");
@@ -107,7 +120,7 @@ fn recovery(after: &Tally, calm: &Tally) -> Duration {
 }
 
 /// One organization alone, and beside another one that sends ten times the peak.
-fn fairness(server: &Server, kind: &str) -> Outcome<()> {
+fn fairness(server: &Server, kind: &str, rounds: u64) -> Outcome<()> {
     let [small, large] = [server.tenant("Small")?, server.tenant("Large")?];
     let (victim, offender) = kind.split_once(" beside ").ok_or("no pair")?;
     let of = |tenant: &Tenant, what: &str| if what == "reads" { tenant.read.clone() } else { tenant.write.clone() };
@@ -115,7 +128,7 @@ fn fairness(server: &Server, kind: &str) -> Outcome<()> {
     let peak = server.load(&offender, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput();
     let own = server.load(&victim, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
     println!("{kind}: {own:.0}/s beside {:.0}/s", peak * 10.0);
-    for round in 1..=ROUNDS {
+    for round in 1..=rounds {
         let steady = server.load(&victim, Some(own), FEW_CONNECTIONS, round);
         let alone = steady.run_for(TIME);
         let flood = server.load(&offender, Some(peak * 10.0), CONNECTIONS, round);
@@ -136,24 +149,49 @@ fn fairness(server: &Server, kind: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// An organization beside a flood of requests with unknown API keys.
-fn unknown_keys(server: &Server) -> Outcome<()> {
+/// An organization beside floods of requests with unknown API keys: text that is no key, and keys that could be one, from one
+/// address and from many behind the same proxy.
+fn unknown_keys(server: &Server, rounds: u64) -> Outcome<()> {
     let tenant = server.tenant("Known")?;
-    let unknown = request("GET", &server.address, "/v1/vehicles", "rk_unknown", None);
+    let forwarded = |client: u32, key: &str| {
+        let address = format!("{}\r\nX-Forwarded-For: {}", server.address, Ipv4Addr::from_bits(client));
+        request("GET", &address, "/v1/vehicles", key, None)
+    };
+    let keys = |number: u32| {
+        let mut random = [7; 32];
+        random[..4].copy_from_slice(&number.to_be_bytes());
+        key_text(&random)
+    };
+    let floods: [(&str, Vec<Vec<u8>>); 3] = [
+        ("text that is no key", vec![forwarded(7, "rk_unknown")]),
+        ("unknown keys of one address", (0..KEYS).map(|key| forwarded(8, &keys(key))).collect()),
+        ("unknown keys of many addresses", (0..KEYS).map(|key| forwarded(1 << 24 | key << 3, &keys(key))).collect()),
+    ];
     let own = server.load(&tenant.read, None, PEAK_CONNECTIONS, 0).run_for(TIME).goodput() * SMALL_PART;
-    println!("reads beside unknown keys: {own:.0}/s");
-    for round in 1..=ROUNDS {
-        let steady = server.load(&tenant.read, Some(own), FEW_CONNECTIONS, round);
-        let alone = steady.run_for(TIME);
-        let (stop, flood) = (AtomicBool::new(false), server.load(&unknown, None, CONNECTIONS, round));
-        let beside = thread::scope(|scope| {
-            scope.spawn(|| in_background().map(|()| flood.run(&stop)));
-            let beside = steady.run_for(TIME);
-            stop.store(true, Ordering::Relaxed);
-            beside
-        });
-        show("alone", &alone, own);
-        show("beside", &beside, own);
+    for (name, flood) in &floods {
+        println!("reads beside {name}: {own:.0}/s");
+        for round in 1..=rounds {
+            let steady = server.load(&tenant.read, Some(own), FEW_CONNECTIONS, round);
+            let alone = steady.run_for(TIME);
+            let (stop, flood) = (AtomicBool::new(false), server.load(flood, None, CONNECTIONS, round));
+            let (beside, theirs) = thread::scope(|scope| {
+                let theirs = scope.spawn(|| in_background().map(|()| flood.run(&stop)));
+                let beside = steady.run_for(TIME);
+                stop.store(true, Ordering::Relaxed);
+                (beside, theirs.join())
+            });
+            let theirs = theirs.map_err(|_| "a client panicked")??;
+            show("alone", &alone, own);
+            show("beside", &beside, own);
+            let ratio = beside.latency(0.99).as_secs_f64() / alone.latency(0.99).as_secs_f64();
+            let (unauthorized, refused) = (theirs.failed, theirs.refused.len());
+            println!(
+                "    p99 x {ratio:.2}, goodput x {:.2}; the flood: {:.0}/s, {unauthorized} unauthorized, {refused} refused; {}",
+                beside.goodput() / alone.goodput(),
+                theirs.offered() / theirs.took.as_secs_f64(),
+                server.state()?
+            );
+        }
     }
     Ok(())
 }
@@ -187,8 +225,8 @@ fn in_background() -> Outcome<()> {
 
 /// The requests of an organization.
 struct Tenant {
-    read: Vec<u8>,
-    write: Vec<u8>,
+    read: [Vec<u8>; 1],
+    write: [Vec<u8>; 1],
 }
 
 /// The measured server on a temporary store; killed when it goes out of scope.
@@ -200,15 +238,15 @@ struct Server {
 
 impl Server {
     /// Requests to this server: `rate` of them per second, or as many as it answers.
-    fn load<'a>(&'a self, request: &'a [u8], rate: Option<f64>, connections: usize, seed: u64) -> Load<'a> {
-        Load { address: &self.address, request, rate, connections, patience: PATIENCE, seed }
+    fn load<'a>(&'a self, requests: &'a [Vec<u8>], rate: Option<f64>, connections: usize, seed: u64) -> Load<'a> {
+        Load { address: &self.address, requests, rate, connections, patience: PATIENCE, seed }
     }
 
     fn start() -> Outcome<Self> {
         let directory = tempfile::tempdir()?;
         let store = format!("redb:{}", directory.path().join("overload.redb").display());
         let mut process = Command::new(release("rental-server"))
-            .args(["--listen", "127.0.0.1:0", "--store", &store])
+            .args(["--listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.0/8", "--store", &store])
             .env("RENTAL_ADMIN_TOKEN", TOKEN)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -227,8 +265,8 @@ impl Server {
         let vehicle = json!({"name": "White Tesla", "make": "Tesla", "model": "Model 3", "year": 2023, "plate": "ABC1234", "daily_rate": 89.5});
         let id = self.call("/v1/vehicles", &key, &vehicle)?["id"].as_str().ok_or("no id")?.to_owned();
         Ok(Tenant {
-            read: request("GET", &self.address, &format!("/v1/vehicles/{id}"), &key, None),
-            write: request("POST", &self.address, "/v1/vehicles", &key, Some(&vehicle)),
+            read: [request("GET", &self.address, &format!("/v1/vehicles/{id}"), &key, None)],
+            write: [request("POST", &self.address, "/v1/vehicles", &key, Some(&vehicle))],
         })
     }
 

@@ -77,6 +77,10 @@ pub enum Failure {
     HttpsRequired,
     /// The connection could not be established.
     CannotConnect,
+    /// The receiver's certificate has expired or is not valid yet, by the clock of this server.
+    CertificateNotValidNow,
+    /// The receiver's certificate is of another name, or nobody whom this server trusts has signed it.
+    CertificateNotTrusted,
     /// The connection was closed early, or the response was no valid HTTP.
     BadAnswer,
     /// This server has no file descriptor left.
@@ -101,6 +105,8 @@ impl Failure {
             Self::AddressForbidden => "address_forbidden",
             Self::HttpsRequired => "https_required",
             Self::CannotConnect => "cannot_connect",
+            Self::CertificateNotValidNow => "certificate_not_valid_now",
+            Self::CertificateNotTrusted => "certificate_not_trusted",
             Self::BadAnswer => "bad_answer",
             Self::NoFileDescriptors => "no_file_descriptors",
             Self::NoMemory => "no_memory",
@@ -120,6 +126,8 @@ impl Failure {
             | Self::AddressForbidden
             | Self::HttpsRequired
             | Self::CannotConnect
+            | Self::CertificateNotValidNow
+            | Self::CertificateNotTrusted
             | Self::BadAnswer => false,
             Self::NoFileDescriptors | Self::NoMemory | Self::NoLocalPort | Self::NoRoute | Self::ResolverFailed => true,
         }

@@ -1,35 +1,32 @@
-//! The store in which every history begins, and the relay of its organization with webhook endpoints.
+//! The store in which every history begins.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
 use crate::{
     broken::{Broken, Engine},
-    disk::Disk,
+    disk::{Dice, Disk},
     history::dump,
     judge::{Response, judge},
+    load::{Known, first, next},
     requests::{Request, Ticks},
     wait,
 };
 use rental_core::{
-    error::Error,
-    operations::{Create, Edge, Intent},
-    resources::{
-        Collection, of,
-        organization::{Organization, SYSTEM},
-        parse,
-        webhook_endpoint::{self, WebhookEndpoint},
-    },
-    rows::{key, outbox},
-    store::{Commit, Prior, Record, Span, Store, all_sound},
+    operations::{Create, Intent},
+    resources::{Collection, of, organization::Organization, webhook_endpoint::WebhookEndpoint},
+    rows::key,
+    store::{Commit, Prior, Record, Store},
     value::OrganizationId,
-    webhooks::fan_out,
 };
 use serde_json::json;
 use std::sync::{Arc, atomic::Ordering};
 
+/// Requests of clients and operators.
+const REQUESTS: usize = 40;
+
 static ENDPOINTS: Collection = of::<WebhookEndpoint>().create().done();
 
-/// A closed store with two organizations, of which the first one has two webhook endpoints.
+/// A closed store with two organizations, of which the first one has three webhook endpoints, and objects of both.
 pub(crate) struct Beginning {
     pub(crate) requests: Vec<Arc<Request>>,
     pub(crate) responses: Vec<Response>,
@@ -51,12 +48,27 @@ impl Beginning {
             let written = wait(request.perform(&engine, &edge)).unwrap();
             let organization: Organization = serde_json::from_slice(&written.body).unwrap();
             if number == 0 {
-                (0..2).for_each(|_| subscribe(&engine, &edge, organization.id));
+                (0..3).for_each(|_| subscribe(&engine, &edge, organization.id));
             }
             organizations.push(organization);
             let body = String::from_utf8(written.body.to_vec()).unwrap();
             responses.push(Response { group: 0, request: number, status: written.status, body });
             requests.push(Arc::new(request));
+        }
+        // So that a history begins among objects of every kind.
+        let (mut known, mut begun) = (vec![Known::default(); organizations.len()], vec![0; organizations.len()]);
+        let mut dice = Dice(1);
+        for number in requests.len()..requests.len() + REQUESTS {
+            let at = dice.roll(organizations.len());
+            let place = begun[at];
+            begun[at] += 1;
+            let request = first(number, &organizations[at], &known[at], place)
+                .unwrap_or_else(|| next(number, &organizations[at], &known[at], &mut dice));
+            let written = wait(request.perform(&engine, &edge)).unwrap();
+            let body = String::from_utf8(written.body.to_vec()).unwrap();
+            known[at].learn(&serde_json::from_str(&body).unwrap());
+            responses.push(Response { group: 0, request: number, status: written.status, body });
+            requests.push(request);
         }
         let rows = dump(&engine);
         engine.redb.close().unwrap();
@@ -76,21 +88,4 @@ fn subscribe(engine: &Engine, edge: &Ticks, organization: OrganizationId) {
     prepared.batch.insert(key::secrets(endpoint), "[]".into());
     prepared.batch.put(key::subscribed(organization), "".into(), Prior::Any);
     assert_eq!(wait(engine.commit(prepared.batch)), Ok(Commit::Applied));
-}
-
-/// One step of the relay: makes deliveries of what is in the outbox.
-pub(crate) async fn relay(store: &dyn Store, edge: &dyn Edge) -> Result<(), Error> {
-    let rows = all_sound(store.scan(&key::outbox_rows(), 16).await?)?;
-    let waiting = rows.iter().map(outbox::read).collect::<Result<Vec<_>, _>>()?;
-    if waiting.is_empty() {
-        return Ok(());
-    }
-    let organization = waiting[0].organization;
-    let prefix = webhook_endpoint::of_organization(organization).prefix(SYSTEM, &webhook_endpoint::SPEC);
-    let span = Span::newest_first(&prefix).following(key::records(SYSTEM, &webhook_endpoint::SPEC));
-    let endpoints = all_sound(store.scan(&span, 50).await?)?;
-    let endpoints = endpoints.iter().map(|row| parse(&row.key, &row.value)).collect::<Result<_, _>>()?;
-    let (batch, _) = fan_out::plan(&waiting, &[(organization, endpoints)].into(), edge)?;
-    store.commit(batch).await?;
-    Ok(())
 }

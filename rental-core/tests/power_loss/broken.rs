@@ -3,7 +3,7 @@
 
 use crate::disk::Disk;
 use rental_core::{
-    resources::event,
+    resources::{event, specs},
     rows::Row,
     store::{Answer, Batch, Commit, Key, Record, Scanned, Span, Store, Write, redb::Redb},
 };
@@ -19,6 +19,8 @@ pub(crate) enum Broken {
     Acknowledgement,
     /// Events and outbox rows are a batch of their own, after the one of their change.
     Events,
+    /// What an invoice or credit note changes of a toll or violation is a batch of its own.
+    Accounts,
     /// Preconditions are checked before the transaction.
     Checks,
 }
@@ -35,6 +37,33 @@ impl Engine {
         let redb = Redb::on_backend(disk.clone()).map_err(|error| error.to_string())?;
         Ok(Self { redb, broken })
     }
+
+    /// Commits what `later` chooses in a batch of its own, after the rest.
+    fn split(&self, mut batch: Batch, later: impl Fn(&Write) -> bool) -> Answer<'_, Commit> {
+        let (later, first) = batch.writes.into_iter().partition(later);
+        batch.writes = first;
+        let first = self.redb.commit(batch);
+        Box::pin(async move {
+            let outcome = first.await?;
+            if outcome == Commit::Applied {
+                self.redb.commit(Batch { checks: Vec::new(), writes: later }).await?;
+            }
+            Ok(outcome)
+        })
+    }
+}
+
+/// The resource of the record that is written.
+fn resource(write: &Write) -> Option<&'static str> {
+    let (Write::Put(key, ..) | Write::Delete(key)) = write;
+    match Row::decode(key) {
+        Some(Row::Record { resource, .. }) => specs().find(|spec| spec.tag == resource).map(|spec| spec.object),
+        _ => None,
+    }
+}
+
+fn writes(batch: &Batch, which: impl Fn(&str) -> bool) -> bool {
+    batch.writes.iter().filter_map(resource).any(which)
 }
 
 impl Store for Engine {
@@ -46,7 +75,7 @@ impl Store for Engine {
         self.redb.scan(span, limit)
     }
 
-    fn commit(&self, mut batch: Batch) -> Answer<'_, Commit> {
+    fn commit(&self, batch: Batch) -> Answer<'_, Commit> {
         match self.broken {
             Broken::Nothing | Broken::Sync => self.redb.commit(batch),
             Broken::Acknowledgement => {
@@ -54,19 +83,13 @@ impl Store for Engine {
                 drop(self.redb.commit(batch));
                 Box::pin(async { Ok(Commit::Applied) })
             }
-            Broken::Events => {
-                let (events, changes) = batch.writes.into_iter().partition(is_of_an_event);
-                batch.writes = changes;
-                let change = self.redb.commit(batch);
-                Box::pin(async move {
-                    let outcome = change.await?;
-                    if outcome == Commit::Applied {
-                        self.redb.commit(Batch { checks: Vec::new(), writes: events }).await?;
-                    }
-                    Ok(outcome)
-                })
+            Broken::Events => self.split(batch, is_of_an_event),
+            Broken::Accounts if writes(&batch, |object| matches!(object, "invoice" | "credit_note")) => {
+                self.split(batch, |write| resource(write).is_some_and(|object| matches!(object, "toll" | "violation")))
             }
+            Broken::Accounts => self.redb.commit(batch),
             Broken::Checks => {
+                let mut batch = batch;
                 let checks = std::mem::take(&mut batch.checks);
                 let keys: Vec<Key> = checks.iter().map(|check| check.key().clone()).collect();
                 let found = now(self.redb.get(&keys)).expect("a healthy store answers");

@@ -7,12 +7,14 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
 use crate::{
-    beginning::{Beginning, relay},
+    background::Work,
+    beginning::Beginning,
     broken::{Broken, Engine},
     disk::{Dice, Disk, Entry, apply},
     images::in_order,
     judge::{Response, judge},
-    requests::{Known, Request, Ticks, next},
+    load::{Known, next},
+    requests::{Act, Request, Ticks},
     wait,
 };
 use rental_core::{
@@ -60,7 +62,7 @@ impl Store for Door<'_> {
     }
 }
 
-/// A request in progress, or a step of the relay.
+/// A request in progress, or a step of the server's own work.
 struct Client<'d> {
     request: Option<usize>,
     running: Pin<Box<dyn Future<Output = Result<Option<Written>, Error>> + 'd>>,
@@ -106,7 +108,7 @@ impl History {
         static BEGINNING: OnceLock<Beginning> = OnceLock::new();
         let beginning = BEGINNING.get_or_init(Beginning::new);
         let known = |organization: &Organization| (organization.clone(), Known::default());
-        let history = Self {
+        let mut history = Self {
             requests: beginning.requests.clone(),
             responses: beginning.responses.clone(),
             states: vec![Arc::clone(&beginning.rows)],
@@ -118,6 +120,7 @@ impl History {
             dice: Dice(seed),
             broken,
         };
+        beginning.responses.iter().for_each(|response| history.learn(response));
         (history, beginning.image.clone())
     }
 
@@ -128,9 +131,11 @@ impl History {
         let model = self.model();
         let ended = self.rounds(&engine, &model, disk, rounds);
         let log = disk.log();
-        let failed = ended?;
+        let rows = try_dump(&engine);
+        // The operation that fails can also be one of the idle writer, or of the dump.
+        let failed = ended? || disk.with(|state| state.struck);
         if !failed && self.broken == Broken::Nothing {
-            self.matches(&dump(&engine), (self.groups, self.groups))?;
+            self.matches(&rows?, (self.groups, self.groups))?;
         }
         let log = in_order(log);
         let mut replayed = base.clone();
@@ -175,11 +180,10 @@ impl History {
     /// A client's next request: one whose response was lost, one that was answered before, or a new one.
     fn client<'d>(&mut self, door: &'d Door<'_>) -> Client<'d> {
         let edge = Arc::clone(&self.edge);
-        if self.dice.one_in(8) {
-            return Client {
-                request: None,
-                running: Box::pin(async move { relay(door, &*edge).await.map(|()| None) }),
-            };
+        if self.dice.one_in(3) {
+            let work = Work::any(&mut self.dice);
+            let running = Box::pin(async move { work.step(door, &*edge).await.map(|()| None) });
+            return Client { request: None, running };
         }
         let number = match self.unanswered.pop() {
             Some(number) => number,
@@ -219,28 +223,28 @@ impl History {
         let response = Response { group: self.groups, request, status: written.status, body };
         if let Some(earlier) = self.responses.iter().find(|earlier| earlier.request == request) {
             let same = (earlier.status, &earlier.body) == (response.status, &response.body);
-            return if same {
+            return if same || self.about_erased(&response.body) {
                 Ok(())
             } else {
                 Err(format!("request {request} was answered, and now otherwise: {earlier:?}, {response:?}"))
             };
         }
+        self.learn(&response);
         self.responses.push(response);
-        self.learn();
         Ok(())
     }
 
-    /// Makes the objects of all responses known to the clients.
-    fn learn(&mut self) {
-        for (organization, known) in &mut self.organizations {
-            *known = Known::default();
-            for response in &self.responses {
-                let request = &self.requests[response.request];
-                let object: serde_json::Value = serde_json::from_str(&response.body).unwrap();
-                if let (true, Some(id)) = (request.organization.id == organization.id, object["id"].as_str()) {
-                    known.learn(request.collection.spec.object, id);
-                }
-            }
+    /// Whether a response is about a customer whom somebody wanted to be erased: then its copies change.
+    fn about_erased(&self, body: &str) -> bool {
+        self.requests.iter().any(|request| matches!(&request.act, Act::Erase(id) if body.contains(id)))
+    }
+
+    /// Makes the object of a response known to the clients of its organization.
+    fn learn(&mut self, response: &Response) {
+        let owner = self.requests[response.request].organization.id;
+        let known = self.organizations.iter_mut().find(|(organization, _)| organization.id == owner);
+        if let Some((_, known)) = known {
+            known.learn(&serde_json::from_str(&response.body).unwrap());
         }
     }
 
@@ -361,7 +365,8 @@ impl History {
         self.unanswered = (0..self.requests.len()).filter(|number| !answered.contains(number)).collect();
         self.states.truncate(group + 1);
         self.groups = group;
-        self.learn();
+        self.organizations.iter_mut().for_each(|(_, known)| *known = Known::default());
+        self.responses.clone().iter().for_each(|response| self.learn(response));
     }
 }
 
@@ -371,5 +376,11 @@ fn everything(store: &dyn Store) -> Arc<[Record]> {
 
 /// All rows of an engine.
 pub(crate) fn dump(engine: &Engine) -> Vec<Record> {
-    engine.redb.snapshot().rows().expect("it can be read").map(|row| row.expect("no row is damaged")).collect()
+    try_dump(engine).expect("it can be read")
+}
+
+fn try_dump(engine: &Engine) -> Result<Vec<Record>, String> {
+    let snapshot = engine.redb.snapshot();
+    let rows = snapshot.rows().map_err(|error| format!("the rows cannot be read: {error}"))?;
+    rows.map(|row| row.map_err(|error| format!("a row cannot be read: {error:?}"))).collect()
 }

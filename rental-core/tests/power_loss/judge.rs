@@ -1,13 +1,21 @@
 //! Whether the rows of a store can be those after some of the requests: nothing acknowledged is lost, and nothing is half
 //! there. It knows the requests and their responses, and not how the store works.
 
-use crate::requests::Request;
+use crate::{
+    accounts::{accounts, assignments, keys, no_night_twice, personal_data},
+    requests::{Act, Request},
+};
 use rental_core::{
     check::Audit,
-    resources::{delivery::Delivery, event, webhook_endpoint},
-    rows::Row,
+    erasing::Erasure,
+    resources::{
+        delivery::{Delivery, DeliveryStatus},
+        event, webhook_endpoint,
+    },
+    rows::{Row, key},
     store::{Key, Record},
     value::{EndpointId, EventId, OrganizationId},
+    webhooks::deletion,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -49,16 +57,36 @@ pub(crate) fn judge<'r>(
     requests: &[Arc<Request>],
     promised: impl Iterator<Item = &'r Response>,
 ) -> Result<(), String> {
-    let stored = stored_responses(rows)?;
-    acknowledged(&stored, promised)?;
+    let promised: Vec<&Response> = promised.collect();
+    let (stored, erased) = (stored_responses(rows)?, Erased::of(rows)?);
+    acknowledged(&stored, requests, &promised, &erased)?;
     no_night_twice(rows)?;
-    effects(rows, requests, &stored)?;
-    events(rows, requests, &stored)?;
+    effects(rows, requests, &stored, &erased)?;
+    events(rows, requests, &stored, &erased)?;
     outbox(rows)?;
+    accounts(rows)?;
+    assignments(rows)?;
+    keys(rows, requests, &promised)?;
+    personal_data(rows, &promised, &erased)?;
     consistent(rows)
 }
 
-fn parse<'a, T: Deserialize<'a>>(record: &'a Record) -> Result<T, String> {
+/// The customers who were erased, as text. Copies of what is about them change.
+pub(crate) struct Erased(pub(crate) BTreeSet<String>);
+
+impl Erased {
+    fn of(rows: &[Record]) -> Result<Self, String> {
+        let rows = rows.iter().filter(|row| matches!(Row::decode(&row.key), Some(Row::Erased { .. })));
+        let customer = |row| Erasure::read(row).map(|erasure| erasure.customer_id.to_string());
+        rows.map(customer).collect::<Result<_, _>>().map(Self).map_err(|error| format!("{error:?}"))
+    }
+
+    fn is_in(&self, body: &[u8]) -> bool {
+        !self.0.is_empty() && std::str::from_utf8(body).is_ok_and(|body| self.0.iter().any(|id| body.contains(id)))
+    }
+}
+
+pub(crate) fn parse<'a, T: Deserialize<'a>>(record: &'a Record) -> Result<T, String> {
     serde_json::from_slice(&record.value).map_err(|error| format!("{:?} does not parse: {error}", record.key))
 }
 
@@ -85,12 +113,21 @@ fn stored_responses(rows: &[Record]) -> Result<StoredResponses, String> {
     Ok(stored)
 }
 
-fn acknowledged<'r>(stored: &StoredResponses, promised: impl Iterator<Item = &'r Response>) -> Result<(), String> {
+fn acknowledged(
+    stored: &StoredResponses,
+    requests: &[Arc<Request>],
+    promised: &[&Response],
+    erased: &Erased,
+) -> Result<(), String> {
     for response in promised {
         let Some(found) = stored.get(&response.request) else {
+            if matches!(requests[response.request].act, Act::CreateDaysAgo) {
+                continue; // It had expired, and the sweep may have removed it.
+            }
             return Err(format!("request {} was acknowledged, and lost", response.request));
         };
-        if (found.status, found.body.get()) != (response.status, &*response.body) {
+        let same = (found.status, found.body.get()) == (response.status, &*response.body);
+        if !same && !erased.is_in(response.body.as_bytes()) {
             return Err(format!(
                 "request {} was answered, and now otherwise: {response:?}, {}",
                 response.request, found.body
@@ -100,29 +137,50 @@ fn acknowledged<'r>(stored: &StoredResponses, promised: impl Iterator<Item = &'r
     Ok(())
 }
 
+/// The resources that other changes change as well: invoices and credit notes, and the server when it attaches.
+const CHANGED_BY_OTHERS: &[&str] = &["toll", "violation", "invoice"];
+
 /// An idempotency record exists exactly when its effect exists: each revision of each object has one.
-fn effects(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses) -> Result<(), String> {
-    let mut answers: BTreeMap<Uuid, BTreeMap<u64, &str>> = BTreeMap::new();
+fn effects(
+    rows: &[Record],
+    requests: &[Arc<Request>],
+    stored: &StoredResponses,
+    erased: &Erased,
+) -> Result<(), String> {
+    // Without a body: that of an erasure is a report.
+    let mut answers: BTreeMap<Uuid, BTreeMap<u64, Option<&str>>> = BTreeMap::new();
     for (number, response) in stored {
-        let Some(revision) = response.revision else { continue };
-        let id = object(response.body.get())?.id;
-        let earlier = answers.entry(id).or_default().insert(revision, response.body.get());
-        if earlier.is_some_and(|earlier| earlier != response.body.get()) {
+        let (Some(revision), body) = (response.revision, response.body.get()) else { continue };
+        let (id, body) = match &requests[*number].act {
+            Act::Erase(id) => (id.parse().map_err(|error| format!("{id}: {error}"))?, None),
+            _ => (object(body)?.id, Some(body)),
+        };
+        let earlier = answers.entry(id).or_default().insert(revision, body);
+        let differs = earlier.flatten().zip(body).is_some_and(|(earlier, body)| earlier != body);
+        if differs && !erased.is_in(response.body.get().as_bytes()) {
             return Err(format!("request {number} is a second answer with revision {revision} of {id}"));
         }
     }
-    let asked: BTreeSet<u8> = requests.iter().map(|request| request.collection.spec.tag).collect();
+    let asked: BTreeMap<u8, bool> = requests
+        .iter()
+        .map(|request| request.collection.spec)
+        .map(|spec| (spec.tag, CHANGED_BY_OTHERS.contains(&spec.object)))
+        .collect();
     for record in rows {
         let Some(Row::Record { resource, id, .. }) = Row::decode(&record.key) else { continue };
-        if !asked.contains(&resource) {
-            continue;
-        }
-        let known = answers.remove(&id).unwrap_or_default();
-        if !known.keys().copied().eq(1..=record.revision) {
+        let Some(by_others) = asked.get(&resource) else { continue };
+        let (known, is_erased) = (answers.remove(&id).unwrap_or_default(), erased.is_in(&record.value));
+        let revisions = known.keys().copied();
+        let whole = match *by_others || is_erased {
+            false => revisions.eq(1..=record.revision),
+            true => known.contains_key(&1) && known.keys().all(|revision| (1..=record.revision).contains(revision)),
+        };
+        if !whole {
             let (revision, known) = (record.revision, known.keys());
             return Err(format!("{id} has revision {revision}, and idempotency records of {known:?}"));
         }
-        if known.get(&record.revision).map(|body| body.as_bytes()) != Some(&record.value) {
+        let last = known.get(&record.revision).copied().flatten();
+        if !is_erased && last.is_some_and(|body| body.as_bytes() != record.value) {
             return Err(format!("{id} differs from the answer to its last change"));
         }
     }
@@ -132,29 +190,40 @@ fn effects(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses)
     }
 }
 
+#[derive(Deserialize)]
+struct Event<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
 /// Each change has its events, and no event has no change.
-fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses) -> Result<(), String> {
-    #[derive(Deserialize)]
-    struct Event<'a> {
-        r#type: String,
-        #[serde(borrow)]
-        data: &'a RawValue,
-    }
+fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses, erased: &Erased) -> Result<(), String> {
     let mut missing: BTreeMap<(OrganizationId, String, &str), i64> = BTreeMap::new();
     let mut changes = BTreeSet::new();
     for (number, response) in stored {
         let Some(revision) = response.revision else { continue };
         let (request, body) = (&requests[*number], response.body.get());
+        if erased.is_in(body.as_bytes()) {
+            continue;
+        }
         let Object { id, object } = object(body)?;
         let owner = request.organization.id;
         let mut expect = |kind: String| *missing.entry((owner, kind, body)).or_default() += 1;
         // A change that changes nothing is answered with the revision that there is, and has no event.
-        if object != "organization" && changes.insert((id, revision)) {
-            expect(match (&*object, revision) {
-                ("lead", _) => "lead.received".into(),
-                (_, 1) => format!("{object}.created"),
-                _ => format!("{object}.updated"),
-            });
+        if changes.insert((id, revision)) {
+            match (&*object, &request.act) {
+                ("lead", _) => expect("lead.received".into()),
+                ("invoice", Act::Settle(_, how)) => {
+                    expect(format!("invoice.{how:?}").to_lowercase().replace("void", "voided"))
+                }
+                ("credit_note", Act::Refund(_)) => expect("credit_note.refunded".into()),
+                ("vehicle" | "customer" | "rental" | "invoice" | "credit_note", _) if revision == 1 => {
+                    expect(format!("{object}.created"));
+                }
+                ("vehicle" | "customer" | "rental", _) => expect(format!("{object}.updated")),
+                _ => {}
+            }
         }
         match request.sent_status().as_deref() {
             Some("COMPLETED") => expect("rental.completed".into()),
@@ -164,24 +233,64 @@ fn events(rows: &[Record], requests: &[Arc<Request>], stored: &StoredResponses) 
     }
     for record in rows {
         let Some(Row::Record { organization, resource, .. }) = Row::decode(&record.key) else { continue };
-        if resource == event::SPEC.tag {
+        if resource == event::SPEC.tag && !erased.is_in(&record.value) {
             let Event { r#type, data } = parse(record)?;
-            *missing.entry((organization, r#type, data.get())).or_default() -= 1;
+            // The server attaches, too: see `attached`.
+            if !r#type.ends_with(".attached") {
+                *missing.entry((organization, r#type, data.get())).or_default() -= 1;
+            }
         }
     }
     match missing.iter().find(|(_, count)| **count != 0) {
-        None => Ok(()),
+        None => attached(rows, erased),
         Some(((_, kind, data), 1..)) => Err(format!("a change has no event {kind}: {data}")),
         Some(((_, kind, data), _)) => Err(format!("an event {kind} has no change, or came twice: {data}")),
     }
 }
 
-/// Each event of an organization with endpoints waits in the outbox, or has one delivery for each endpoint.
+/// A toll or violation that is attached to a customer has an event that says so, and no attachment has two.
+fn attached(rows: &[Record], erased: &Erased) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Charge {
+        id: Uuid,
+        customer_id: Option<Uuid>,
+    }
+    let (mut told, mut attached) = (BTreeSet::new(), BTreeSet::new());
+    for record in rows {
+        let Some(Row::Record { resource, .. }) = Row::decode(&record.key) else { continue };
+        if resource != event::SPEC.tag || erased.is_in(&record.value) {
+            continue;
+        }
+        let Event { r#type, data } = parse(record)?;
+        if r#type.ends_with(".attached") {
+            let charge: Charge = serde_json::from_str(data.get()).map_err(|error| error.to_string())?;
+            attached.insert((charge.id, charge.customer_id));
+            if !told.insert(data.get()) {
+                return Err(format!("an event {type} came twice: {data}", r#type = r#type));
+            }
+        }
+    }
+    let tags = [rental_core::resources::toll::SPEC.tag, rental_core::resources::violation::SPEC.tag];
+    for record in rows {
+        let Some(Row::Record { resource, .. }) = Row::decode(&record.key) else { continue };
+        if !tags.contains(&resource) || erased.is_in(&record.value) {
+            continue;
+        }
+        let charge: Charge = parse(record)?;
+        if charge.customer_id.is_some() && !attached.contains(&(charge.id, charge.customer_id)) {
+            return Err(format!("a change has no event: {} is attached to {:?}", charge.id, charge.customer_id));
+        }
+    }
+    Ok(())
+}
+
+/// Each event of an organization with endpoints waits in the outbox, or has one delivery for each endpoint. A delivery to a
+/// deleted endpoint is pending only as long as the task of the deletion is there.
 fn outbox(rows: &[Record]) -> Result<(), String> {
     let (mut waiting, mut due, mut subscribed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut endpoints: BTreeMap<OrganizationId, BTreeSet<EndpointId>> = BTreeMap::new();
     let mut deliveries: BTreeMap<EventId, Vec<EndpointId>> = BTreeMap::new();
-    let mut pending = BTreeSet::new();
+    let (mut pending, mut waits) = (BTreeSet::new(), BTreeSet::new());
     for record in rows {
         match Row::decode(&record.key) {
             Some(Row::Outbox { event, .. }) => drop(waiting.insert(event)),
@@ -195,7 +304,10 @@ fn outbox(rows: &[Record]) -> Result<(), String> {
             }
             Some(Row::Record { resource, .. }) if resource == rental_core::resources::delivery::SPEC.tag => {
                 let delivery: Delivery = parse(record)?;
-                pending.insert(delivery.id);
+                if delivery.status == DeliveryStatus::Pending {
+                    pending.insert(delivery.id);
+                    waits.insert(delivery.endpoint_id);
+                }
                 deliveries.entry(delivery.event_id).or_default().push(delivery.endpoint_id);
             }
             _ => {}
@@ -203,6 +315,13 @@ fn outbox(rows: &[Record]) -> Result<(), String> {
     }
     if pending != due {
         return Err("a delivery is not due, or a due row has no delivery".into());
+    }
+    let existing: BTreeSet<EndpointId> = endpoints.values().flatten().copied().collect();
+    for endpoint in waits.difference(&existing) {
+        let task = key::task(deletion::task_id(*endpoint));
+        if rows.binary_search_by(|row| row.key.cmp(&task)).is_err() {
+            return Err(format!("endpoint {endpoint} is deleted, and its deliveries wait"));
+        }
     }
     for record in rows {
         let Some(Row::Record { organization, resource, id }) = Row::decode(&record.key) else { continue };
@@ -212,6 +331,7 @@ fn outbox(rows: &[Record]) -> Result<(), String> {
         let event = EventId::from_uuid(id);
         let mut made = deliveries.remove(&event).unwrap_or_default();
         made.sort_unstable();
+        made.retain(|endpoint| existing.contains(endpoint));
         let whole = match (subscribed.contains(&organization), waiting.remove(&event)) {
             (false, waits) => !waits && made.is_empty(),
             (true, true) => made.is_empty(),
@@ -222,41 +342,4 @@ fn outbox(rows: &[Record]) -> Result<(), String> {
         }
     }
     if waiting.is_empty() && deliveries.is_empty() { Ok(()) } else { Err("a delivery has no event".into()) }
-}
-
-/// No two rentals hold a vehicle on one night. Reads the rentals, and not the rows of the holds.
-fn no_night_twice(rows: &[Record]) -> Result<(), String> {
-    #[derive(Deserialize)]
-    struct Rental {
-        id: Uuid,
-        object: String,
-        vehicle_id: Option<Uuid>,
-        status: Option<String>,
-        start_date: Option<String>,
-        end_date: Option<String>,
-    }
-    let mut held: BTreeMap<Uuid, Vec<(String, String, Uuid)>> = BTreeMap::new();
-    for record in rows {
-        let Some(Row::Record { resource, .. }) = Row::decode(&record.key) else { continue };
-        if resource != rental_core::resources::rental::SPEC.tag {
-            continue;
-        }
-        let rental: Rental = parse(record)?;
-        assert_eq!(rental.object, "rental");
-        let holds = matches!(rental.status.as_deref(), Some("APPROVED" | "ACTIVE"));
-        if let (true, Some(vehicle), Some(start), Some(end)) =
-            (holds, rental.vehicle_id, rental.start_date, rental.end_date)
-        {
-            // A rental that ends on the day on which it begins holds that day: its end follows the day's text.
-            let end = if end == start { format!("{end}+") } else { end };
-            held.entry(vehicle).or_default().push((start, end, rental.id));
-        }
-    }
-    for (vehicle, mut nights) in held {
-        nights.sort();
-        if let Some(pair) = nights.windows(2).find(|pair| pair[1].0 < pair[0].1) {
-            return Err(format!("rentals overlap: two hold vehicle {vehicle} on one night: {pair:?}"));
-        }
-    }
-    Ok(())
 }

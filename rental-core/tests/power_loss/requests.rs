@@ -1,23 +1,26 @@
-//! The requests of a history: what clients ask for, each under an idempotency key of its own.
+//! A request of a history: what a client or an operator asks for, under an idempotency key of its own.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests do")]
 
-use crate::disk::Dice;
 use rental_core::{
+    attachments::Release,
     error::Error,
-    operations::{self, Create, Edge, Update, Written, idempotency::IdempotencyKey},
-    resources::{self, Collection, invoice::Invoice, of, organization::Organization},
+    operations::{
+        self, Create, Edge, Intent, IssueApiKey, NewApiKey, RefundCredit, Settle, Update, Written,
+        idempotency::{IdempotencyKey, KEPT_MILLIS},
+    },
+    resources::{
+        Collection, credit_note::Refund, invoice::Settlement, of, organization::Organization, toll::Toll,
+        violation::Violation,
+    },
     store::Store,
+    tasks::erasing::Erase,
     value::Timestamp,
 };
 use serde_json::json;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
-static INVOICES: Collection = of::<Invoice>().create().done();
 static ORGANIZATIONS: Collection = of::<Organization>().create().done();
 
 /// Times and ids of a history: both rise with every call.
@@ -41,10 +44,35 @@ impl Edge for Ticks {
     }
 }
 
+/// The same ids, and times of two days ago: the answers that are stored then have expired.
+struct DaysAgo<'e>(&'e dyn Edge);
+
+impl Edge for DaysAgo<'_> {
+    fn now(&self) -> Timestamp {
+        self.0.now().plus_millis(-2 * KEPT_MILLIS)
+    }
+
+    fn new_id(&self) -> Uuid {
+        self.0.new_id()
+    }
+}
+
 pub(crate) enum Act {
     Create,
+    /// The same, on a clock that is two days slow. The request must be one that is refused.
+    CreateDaysAgo,
     /// A change of the object with this id.
     Change(String),
+    /// The server derives anew who pays for the toll or violation with this id.
+    Release(String),
+    /// The invoice with this id becomes paid or void.
+    Settle(String, Settlement),
+    /// The money of the credit note with this id is given back.
+    Refund(String),
+    /// An API key of these random bytes.
+    Issue([u8; 32]),
+    /// The customer with this id is erased.
+    Erase(String),
 }
 
 /// One request with its idempotency key.
@@ -57,7 +85,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    fn new(
+    pub(crate) fn new(
         number: usize,
         organization: &Organization,
         collection: &'static Collection,
@@ -76,19 +104,32 @@ impl Request {
 
     pub(crate) async fn perform(&self, store: &dyn Store, edge: &dyn Edge) -> Result<Written, Error> {
         let (collection, organization, body) = (self.collection, &self.organization, self.body.as_bytes());
-        let render = |error: &Error| (409, json!({"error": format!("{error:?}")}).to_string().into());
-        let (create, change);
-        let intent: &dyn operations::Intent = match &self.act {
-            Act::Create => {
-                create = Create { collection, organization, body: body.into(), given: &[] };
-                &create
+        let (new_key, days_ago) = (self.new_key(), DaysAgo(edge));
+        let create = || Create { collection, organization, body: body.into(), given: &[] };
+        let mut clock = edge;
+        let intent: Box<dyn Intent + '_> = match &self.act {
+            Act::Create => Box::new(create()),
+            Act::CreateDaysAgo => {
+                clock = &days_ago;
+                Box::new(create())
             }
             Act::Change(id) => {
-                change = Update { collection, organization, id, body: body.into(), expected: &|_| true };
-                &change
+                Box::new(Update { collection, organization, id, body: body.into(), expected: &|_| true })
             }
+            Act::Release(id) if collection.spec.object == "toll" => Box::new(Release::<Toll>::new(organization, id)),
+            Act::Release(id) => Box::new(Release::<Violation>::new(organization, id)),
+            Act::Settle(id, how) => Box::new(Settle { organization, id, how: *how }),
+            Act::Refund(id) => Box::new(RefundCredit { organization, id, refund: Refund::default() }),
+            Act::Issue(_) => Box::new(IssueApiKey::new(&new_key, organization, body)),
+            Act::Erase(id) => Box::new(Erase { organization, id }),
         };
-        operations::write(store, edge, organization.id, Some(&self.key), intent, (200, &render)).await
+        let render = |error: &Error| (409, json!({"error": format!("{error:?}")}).to_string().into());
+        operations::write(store, clock, organization.id, Some(&self.key), &*intent, (200, &render)).await
+    }
+
+    /// The API key that this request issues; another one when it issues none.
+    pub(crate) fn new_key(&self) -> NewApiKey {
+        NewApiKey::new(if let Act::Issue(random) = &self.act { random } else { &[0; 32] })
     }
 
     /// The status that a change of a rental sends.
@@ -97,88 +138,4 @@ impl Request {
         let status = body["status"].as_str().map(str::to_owned);
         status.filter(|_| matches!(self.act, Act::Change(_)) && self.collection.spec.object == "rental")
     }
-}
-
-/// The objects of one organization that its clients know.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) vehicles: Vec<String>,
-    pub(crate) customers: Vec<String>,
-    pub(crate) rentals: Vec<String>,
-}
-
-impl Known {
-    pub(crate) fn learn(&mut self, object: &str, id: &str) {
-        let ids = match object {
-            "vehicle" => &mut self.vehicles,
-            "customer" => &mut self.customers,
-            "rental" => &mut self.rentals,
-            _ => return,
-        };
-        if !ids.iter().any(|known| known == id) {
-            ids.push(id.to_owned());
-        }
-    }
-}
-
-fn row(object: &str) -> &'static Collection {
-    resources::api().find(|row| row.spec.object == object).unwrap()
-}
-
-fn one<'k>(ids: &'k [String], dice: &mut Dice) -> &'k str {
-    &ids[dice.roll(ids.len())]
-}
-
-/// Text of very different lengths, so that rows share pages, fill one, and need several.
-fn text(dice: &mut Dice) -> String {
-    let length = if dice.one_in(6) { dice.roll(9_000) } else { dice.roll(300) };
-    "abcdefgh".repeat(length / 8 + 1)
-}
-
-/// First and last day of a rental. Few days and few vehicles, so that many requests want the same nights.
-fn days(dice: &mut Dice) -> (String, String) {
-    let (first, nights) = (1 + dice.roll(20), dice.roll(8));
-    (format!("2026-06-{first:02}"), format!("2026-06-{:02}", first + nights))
-}
-
-/// The next request of a client of `organization`, which knows these objects.
-pub(crate) fn next(number: usize, organization: &Organization, known: &Known, dice: &mut Dice) -> Arc<Request> {
-    let create = |object: &str, body| Request::new(number, organization, row(object), Act::Create, &body);
-    let change = |object: &str, id: &str, body| {
-        Request::new(number, organization, row(object), Act::Change(id.to_owned()), &body)
-    };
-    let status = |dice: &mut Dice| ["NEW", "APPROVED", "ACTIVE"][dice.roll(3)];
-    Arc::new(match dice.roll(16) {
-        _ if known.vehicles.is_empty() => create("vehicle", json!({"name": "White Tesla", "daily_rate": 89.5})),
-        _ if known.customers.is_empty() => create("customer", json!({"full_name": "Ada Lovelace"})),
-        0 if known.vehicles.len() < 3 => create("vehicle", json!({"name": text(dice)[..8], "plate": "ABC1234"})),
-        0 | 1 => change("vehicle", one(&known.vehicles, dice), json!({"color": text(dice)[..8]})),
-        2 => create("customer", json!({"full_name": "Grace Hopper", "notes": text(dice)})),
-        3 | 4 => change("customer", one(&known.customers, dice), json!({"notes": text(dice)})),
-        5 => create("lead", json!({"raw_data": {"message": text(dice).repeat(1 + dice.roll(4))}})),
-        6 => {
-            let body = json!({
-                "customer_id": one(&known.customers, dice),
-                "lines": [{"description": "Days", "amount": dice.roll(900)}],
-            });
-            Request::new(number, organization, &INVOICES, Act::Create, &body)
-        }
-        7..=9 if !known.rentals.is_empty() => {
-            let status = ["NEW", "APPROVED", "ACTIVE", "COMPLETED", "CANCELLED"][dice.roll(5)];
-            change("rental", one(&known.rentals, dice), json!({"status": status}))
-        }
-        10 | 11 if !known.rentals.is_empty() => {
-            let (start, end) = days(dice);
-            change("rental", one(&known.rentals, dice), json!({"start_date": start, "end_date": end}))
-        }
-        _ => {
-            let (start, end) = days(dice);
-            let (vehicle, customer) = (one(&known.vehicles, dice), one(&known.customers, dice));
-            create(
-                "rental",
-                json!({"vehicle_id": vehicle, "customer_id": customer, "start_date": start, "end_date": end,
-                    "status": status(dice)}),
-            )
-        }
-    })
 }

@@ -9,6 +9,7 @@ use crate::{
 use std::{
     cell::RefCell,
     collections::BTreeSet,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -208,8 +209,11 @@ fn caught(broken: Broken) -> (u64, String) {
         history.states.clear();
         let disk = Disk::holding(image);
         let pace = Pace { syncs: 3, others: 10, losses: 2, again: 0 };
-        let found = history.live(&disk, 12).and_then(|life| crash_a_life(&history, &life, pace, &mut Dice(seed)));
-        if let Err(problem) = found {
+        let mut crash =
+            || history.live(&disk, 12).and_then(|life| crash_a_life(&history, &life, pace, &mut Dice(seed)));
+        // redb panics over some of the pages that a disk without syncs keeps.
+        let found = catch_unwind(AssertUnwindSafe(&mut crash));
+        if let Err(problem) = found.unwrap_or_else(|_| Err("the engine panics, so it does not open".into())) {
             return (seed + 1, problem);
         }
     }
@@ -235,14 +239,33 @@ fn an_engine_that_acknowledges_before_the_commit_is_caught() {
 #[test]
 fn an_event_outside_of_the_transaction_is_caught() {
     let (histories, problem) = caught(Broken::Events);
-    assert!(problem.contains("a change has no event"), "{problem}");
+    // The second: the relay's deliveries are in one batch, and the outbox rows that it removes in another one.
+    let faces = ["a change has no event", "or waits, or neither"];
+    assert!(faces.iter().any(|face| problem.contains(face)), "{problem}");
+    assert!(histories <= 3, "after {histories} histories: {problem}");
+}
+
+#[test]
+fn an_account_outside_of_the_transaction_is_caught() {
+    let (histories, problem) = caught(Broken::Accounts);
+    let faces = ["is billed", "credited"];
+    assert!(faces.iter().any(|face| problem.contains(face)), "{problem}");
     assert!(histories <= 3, "after {histories} histories: {problem}");
 }
 
 #[test]
 fn a_check_outside_of_the_transaction_is_caught() {
     let (histories, problem) = caught(Broken::Checks);
-    let faces = ["overlap", "idempotency record", "a second answer", "and now", "differs from the answer"];
+    let faces = [
+        "overlap",
+        "idempotency record",
+        "a second answer",
+        "and now",
+        "differs from the answer",
+        "has deliveries to",
+        "credited",
+        "is billed",
+    ];
     assert!(faces.iter().any(|face| problem.contains(face)), "{problem}");
     assert!(histories <= 3, "after {histories} histories: {problem}");
 }

@@ -27,8 +27,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A load: who sends what, how often, and on how many connections.
 pub(crate) struct Load<'l> {
     pub(crate) address: &'l str,
-    /// The whole request.
-    pub(crate) request: &'l [u8],
+    /// The whole requests. They take turns.
+    pub(crate) requests: &'l [Vec<u8>],
     /// Requests per second; none sends the next one as soon as a connection is free.
     pub(crate) rate: Option<f64>,
     pub(crate) connections: usize,
@@ -110,10 +110,11 @@ impl Load<'_> {
         // One thread for all connections, so that the client leaves the processors to the server.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let (begun, schedule) = (Instant::now(), Cell::new(Schedule { next: 0.0, dice: self.seed }));
+        let turn = Cell::new(0);
         let mut all = Tally::default();
         match runtime {
             Ok(runtime) => {
-                let clients = (0..self.connections).map(|_| self.client(begun, &schedule, stop));
+                let clients = (0..self.connections).map(|_| self.client(begun, (&schedule, &turn), stop));
                 runtime.block_on(join_all(clients)).into_iter().for_each(|tally| all.add(tally));
             }
             Err(_) => all.failed += 1,
@@ -134,11 +135,16 @@ impl Load<'_> {
         })
     }
 
-    async fn client(&self, begun: Instant, schedule: &Cell<Schedule>, stop: &AtomicBool) -> Tally {
+    async fn client(
+        &self,
+        begun: Instant,
+        (schedule, turn): (&Cell<Schedule>, &Cell<usize>),
+        stop: &AtomicBool,
+    ) -> Tally {
         let (mut tally, mut connection) = (Tally::default(), None);
         while let Some(due) = self.next(begun, schedule, &mut tally.unsent, stop).await {
             let sent = Instant::now();
-            let exchange = tokio::time::timeout(LONGEST, self.exchange(&mut connection)).await;
+            let exchange = tokio::time::timeout(LONGEST, self.exchange(&mut connection, turn)).await;
             let Ok(Ok(status)) = exchange else {
                 connection = None;
                 tally.failed += 1;
@@ -187,7 +193,7 @@ impl Load<'_> {
         (!stop.load(Ordering::Relaxed)).then_some(due)
     }
 
-    async fn exchange(&self, connection: &mut Option<BufReader<TcpStream>>) -> io::Result<u16> {
+    async fn exchange(&self, connection: &mut Option<BufReader<TcpStream>>, turn: &Cell<usize>) -> io::Result<u16> {
         let stream = match connection {
             Some(stream) => stream,
             None => {
@@ -196,7 +202,8 @@ impl Load<'_> {
                 connection.insert(BufReader::new(stream))
             }
         };
-        stream.get_mut().write_all(self.request).await?;
+        let request = &self.requests[turn.replace(turn.get() + 1) % self.requests.len()];
+        stream.get_mut().write_all(request).await?;
         let (status, closes) = read(stream).await?;
         if closes {
             *connection = None;

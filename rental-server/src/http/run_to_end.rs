@@ -53,3 +53,36 @@ impl<F: Future<Output = Handled> + Send + 'static> Drop for RunToEnd<F> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::{client_address::Peer, reply::Reply, traffic::Traffic};
+    use std::net::{IpAddr, Ipv4Addr};
+    use tokio::sync::oneshot;
+
+    fn call() -> Arc<Call> {
+        let peer = Peer::new(IpAddr::V4(Ipv4Addr::LOCALHOST), &Arc::default());
+        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false));
+        Arc::new(Call::new(&mut warp::http::Request::new(String::new()), traffic.begin()))
+    }
+
+    /// A handler that commits, and then does what follows a commit.
+    #[tokio::test]
+    async fn what_follows_a_commit_happens_after_the_client_has_gone_or_the_time_is_over() {
+        let (commit, committed) = oneshot::channel::<()>();
+        let (follow, mut followed) = oneshot::channel();
+        let work = Box::pin(async move {
+            committed.await.expect("the commit ends");
+            follow.send(()).expect("the test waits");
+            Ok(Reply::json("{}".into()))
+        });
+        let mut request = RunToEnd::new(work, call());
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(Pin::new(&mut request).poll(&mut context).is_pending());
+        drop(request);
+        commit.send(()).expect("the handler still waits for its commit");
+        assert!(followed.try_recv().is_err(), "it goes on in a task of its own");
+        followed.await.expect("what follows the commit happens");
+    }
+}

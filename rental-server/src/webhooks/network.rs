@@ -8,6 +8,7 @@
 //! | `ENETUNREACH`, `ENETDOWN` | ours | this server has no route, or the first network on the way is down |
 //! | `EACCES`, `EPERM` | ours | a local route or firewall rule prohibits the connection |
 //! | `EHOSTUNREACH` | ours only if this server has no route to any address of the host, or its gateway is silent | a router near the receiver reports the same when the receiver is down |
+//! | the certificate has expired or is not valid yet | the receiver's | this server cannot tell that its own clock is wrong |
 //! | anything else while connecting | the receiver's | refused, reset, time-out |
 
 use super::{
@@ -41,7 +42,7 @@ fn classify(error: &reqwest::Error) -> Option<Failure> {
         }
         // Once connected, an error no longer says that the request was not received.
         if let Some(cause) = inner.downcast_ref::<io::Error>().filter(|_| error.is_connect()) {
-            if let Some(failure) = local_failure(cause) {
+            if let Some(failure) = local_failure(cause).or_else(|| certificate_failure(cause)) {
                 return Some(failure);
             }
             if Errno::from_io_error(cause) == Some(Errno::HOSTUNREACH) {
@@ -55,6 +56,22 @@ fn classify(error: &reqwest::Error) -> Option<Failure> {
         () if error.is_connect() => Failure::CannotConnect,
         () => Failure::BadAnswer,
     })
+}
+
+/// What is wrong with the receiver's certificate, if that is the cause. The connector wraps errors of TLS in others.
+fn certificate_failure(cause: &io::Error) -> Option<Failure> {
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    let cause = cause.get_ref()?;
+    if let Some(cause) = cause.downcast_ref::<io::Error>() {
+        return certificate_failure(cause);
+    }
+    match cause.downcast_ref()? {
+        rustls::Error::InvalidCertificate(
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+        ) => Some(Failure::CertificateNotValidNow),
+        rustls::Error::InvalidCertificate(_) => Some(Failure::CertificateNotTrusted),
+        _ => None,
+    }
 }
 
 /// Whether this server has a route to an address of the host, and a gateway that answers.

@@ -9,6 +9,7 @@ use crate::{
     support::{Connection, Organization, Server},
 };
 use load::Load;
+use rental_core::operations::api_keys::key_text;
 use serde_json::json;
 use std::{
     fs,
@@ -46,10 +47,10 @@ fn an_organization_that_sends_too_much_is_refused_and_another_one_is_served() {
     let strace = "strace -D -f -qq -o /dev/null -e trace=fdatasync -e inject=fdatasync:delay_enter=50000";
     let server = Server::start_by(&strace.split(' ').collect::<Vec<_>>(), &["--store", &store]);
     let (large, small) = (server.organization(), server.organization());
-    let [flood, few] = [&large, &small].map(|organization| post(organization, r#"{"name":"One"}"#));
-    let load = |request, rate, connections| Load {
+    let [flood, few] = [&large, &small].map(|organization| [post(organization, r#"{"name":"One"}"#)]);
+    let load = |requests, rate, connections| Load {
         address: &server.address,
-        request,
+        requests,
         rate,
         connections,
         patience: PATIENCE,
@@ -92,7 +93,12 @@ fn an_organization_that_sends_too_much_is_refused_and_another_one_is_served() {
 }
 
 /// Parts of large bodies that never end.
-fn begin_uploads(organization: &Organization<'_>, count: usize, bytes: usize, sent: usize) -> Vec<Connection> {
+pub(crate) fn begin_uploads(
+    organization: &Organization<'_>,
+    count: usize,
+    bytes: usize,
+    sent: usize,
+) -> Vec<Connection> {
     let head = format!(
         "POST /v1/vehicles HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n",
         organization.write
@@ -120,9 +126,7 @@ fn large_bodies_of_one_organization_leave_memory_to_the_server_and_to_others() {
     refused.error(503, "api_error", "service_unavailable");
     large.vehicle(json!({}));
     small.raw("POST", "/v1/vehicles", &[], body.as_bytes()).ok();
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid)).expect("a process");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-    let peak: usize = peak.expect("VmHWM");
+    let peak = kilobytes(&server, "VmHWM:");
     println!("{UPLOADS} uploads of {} MB: at most {} MB resident", BODY >> 20, peak >> 10);
     assert!(peak << 10 < UPLOADS * BODY / 2, "{peak} kB");
     drop(uploads);
@@ -131,4 +135,68 @@ fn large_bodies_of_one_organization_leave_memory_to_the_server_and_to_others() {
         large.raw("POST", "/v1/vehicles", &[], body.as_bytes()).status == 200
     });
     assert!(again, "memory is given back when the uploads end");
+}
+
+/// A list of vehicles with this key, which a proxy passes on for this address.
+fn forwarded(address: &str, key: &str, client: u32) -> Vec<u8> {
+    let client = std::net::Ipv4Addr::from_bits(client);
+    format!("GET /v1/vehicles HTTP/1.1\r\nHost: {address}\r\nX-Forwarded-For: {client}\r\nAuthorization: Bearer {key}\r\n\r\n")
+        .into_bytes()
+}
+
+/// A key that looks like one of the server's, and is none.
+fn unknown_key(number: u32) -> String {
+    let mut random = [7; 32];
+    random[..4].copy_from_slice(&number.to_be_bytes());
+    key_text(&random)
+}
+
+fn kilobytes(server: &Server, name: &str) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid)).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.parse().ok());
+    line.unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// Behind a proxy, unknown keys come from one address and from 20,000, and also keys that cannot be any.
+#[test]
+fn floods_of_unknown_keys_take_bounded_memory_and_other_addresses_are_served() {
+    const KEYS: u32 = 20_000;
+    let server = Server::start(&["--trusted-proxy", "127.0.0.0/8", "--max-failed-authentications", "100"]);
+    let organization = server.organization();
+    organization.vehicle(json!({}));
+    let own = forwarded(&server.address, &organization.read, u32::MAX - 1);
+    let address = &server.address;
+    let floods: [(&str, Vec<Vec<u8>>); 3] = [
+        ("one address", (0..KEYS).map(|key| forwarded(address, &unknown_key(key), 7)).collect()),
+        ("many addresses", (0..KEYS).map(|key| forwarded(address, &unknown_key(key), 1 << 24 | key << 3)).collect()),
+        ("no keys", (0..KEYS).map(|key| forwarded(address, &format!("guess-{key}"), 1 << 28 | key << 3)).collect()),
+    ];
+    let load = |requests| Load { address, requests, rate: None, connections: 64, patience: PATIENCE, seed: 7 };
+    // So that what is made once is there.
+    floods.iter().for_each(|(_, requests)| drop(load(requests).run_for(Duration::from_millis(500))));
+    let before = kilobytes(&server, "VmHWM:");
+    for (what, requests) in &floods {
+        let stop = AtomicBool::new(false);
+        let theirs = thread::scope(|scope| {
+            let theirs = scope.spawn(|| load(requests).run(&stop));
+            let mut connection = Connection::open(address);
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(2) {
+                connection.write(&own).expect("sent");
+                let reply = connection.read_reply(false).expect("a response");
+                assert_eq!(reply.status, 200, "{what}: {}", reply.text());
+            }
+            stop.store(true, Ordering::Relaxed);
+            theirs.join().expect("the flood")
+        });
+        assert_eq!(theirs.served.len(), 0, "{what}");
+        println!("{what}: {} unauthorized, {} refused", theirs.failed, theirs.refused.len());
+        // From one address, all but the first hundred; from many, each has few.
+        assert_eq!(theirs.refused.len() > theirs.failed as usize, *what == "one address", "{what}: {}", theirs.failed);
+    }
+    let grown = kilobytes(&server, "VmHWM:") - before;
+    println!("{grown} kB more for {} addresses", 2 * KEYS + 1);
+    assert!(grown < 16 << 10, "{grown} kB for {} addresses and keys", 2 * KEYS);
+    assert!(server.log().lines().count() < 500, "a line for each failure");
+    assert!(metric(&server, "rental_authentication_refusals_total") > 0);
 }

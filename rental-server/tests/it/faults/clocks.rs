@@ -1,15 +1,25 @@
 //! A clock that jumps while the server works. libfaketime gives the server a clock of its own; its monotonic clock goes on,
 //! as that of the system does when somebody sets the time.
 
-use crate::support::{
-    Connection, Server,
-    receiver::{Receiver, unix_seconds},
+use crate::{
+    support::{
+        ADMIN_TOKEN, Connection, Server,
+        receiver::{Receiver, unix_seconds},
+    },
+    tls::{
+        authority::Trusted,
+        client::{Pair, config, connect_with},
+    },
 };
 use serde_json::{Value, json};
 use std::{
     fs,
+    io::{Read, Write},
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -21,7 +31,7 @@ const HOUR: i64 = 3600;
 const NEAR: i64 = 120;
 
 /// A server whose clock is that of this machine and as many seconds more as the file says.
-fn start(file: &Path, flags: &[&str]) -> Option<Server> {
+fn start(file: &Path, variables: &[&str], flags: &[&str]) -> Option<Server> {
     let library = LIBRARIES.into_iter().find(|library| Path::new(library).exists());
     let Some(library) = library else {
         assert!(std::env::var_os("RENTAL_REQUIRE_ALL").is_none(), "libfaketime is not installed");
@@ -31,7 +41,7 @@ fn start(file: &Path, flags: &[&str]) -> Option<Server> {
     set(file, 0);
     let [preload, file] = [format!("LD_PRELOAD={library}"), format!("FAKETIME_TIMESTAMP_FILE={}", file.display())];
     let environment = ["FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1"];
-    let program = [&["env", &preload, &file][..], &environment].concat();
+    let program = [&["env", &preload, &file][..], &environment, variables].concat();
     Some(Server::start_by(&program, flags))
 }
 
@@ -78,7 +88,7 @@ fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing() {
     let store = format!("redb:{}", directory.path().join("store.redb").display());
     let flags =
         ["--webhook-allow-private", "--rate-limit", "200", "--webhook-retry-schedule", "1s,1s,1s", "--store", &store];
-    let Some(server) = start(&directory.path().join("clock"), &flags) else { return };
+    let Some(server) = start(&directory.path().join("clock"), &[], &flags) else { return };
     let (organization, busy, receiver) = (server.organization(), server.organization(), Receiver::start());
     let hook = json!({"organization_id": organization.id, "url": receiver.url()});
     server.admin("POST", "/admin/v1/webhook_endpoints", &hook).ok();
@@ -134,4 +144,74 @@ fn a_clock_that_jumps_an_hour_or_a_day_under_load_stops_nothing() {
     thread::sleep(Duration::from_secs(2));
     let used = ticks(&server) - before;
     assert!(used < 150, "a busy loop: {used} of 200 ticks");
+}
+
+/// A request on a connection with TLS. The response has a body, which comes whole.
+fn ask(stream: &mut (impl Read + Write), method: &str, path: &str, token: &str, body: &Value) -> Value {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("it is sent");
+    let (mut reply, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = stream.read(&mut part).expect("a response");
+        assert!(count > 0, "the connection was closed: {}", String::from_utf8_lossy(&reply));
+        reply.extend_from_slice(&part[..count]);
+        let text = String::from_utf8_lossy(&reply);
+        assert!("HTTP/1.1 200 ".starts_with(text.get(..13).unwrap_or(&text)), "{text}");
+        let whole = text.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str(body).ok());
+        if let Some(body) = whole {
+            return body;
+        }
+    }
+}
+
+/// The certificates are valid from now on for two days. Only the one of the receiver is checked by the server's clock.
+#[test]
+fn a_clock_that_jumps_an_hour_or_a_day_keeps_tls_connections_and_says_what_is_wrong_with_a_certificate() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (receiver, secure) = (Receiver::start(), Trusted::start(directory.path()));
+    let pair = Pair::make(directory.path(), "server");
+    let [certificate, key] = [&pair.certificate, &pair.key].map(|path| path.to_str().expect("text").to_owned());
+    let store = format!("redb:{}", directory.path().join("store.redb").display());
+    let flags = ["--webhook-allow-private", "--webhook-retry-schedule", "1s,1s", "--store", &store];
+    let flags = [&flags[..], &["--tls-cert", &certificate, "--tls-key", &key]].concat();
+    let file = directory.path().join("clock");
+    let Some(server) = start(&file, &[&secure.trust], &flags) else { return };
+    let client = config(Some(pair.der()), &[b"http/1.1"]);
+    let connect = || connect_with(&server.address, Arc::clone(&client));
+    let mut open = connect();
+    let mut admin = |path: &str, body: &Value| ask(&mut open, "POST", path, ADMIN_TOKEN, body);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let organization = admin("/admin/v1/organizations", &json!({"name": "Test"}))["id"].clone();
+    let key = json!({"organization_id": organization, "scope": "read_write"});
+    let key = text(&admin("/admin/v1/api_keys", &key)["key"]);
+    let mut hook = |url: &str, kind: &str| {
+        let body = json!({"organization_id": organization, "url": url, "events": [kind]});
+        text(&admin("/admin/v1/webhook_endpoints", &body)["id"])
+    };
+    hook(&receiver.url(), "customer.created");
+    // It gets no events, only tests.
+    let secure = hook(&format!("{}/hooks", secure.url), "lead.received");
+    // Behind first: a connection to the receiver that works is kept, and asks for no certificate any more.
+    for (step, offset) in [-HOUR, -25 * HOUR, 0, HOUR, 25 * HOUR, 0].into_iter().enumerate() {
+        set(&file, offset);
+        // On the connection from before, and on a new one that resumes a session from before.
+        let tested =
+            ask(&mut open, "POST", &format!("/admin/v1/webhook_endpoints/{secure}/test"), ADMIN_TOKEN, &Value::Null);
+        let expected = if offset < 0 { json!([null, "certificate_not_valid_now"]) } else { json!([404, null]) };
+        assert_eq!(json!([tested["status"], tested["error"]]), expected, "{offset}: {tested}");
+        let body = json!({"full_name": format!("Jump {step}")});
+        let made = ask(&mut connect(), "POST", "/v1/customers", &key, &body);
+        let seen = receiver.wait_until("the event", |seen| seen.len() > step);
+        assert_eq!(seen.last().expect("a delivery").json()["data"]["id"], made["id"], "{offset}");
+    }
+    assert_eq!(receiver.count(), 6, "each event came once");
+    let before = ticks(&server);
+    thread::sleep(Duration::from_secs(2));
+    let used = ticks(&server) - before;
+    assert!(used < 150, "a busy loop: {used} of 200 ticks");
+    assert_eq!(receiver.count(), 6, "each event came once");
 }

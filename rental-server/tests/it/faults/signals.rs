@@ -2,10 +2,14 @@
 
 use crate::{
     crash::{CLIENTS, World, check_everything, check_replays, client, try_perform},
-    support::{Connection, Organization, Server},
+    support::{
+        Connection, Organization, Server,
+        receiver::{Receiver, Seen},
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -14,18 +18,21 @@ use std::{
     time::Duration,
 };
 
-/// Writes on one connection after the other until nobody listens. A response that says so ends its connection; any other
+/// Writes on one connection after the other until nobody listens, or until it has to stop. A response that says so ends its connection; any other
 /// end of a connection that has served before is an error.
-fn keep_writing(
+pub(super) fn keep_writing(
     organization: &Organization<'_>,
     number: usize,
     acknowledged: &Mutex<Vec<String>>,
-    broken: &AtomicUsize,
+    (broken, stop): (&AtomicUsize, &AtomicBool),
 ) {
     let bearer = format!("Bearer {}", organization.write);
     let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
     while let Ok(mut connection) = Connection::try_open(&organization.server.address) {
         for served in 0.. {
+            if stop.load(Ordering::SeqCst) {
+                return;
+            }
             let body = json!({"name": format!("{number} {served}")}).to_string();
             match connection.try_send("POST", "/v1/vehicles", &headers, body.as_bytes()) {
                 Ok(reply) => {
@@ -55,11 +62,11 @@ fn sigterm_under_overload_answers_what_was_sent_and_loses_nothing() {
     let mut server = Server::start_in(directory.path(), &[]);
     let organization = server.organization();
     let (id, read, write) = (organization.id.clone(), organization.read.clone(), organization.write.clone());
-    let (acknowledged, broken) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let (acknowledged, broken, stop) = (Mutex::new(Vec::new()), AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
-        let (organization, acknowledged, broken) = (&organization, &acknowledged, &broken);
+        let (organization, acknowledged, broken, stop) = (&organization, &acknowledged, &broken, &stop);
         for number in 0..CLIENTS {
-            scope.spawn(move || keep_writing(organization, number, acknowledged, broken));
+            scope.spawn(move || keep_writing(organization, number, acknowledged, (broken, stop)));
         }
         while acknowledged.lock().unwrap().len() < 5 * CLIENTS {
             thread::sleep(Duration::from_millis(5));
@@ -83,8 +90,11 @@ fn sigterm_under_overload_answers_what_was_sent_and_loses_nothing() {
 
 #[test]
 fn a_server_that_is_stopped_under_load_goes_on_where_it_was() {
-    let server = Server::start(&[]);
-    let mut world = World::new(&server);
+    let server = Server::start(&["--webhook-allow-private"]);
+    let (mut world, receiver) = (World::new(&server), Receiver::start());
+    let hook = json!({"organization_id": world.organization(&server).id, "url": receiver.url()});
+    server.admin("POST", "/admin/v1/webhook_endpoints", &hook).ok();
+    let before = world.promised_events();
     let stop = AtomicBool::new(false);
     let histories: Vec<_> = thread::scope(|scope| {
         let (world, server, stop) = (&world, &server, &stop);
@@ -124,4 +134,22 @@ fn a_server_that_is_stopped_under_load_goes_on_where_it_was() {
     check_replays(&organization, &world);
     check_everything(&organization, &world);
     assert_eq!(Connection::open(&server.address).send("GET", "/readyz", &[], b"").status, 200);
+    // A delivery that was under way can come twice, with the same id.
+    let mut promised = world.promised_events();
+    for (event, count) in before {
+        *promised.entry(event).or_insert(0) -= count;
+    }
+    promised.retain(|_, count| *count > 0);
+    let told = |seen: &[Seen]| {
+        let (mut ids, mut told) = (BTreeSet::new(), BTreeMap::new());
+        for event in seen.iter().map(Seen::json) {
+            let [id, kind, object] = [&event["id"], &event["type"], &event["data"]["id"]];
+            let text = |value: &Value| value.as_str().expect("text").to_owned();
+            if ids.insert(text(id)) {
+                *told.entry((text(kind), text(object))).or_insert(0) += 1;
+            }
+        }
+        told
+    };
+    receiver.wait_until("every event of an acknowledged write", |seen| told(seen) == promised);
 }

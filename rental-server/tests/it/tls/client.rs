@@ -19,14 +19,14 @@ use std::{
 
 /// The files of a certificate and its key.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
+pub(crate) struct Pair {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Pair {
     /// A new self-signed certificate.
-    pub(super) fn make(directory: &Path, name: &str) -> Self {
+    pub(crate) fn make(directory: &Path, name: &str) -> Self {
         let [certificate, key] = ["crt", "key"].map(|kind| directory.join(format!("{name}.{kind}")));
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
@@ -41,7 +41,7 @@ impl Pair {
     }
 
     /// The certificate as it is sent.
-    pub(super) fn der(&self) -> Vec<u8> {
+    pub(crate) fn der(&self) -> Vec<u8> {
         CertificateDer::from_pem_file(&self.certificate).unwrap().to_vec()
     }
 }
@@ -91,7 +91,7 @@ impl ServerCertVerifier for Expects {
 }
 
 /// A client that offers these protocols.
-pub(super) fn config(expected: Option<Vec<u8>>, protocols: &[&[u8]]) -> Arc<ClientConfig> {
+pub(crate) fn config(expected: Option<Vec<u8>>, protocols: &[&[u8]]) -> Arc<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -104,10 +104,14 @@ pub(super) fn config(expected: Option<Vec<u8>>, protocols: &[&[u8]]) -> Arc<Clie
 }
 
 fn connect(address: &str, expected: Option<Vec<u8>>) -> StreamOwned<ClientConnection, TcpStream> {
+    connect_with(address, config(expected, &[b"http/1.1"]))
+}
+
+/// A connection of a client that remembers its sessions in `config`.
+pub(crate) fn connect_with(address: &str, config: Arc<ClientConfig>) -> StreamOwned<ClientConnection, TcpStream> {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let connection = ClientConnection::new(config(expected, &[b"http/1.1"]), "localhost".try_into().unwrap()).unwrap();
-    StreamOwned::new(connection, stream)
+    StreamOwned::new(ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap(), stream)
 }
 
 /// Sends a request over HTTP/1.1 and reads until the server closes.
