@@ -18,7 +18,7 @@ use rental_core::{
     resources::{
         Attributable, Billable, Resource,
         customer::Customer,
-        invoice,
+        invoice::{self, Invoice},
         organization::Organization,
         parse,
         rental::{self, Rental, unbilled_look_up},
@@ -26,7 +26,7 @@ use rental_core::{
         violation::Violation,
     },
     store::{Store, all_sound},
-    value::{Date, Money, Name, Timestamp},
+    value::{Date, InvoiceId, Money, Name, Timestamp},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -171,14 +171,12 @@ impl Draft {
 
     /// Adds a line with the fee for `count` tolls or violations.
     fn add_fee(&mut self, what: &str, count: u32, fee: Option<Money>, organization: &Organization) {
-        let Some((fee, all)) = fee.filter(|fee| !fee.is_zero()).and_then(|fee| Some((fee, fee.times(count)?))) else {
-            return;
-        };
-        if count > 0 {
-            self.sum = self.sum.plus(all).unwrap_or(Money::MAX);
-            let each = fee.with_digits(organization.default_currency.digits());
-            self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
-        }
+        let Some(fee) = fee.filter(|fee| !fee.is_zero() && count > 0) else { return };
+        // The largest amount and a toll are too large for an invoice, which refuses them.
+        let all = fee.times(count).unwrap_or(Money::MAX);
+        self.sum = self.sum.plus(all).unwrap_or(Money::MAX);
+        let each = fee.with_digits(organization.default_currency.digits());
+        self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
     }
 
     fn row(self, rental: &Rental, customer: Option<Name>) -> Value {
@@ -225,8 +223,8 @@ async fn draft(
     Ok(draft)
 }
 
-/// Adds what belongs to the rental of the unbilled tolls or violations of its customer. Returns how many there are, and of how
-/// many nothing was billed before: these have a fee.
+/// Adds what belongs to the rental of the unbilled tolls or violations of its customer. Returns how many there are, and how
+/// many of them have a fee.
 async fn add<T: Attributable + Billable>(
     store: &dyn Store,
     organization: &Organization,
@@ -249,7 +247,7 @@ async fn add<T: Attributable + Billable>(
                 draft.is_cut = true;
                 return Ok((draft.lines.len() - before, new));
             }
-            new += u32::from(one.billed().is_none());
+            new += u32::from(has_fee(store, organization, rental, one.account().1).await?);
             draft.add(member, &one.id(), one.left_to_bill());
         }
         query.starting_after = found.last().and_then(|record| record.key.id());
@@ -259,6 +257,28 @@ async fn add<T: Attributable + Billable>(
     }
     draft.is_cut = true;
     Ok((draft.lines.len() - before, new))
+}
+
+/// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when all of the earlier
+/// invoice, and so its fee, was credited. A void invoice is not among them.
+async fn has_fee(
+    store: &dyn Store,
+    organization: &Organization,
+    rental: &Rental,
+    invoices: &[InvoiceId],
+) -> Result<bool, Error> {
+    let keys: Vec<_> = invoices.iter().map(|id| Invoice::key(organization.id, *id)).collect();
+    if keys.is_empty() {
+        return Ok(true);
+    }
+    for record in store.get(&keys).await?.into_iter().flatten() {
+        let invoice: Invoice = parse(&record.key, &record.value)?;
+        let is_standing = Some(invoice.amount_credited) != invoice.total;
+        if invoice.customer_id == rental.customer_id && is_standing {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a toll or violation of the rental's customer belongs to the rental: it was attached through the rental, or

@@ -108,6 +108,31 @@ fn credit_notes_of_a_taxed_invoice_add_up_to_its_total_to_the_cent() {
 }
 
 #[test]
+fn a_toll_has_one_fee_for_each_customer_unless_all_of_the_invoice_was_credited() {
+    let organization = Server::shared().organization();
+    settings(&organization, &json!({"toll_fee": 1.5})).ok();
+    let (rental, _) = rental(&organization, &["1"]);
+    let descriptions = |invoice: &Value| -> Vec<String> {
+        let lines = invoice["lines"].as_array().unwrap().iter();
+        lines
+            .map(|line| line["description"].as_str().unwrap().split(' ').take(2).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let credit = |invoice: &Value, body: &Value| {
+        admin(&organization, &format!("invoices/{}/credit", invoice["id"].as_str().unwrap()), body)
+    };
+    let first = invoice_of(&organization, &rental);
+    assert_eq!(descriptions(&first), ["Rental 2026-06-01", "Toll A", "Toll fee:"]);
+    credit(&first, &json!({"lines": [{"line": 1, "rebill": true}]}));
+    let second = invoice_of(&organization, &rental);
+    assert_eq!((descriptions(&second), &second["total"]), (vec!["Toll A".to_owned()], &json!(6.94)), "no second fee");
+    credit(&second, &json!({"rebill": true}));
+    credit(&first, &json!({"rebill": true}));
+    let third = invoice_of(&organization, &rental);
+    assert_eq!((descriptions(&third).len(), &third["total"]), (3, &json!(108.44)), "all of it was given back");
+}
+
+#[test]
 fn wrong_settings_are_named() {
     let organization = Server::shared().organization();
     for (body, param) in [
