@@ -18,9 +18,21 @@ use rental_core::{
 };
 use serde_json::{Value, json};
 
-/// Columns: the names of the members of a row.
-const COLUMNS: [&str; 8] =
-    ["rental_id", "customer_id", "invoice_number", "invoice_id", "tolls", "violations", "total", "problem"];
+/// The members of a row.
+const MEMBERS: [&str; 10] = [
+    "rental_id",
+    "customer_id",
+    "customer_name",
+    "start_date",
+    "invoice_number",
+    "invoice_id",
+    "tolls",
+    "violations",
+    "total",
+    "problem",
+];
+/// Columns of a terminal, which has no room for ids.
+const SHOWN: [&str; 7] = ["customer_name", "start_date", "invoice_number", "tolls", "violations", "total", "problem"];
 
 pub(super) fn command() -> Command {
     let command = Command::new("draft-all")
@@ -78,7 +90,7 @@ impl Done {
     /// Creates the invoice of one draft. In a dry run, and when the draft has a problem, only notes it.
     fn bill(&mut self, draft: &Record, path: &[&str], dry_run: bool, session: &Session) -> Result<(), Failure> {
         let mut row = json!({});
-        for name in COLUMNS {
+        for name in MEMBERS {
             row[name] = draft.text(name).map_or(Value::Null, Value::from);
         }
         let mut problem = draft.text("problem");
@@ -130,14 +142,16 @@ impl Done {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let cells: Vec<Vec<String>> = rows.iter().map(|row| COLUMNS.map(|name| cell(row, name)).to_vec()).collect();
+        let columns = if session.out.is_terminal() { &SHOWN[..] } else { &MEMBERS[..] };
+        let cells: Vec<Vec<String>> =
+            rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
         if session.out.is_terminal() {
             if !cells.is_empty() {
-                session.out.rows(&COLUMNS, &cells)?;
+                session.out.rows(columns, &cells)?;
             }
         } else {
             let line = |row: &Vec<String>| row.iter().map(|cell| tsv_cell(cell)).collect::<Vec<_>>().join("\t") + "\n";
-            print(&(COLUMNS.join("\t") + "\n" + &cells.iter().map(line).collect::<String>()))?;
+            print(&(columns.join("\t") + "\n" + &cells.iter().map(line).collect::<String>()))?;
         }
         let would = if dry_run { "would be " } else { "" };
         session.out.note(&format!("{invoices} invoices {would}created over {total}, {skipped} rentals skipped"));

@@ -56,7 +56,7 @@ fn field_arg(field: &'static FieldSpec, verb: Verb) -> Arg {
     named(field.name)
         .value_name(json_text::placeholder(field.kind))
         .value_parser(json_text::parser(field.kind, field.nullable))
-        .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Integer(..)))
+        .allow_negative_numbers(matches!(field.kind, Kind::Money | Kind::Percent | Kind::Integer(..)))
         .action(if is_list { ArgAction::Append } else { ArgAction::Set })
         .required(required)
         .help(if elsewhere { defaulted(&help) } else { help })

@@ -113,7 +113,7 @@ pub(crate) fn parser(kind: Kind, nullable: bool) -> ValueParser {
         if nullable && text.is_empty() { Ok(JsonText::null()) } else { otherwise(text) }
     };
     match kind {
-        Kind::Money => ValueParser::new(move |text: &str| or_null(text, JsonText::number)),
+        Kind::Money | Kind::Percent => ValueParser::new(move |text: &str| or_null(text, JsonText::number)),
         Kind::Integer(..) => ValueParser::new(move |text: &str| or_null(text, JsonText::whole_number)),
         Kind::Json(_) => ValueParser::new(move |text: &str| or_null(text, JsonText::document)),
         Kind::Lines => ValueParser::new(JsonText::line),
@@ -137,6 +137,7 @@ pub(crate) fn placeholder(kind: Kind) -> &'static str {
     match kind {
         Kind::Id | Kind::Reference(_) | Kind::References(_) => "ID",
         Kind::Money => "AMOUNT",
+        Kind::Percent => "PERCENT",
         Kind::Integer(..) => "NUMBER",
         Kind::Boolean => "BOOL",
         Kind::Date => "YYYY-MM-DD",

@@ -196,7 +196,7 @@ fn heading(column: &Column) -> String {
 }
 
 fn right(column: &Column) -> bool {
-    matches!(column.field.kind, Kind::Money | Kind::Integer(..)) && column.form != Form::UnixSeconds
+    matches!(column.field.kind, Kind::Money | Kind::Percent | Kind::Integer(..)) && column.form != Form::UnixSeconds
 }
 
 /// Formats a value for a terminal.

@@ -3,13 +3,19 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     request::{body::Verb, page},
-    resources::{organization::Organization, spec_of},
+    resources::{
+        organization::{self, Organization},
+        spec_of,
+    },
     rows::key,
     schema::{Fields, ResourceSpec},
     store::{Batch, Check, Key, Record, Store},
     value::OrganizationId,
 };
 use std::collections::HashMap;
+
+/// The decimals that no currency exceeds.
+const DECIMALS_OF_ANY_CURRENCY: u32 = 4;
 
 /// Parses a body. If fields are invalid, the error lists them and all references to missing objects.
 pub(super) async fn valid_fields(
@@ -19,7 +25,13 @@ pub(super) async fn valid_fields(
     spec: &'static ResourceSpec,
     verb: Verb,
 ) -> Result<Fields, Error> {
-    let (fields, mut errors) = Fields::read(body, spec, verb, organization.default_currency.digits())?;
+    // The amounts of an organization are in its own currency, which its rules check.
+    let digits = if spec.tag == organization::SPEC.tag {
+        DECIMALS_OF_ANY_CURRENCY
+    } else {
+        organization.default_currency.digits()
+    };
+    let (fields, mut errors) = Fields::read(body, spec, verb, digits)?;
     if !errors.is_empty() {
         errors.append(find_references(store, organization.id, &fields, &mut Batch::default()).await?.1);
     }

@@ -86,7 +86,8 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         )
         .or_computed("[{\"line\":0,\"amount\":25}]")
         .personal_but_kept("\"erased\""),
-        field("total", Kind::Money, "What it credits: the sum of the lines.", "25"),
+        field("total", Kind::Money, "What it credits: the sum of the lines, and the tax unless they contain it.", "25"),
+        field("tax_amount", Kind::Money, "The tax of the lines, if the invoice has one.", "null").or_null(),
         CURRENCY,
         field("refunded_at", Kind::Time, "When the money was given back.", "null").or_null(),
         field("refund_method", Kind::Text(LONGEST_REFUND_METHOD), "How it was given back.", "null").or_null(),
@@ -142,6 +143,7 @@ fields! {
         pub rebill: bool,
         pub lines: Vec<CreditLine>,
         pub total: Option<Money>,
+        pub tax_amount: Option<Money>,
         pub currency: Currency,
         pub refunded_at: Option<Timestamp>,
         pub refund_method: Option<Text>,
@@ -204,7 +206,8 @@ impl Create for CreditNote {
             errors.extend(self.lines[at].complete(at, self.rebill, twice, &invoice, &credited).err());
         }
         errors.or(())?;
-        self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
+        let before = credited.values().try_fold(Money::default(), |sum, amount| sum.plus(*amount));
+        self.compute_total(&invoice, before.unwrap_or(Money::MAX)).ok_or_else(|| Error::too_large("lines"))?;
         self.credit_note_number = Some(NUMBERS.text(context.number));
         self.invoice_number = invoice.invoice_number;
         self.customer_id = Some(invoice.customer_id);
@@ -245,11 +248,11 @@ fn invoice(context: &RuleContext<'_>) -> Result<Invoice, Error> {
 fn credited(invoice: &Invoice, context: &RuleContext<'_>) -> Result<HashMap<u32, Money>, Error> {
     let (mut by_line, mut sum) = (HashMap::new(), Money::default());
     for at in 0..invoice.credit_note_ids.len() {
-        for line in context.reference::<CreditNote>(&note_place(at))?.into_iter().flat_map(|note| note.lines) {
-            let amount = line.amount.unwrap_or_default();
+        let Some(note) = context.reference::<CreditNote>(&note_place(at))? else { continue };
+        sum = sum.plus(note.total.unwrap_or_default()).unwrap_or(Money::MAX);
+        for line in note.lines {
             let entry = by_line.entry(line.line).or_insert_with(Money::default);
-            *entry = entry.plus(amount).unwrap_or(Money::MAX);
-            sum = sum.plus(amount).unwrap_or(Money::MAX);
+            *entry = entry.plus(line.amount.unwrap_or_default()).unwrap_or(Money::MAX);
         }
     }
     if sum != invoice.amount_credited {
@@ -337,6 +340,31 @@ impl CreditNote {
         self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
     }
 
+    /// Sets total and tax. All credit notes of an invoice together have its tax to the cent, when they credit all of it.
+    /// `before` is the sum of the lines of earlier ones. `None` above [`Money::MAX`].
+    fn compute_total(&mut self, invoice: &Invoice, before: Money) -> Option<()> {
+        let sum = self.sum()?;
+        let Some(tax) = invoice.tax() else {
+            (self.total, self.tax_amount) = (Some(sum), None);
+            return Some(());
+        };
+        let amount = tax.on_further(before, sum)?;
+        (self.total, self.tax_amount) = (Some(tax.total(sum, amount)?), Some(amount));
+        Some(())
+    }
+
+    /// Whether total and tax of an imported credit note can be right. The order of credit notes decides how cents of the tax
+    /// are rounded, so only the sums are exact.
+    fn has_right_total(&self, invoice: &Invoice) -> bool {
+        let Some(sum) = self.sum() else { return false };
+        let expected = match (invoice.tax(), self.tax_amount) {
+            (None, None) => Some(sum),
+            (Some(tax), Some(amount)) if Some(amount) <= invoice.tax_amount => tax.total(sum, amount),
+            _ => None,
+        };
+        self.total.is_some() && self.total == expected && self.total <= Some(invoice.amount_credited)
+    }
+
     /// The change of the invoice that goes with a new credit note.
     fn of_invoice(&self, context: &RuleContext<'_>) -> Result<Change, Error> {
         let missing = || Error::Internal("a credit note was made without its invoice".into());
@@ -399,8 +427,9 @@ impl Portable for CreditNote {
         if places.len() != self.lines.len() || !self.lines.iter().all(|line| line.is_of(&invoice)) {
             return refuse("lines", "must each credit another line of the invoice, at most its amount and more than 0");
         }
-        if self.total.is_none() || self.total != self.sum() || self.total > Some(invoice.amount_credited) {
-            return refuse("total", "must be the sum of the lines, and at most `amount_credited` of the invoice");
+        if !self.has_right_total(&invoice) {
+            let rule = "must be the sum of the lines, and the tax if it is added, and at most `amount_credited` of the invoice";
+            return refuse("total", rule);
         }
         if self.refunded_at.is_none() && (self.refund_method.is_some() || self.refund_reference.is_some()) {
             return refuse("refunded_at", "must be there when the refund has a method or reference");

@@ -29,6 +29,9 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         field("notes", Kind::Text(10_000), "Internal notes.", "\"Prefers morning pickups\"")
             .optional()
             .personal("null"),
+        field("address", Kind::Paragraph(500), "Address on invoices, in lines.", "\"12 Main St\\nSpringfield\"")
+            .optional()
+            .personal("null"),
         field("erased_at", Kind::Time, "When the customer was erased; an erased customer cannot be changed.", "null")
             .or_null(),
         CREATED_AT,
@@ -54,6 +57,7 @@ fields! {
         pub preferred_language: Language,
         pub source_channel: Option<Text>,
         pub notes: Option<Text>,
+        pub address: Option<Text>,
         pub erased_at: Option<Timestamp>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,

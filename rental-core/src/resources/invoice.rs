@@ -3,16 +3,25 @@
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Billable, Change, Create, Object, Portable, Resource, RuleContext, Series, Source, event::EventType, fields,
-        rental::Rental, source::AccountEntry, toll::Toll, violation::Violation,
+        Billable, Change, Create, Object, Portable, Resource, RuleContext, Series, Source,
+        customer::Customer,
+        event::EventType,
+        fields,
+        rental::Rental,
+        source::AccountEntry,
+        tax::{self, Tax},
+        toll::Toll,
+        vehicle::Vehicle,
+        violation::Violation,
     },
     schema::{
-        BY_UPDATE, CREATED_AT, CURRENCY, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
+        CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
         ordered_index,
     },
+    store::Key,
     value::{
-        CreditNoteId, Currency, CustomerId, FieldValue, FromField, InvoiceId, Money, Name, RentalId, Text, Timestamp,
-        TollId, ViolationId, objects, words,
+        CreditNoteId, Currency, CustomerId, Date, Email, FieldValue, FromField, InvoiceId, Money, Name, Percent, Phone,
+        RentalId, Text, Timestamp, TollId, ViolationId, objects, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -39,8 +48,7 @@ pub enum Settlement {
 }
 
 /// The example of the lines in the documentation.
-const INVOICE_LINES: &str =
-    "[{\"description\":\"Extra cleaning\",\"amount\":25,\"rental_id\":null,\"toll_id\":null,\"violation_id\":null}]";
+const INVOICE_LINES: &str = "[{\"description\":\"Extra cleaning\",\"amount\":25,\"rental_id\":null,\"toll_id\":null,\"violation_id\":null,\"vehicle\":null}]";
 
 /// The description of an invoice.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -74,16 +82,48 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         .optional()
         .fixed(),
         field("lines", Kind::Lines, "What is billed.", INVOICE_LINES)
+            .sent_as("[{\"description\":\"Extra cleaning\",\"amount\":25}]")
             .required()
             .fixed()
             .personal_but_kept("\"erased\""),
-        field("total", Kind::Money, "Invoice total: the sum of the lines.", "25"),
+        field("total", Kind::Money, "Invoice total: the sum of the lines, and the tax unless they contain it.", "25"),
+        field("tax_name", Kind::Name(50), "Name of the tax; goes with `tax_rate`.", "null").optional().fixed(),
+        field("tax_rate", Kind::Percent, "Its rate in percent, with at most 4 decimals.", "null").optional().fixed(),
+        field("tax_included", Kind::Boolean, "Whether the lines contain the tax; otherwise it is added.", "null")
+            .optional()
+            .fixed(),
+        field("tax_amount", Kind::Money, "The tax of all lines together, rounded half up.", "null").or_null(),
         CURRENCY,
         field("status", Kind::Word(InvoiceStatus::WORDS), "Whether it is open, paid or void.", "\"open\""),
         field("paid_at", Kind::Time, "When it was paid.", "null").or_null(),
         field("voided_at", Kind::Time, "When it was voided.", "null").or_null(),
+        field(
+            "due_date",
+            Kind::Date,
+            "Day until which the customer pays: by default `payment_terms_days` of the organization after the day of creation.",
+            "\"2099-05-19\"",
+        )
+        .optional()
+        .fixed(),
         field("amount_credited", Kind::Money, "What credit notes credit of its total.", "0"),
         field("credit_note_ids", Kind::References("credit_note"), "Its credit notes, in order.", "[]"),
+        field("seller_name", Kind::Name(255), "Seller when it was issued: name.", "\"Sunrise Rentals LLC\"").or_null(),
+        field("seller_address", Kind::Paragraph(500), "Address of the seller.", "null").or_null(),
+        field("seller_tax_id", Kind::Text(100), "Tax number of the seller.", "null").or_null(),
+        field("seller_email", Kind::Email, "Email address of the seller.", "null").or_null(),
+        field("seller_phone", Kind::Phone, "Phone number of the seller.", "null").or_null(),
+        field("buyer_name", Kind::Name(255), "Customer when it was issued: name.", "\"Ada Lovelace\"")
+            .or_null()
+            .personal_but_kept("\"erased\""),
+        field("buyer_address", Kind::Paragraph(500), "Address of the customer.", "null")
+            .or_null()
+            .personal_but_kept("null"),
+        field("buyer_email", Kind::Email, "Email address of the customer.", "\"ada@example.com\"")
+            .or_null()
+            .personal_but_kept("null"),
+        field("buyer_phone", Kind::Phone, "Phone number of the customer.", "\"+14155550123\"")
+            .or_null()
+            .personal_but_kept("null"),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -92,13 +132,15 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         filter("customer", "customer_id"),
         filter("invoice_number", "invoice_number"),
     ],
-    ranges: BY_UPDATE,
+    ranges: &[filter("updated", "updated_at"), filter("due_date", "due_date")],
     indexes: &[
         index(1, &["status"]),
         index(2, &["customer_id"]),
         index(3, &["status", "customer_id"]),
         ordered_index(16, "updated_at"),
         index(20, &["invoice_number"]),
+        // Of open invoices only: those that are overdue are a range of it.
+        ordered_index(21, "due_date"),
     ],
     look_ups: &[],
     usual_changes: &[],
@@ -114,6 +156,7 @@ fields! {
         pub rental_id: Option<RentalId>,
         pub toll_id: Option<TollId>,
         pub violation_id: Option<ViolationId>,
+        pub vehicle: Option<Text>,
     }
 }
 
@@ -129,12 +172,26 @@ fields! {
         pub rental_id: Option<RentalId>,
         pub lines: Vec<Line>,
         pub total: Option<Money>,
+        pub tax_name: Option<Name>,
+        pub tax_rate: Option<Percent>,
+        pub tax_included: Option<bool>,
+        pub tax_amount: Option<Money>,
         pub currency: Currency,
         pub status: Option<InvoiceStatus>,
         pub paid_at: Option<Timestamp>,
         pub voided_at: Option<Timestamp>,
+        pub due_date: Option<Date>,
         pub amount_credited: Money,
         pub credit_note_ids: Vec<CreditNoteId>,
+        pub seller_name: Option<Name>,
+        pub seller_address: Option<Text>,
+        pub seller_tax_id: Option<Text>,
+        pub seller_email: Option<Email>,
+        pub seller_phone: Option<Phone>,
+        pub buyer_name: Option<Name>,
+        pub buyer_address: Option<Text>,
+        pub buyer_email: Option<Email>,
+        pub buyer_phone: Option<Phone>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -146,15 +203,39 @@ impl FromField for Vec<Line> {
     }
 }
 
+/// The name of the vehicle of a line in the context of the rule.
+fn vehicle_place(at: usize) -> String {
+    format!("lines[{at}].vehicle")
+}
+
 /// The numbers of invoices.
 const NUMBERS: Series = Series { counter: "invoices", prefix: "INV-", field: "invoice_number" };
 
 impl Resource for Invoice {
     const SPEC: &'static ResourceSpec = &SPEC;
     const SERIES: Option<Series> = Some(NUMBERS);
+
+    /// Only an open invoice has an entry by its due date.
+    fn indexed(&self, name: &str) -> Option<IndexValue<'_>> {
+        let is_open = self.status == Some(InvoiceStatus::Open);
+        if name == "due_date" && !is_open { None } else { self.index_value(name) }
+    }
 }
 
 impl Create for Invoice {
+    const READS_MORE: bool = true;
+
+    /// The vehicles of the rentals that it bills.
+    fn reads(&self, context: &RuleContext<'_>) -> Result<Vec<(String, Key)>, Error> {
+        let mut vehicles = Vec::new();
+        for at in (0..self.lines.len()).filter(|at| self.lines.get(*at).is_some_and(|line| line.rental_id.is_some())) {
+            if let Some(rental) = context.reference::<Rental>(&format!("lines[{at}].rental_id"))? {
+                vehicles.push((vehicle_place(at), Vehicle::key(context.organization.id, rental.vehicle_id)));
+            }
+        }
+        Ok(vehicles)
+    }
+
     /// Completes each line from the object that it bills, and computes the total.
     fn create(&mut self, context: &RuleContext<'_>) -> Result<Vec<EventType>, Error> {
         let mut errors = FieldErrors::default();
@@ -165,8 +246,14 @@ impl Create for Invoice {
             }
         }
         errors.extend(self.billed_twice());
+        errors.extend(tax::incomplete(self.tax_name.as_ref(), self.tax_rate, self.tax_included));
+        errors.extend(self.set_due_date(context).err());
         errors.or(())?;
-        self.total = Some(self.sum().ok_or_else(|| Error::too_large("lines"))?);
+        if self.tax_rate.is_some() {
+            self.tax_included.get_or_insert(false);
+        }
+        self.compute_total().ok_or_else(|| Error::too_large("lines"))?;
+        self.keep_parties(context)?;
         self.invoice_number = Some(NUMBERS.text(context.number));
         self.status = Some(InvoiceStatus::Open);
         Ok(vec![EventType::InvoiceCreated])
@@ -191,8 +278,20 @@ impl Portable for Invoice {
         if self.lines.iter().any(|line| line.description.is_none() || line.amount.is_none()) {
             return Err(Error::field("lines", FieldCode::Missing, "must all have `description` and `amount`"));
         }
-        if self.total.is_none() || self.total != self.sum() {
-            return Err(Error::field("total", FieldCode::Invalid, "must be the sum of the lines"));
+        let mut again = self.clone();
+        let is_taxed = (self.tax_name.is_some(), self.tax_included.is_some()) == (true, true);
+        let fits =
+            if self.tax_rate.is_some() { is_taxed } else { self.tax_name.is_none() && self.tax_included.is_none() };
+        if !fits || again.compute_total().is_none() || again.tax_amount != self.tax_amount {
+            let rule = "must be that of the lines, with `tax_name`, `tax_rate` and `tax_included`, or null like them";
+            return Err(Error::field("tax_amount", FieldCode::Invalid, rule));
+        }
+        if self.total.is_none() || self.total != again.total {
+            return Err(Error::field(
+                "total",
+                FieldCode::Invalid,
+                "must be the sum of the lines, and the tax if it is added",
+            ));
         }
         let has_credits = !self.credit_note_ids.is_empty();
         let is_void = self.status == Some(InvoiceStatus::Void);
@@ -316,8 +415,58 @@ impl Invoice {
     }
 
     /// The sum of the lines; `None` above [`Money::MAX`].
-    fn sum(&self) -> Option<Money> {
+    pub(crate) fn sum(&self) -> Option<Money> {
         self.lines.iter().try_fold(Money::default(), |sum, line| sum.plus(line.amount.unwrap_or_default()))
+    }
+
+    /// How it is taxed, if it is.
+    pub(crate) fn tax(&self) -> Option<Tax> {
+        let included = self.tax_included.unwrap_or(false);
+        self.tax_rate.map(|rate| Tax { rate, included, currency: self.currency })
+    }
+
+    /// Sets total and tax from the lines. `None` above [`Money::MAX`].
+    fn compute_total(&mut self) -> Option<()> {
+        let sum = self.sum()?;
+        let tax = self.tax().map(|tax| (tax, tax.on(sum)));
+        self.total = Some(tax.map_or(Some(sum), |(tax, amount)| tax.total(sum, amount))?);
+        self.tax_amount = tax.map(|(_, amount)| amount);
+        Some(())
+    }
+
+    /// Sets the due date by the terms of the organization, unless it was sent.
+    fn set_due_date(&mut self, context: &RuleContext<'_>) -> Result<(), FieldError> {
+        let today = context.organization.time_zone.local(context.now).date();
+        let terms = context.organization.payment_terms_days;
+        match self.due_date {
+            None => self.due_date = terms.and_then(|days| today.plus_days(days)),
+            Some(due) if due < today => {
+                let rule = format!("must be {today}, the day of the invoice, or later");
+                return Err(FieldError::new("due_date", FieldCode::Invalid, &rule));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Keeps what is known of seller, buyer and vehicles when the invoice is issued.
+    fn keep_parties(&mut self, context: &RuleContext<'_>) -> Result<(), Error> {
+        let seller = context.organization;
+        self.seller_name = Some(seller.legal_name.as_ref().unwrap_or(&seller.name).clone());
+        (self.seller_address, self.seller_tax_id) = (seller.address.clone(), seller.tax_id.clone());
+        (self.seller_email, self.seller_phone) = (seller.contact_email.clone(), seller.contact_phone.clone());
+        if let Some(buyer) = context.reference::<Customer>("customer_id")? {
+            (self.buyer_name, self.buyer_address) = (Some(buyer.full_name), buyer.address);
+            (self.buyer_email, self.buyer_phone) = (buyer.email, buyer.phone);
+        }
+        for (at, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| line.rental_id.is_some()) {
+            let vehicle = context.reference::<Vehicle>(&vehicle_place(at))?;
+            line.vehicle = vehicle.map(|vehicle| {
+                let plate = vehicle.plate.as_deref().map(|plate| format!(" · {plate}")).unwrap_or_default();
+                Text::fit(&format!("{}{plate}", vehicle.name), 600)
+            });
+        }
+        Ok(())
     }
 
     /// The errors of lines that bill the same object as an earlier line.

@@ -28,6 +28,7 @@ mod rules;
 mod share;
 pub(crate) mod source;
 pub mod sql_views;
+mod tax;
 pub mod toll;
 pub mod vehicle;
 pub mod violation;

@@ -5,7 +5,7 @@ mod rules;
 use crate::{
     resources::{Resource, fields},
     schema::{CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, id, object},
-    value::{Currency, Email, Name, OrganizationId, Phone, Text, Timestamp, Zone, words},
+    value::{Currency, Email, Money, Name, OrganizationId, Percent, Phone, Text, Timestamp, Zone, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,20 @@ pub const SPEC: ResourceSpec = ResourceSpec {
             "\"letter\"",
         )
         .optional(),
+        field("toll_fee", Kind::Money, "Fee for each toll that an invoice made of a rental bills.", "1.5").optional(),
+        field("violation_fee", Kind::Money, "The same for each violation.", "25").optional(),
+        field("tax_name", Kind::Name(50), "Name of the tax on invoices made of rentals; goes with `tax_rate`.", "\"VAT\"")
+            .optional(),
+        field("tax_rate", Kind::Percent, "Its rate in percent, with at most 4 decimals.", "19").optional(),
+        field("tax_included", Kind::Boolean, "Whether prices contain the tax; otherwise it is added.", "false")
+            .starts_as("false"),
+        field(
+            "payment_terms_days",
+            Kind::Integer(0, 365),
+            "Days from the creation of an invoice until it is due; `null` for invoices without a due date.",
+            "14",
+        )
+        .optional(),
         CREATED_AT,
         UPDATED_AT,
     ],
@@ -173,6 +187,12 @@ fields! {
         pub payment_instructions: Option<Text>,
         pub invoice_language: InvoiceLanguage,
         pub paper_size: Option<PaperSize>,
+        pub toll_fee: Option<Money>,
+        pub violation_fee: Option<Money>,
+        pub tax_name: Option<Name>,
+        pub tax_rate: Option<Percent>,
+        pub tax_included: bool,
+        pub payment_terms_days: Option<u32>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -205,6 +225,12 @@ impl Organization {
             payment_instructions: None,
             invoice_language: InvoiceLanguage::English,
             paper_size: None,
+            toll_fee: None,
+            violation_fee: None,
+            tax_name: None,
+            tax_rate: None,
+            tax_included: false,
+            payment_terms_days: None,
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
         }

@@ -67,7 +67,7 @@ fn column(field: &FieldSpec) -> String {
 fn sql_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Id | Kind::Reference(_) => "uuid",
-        Kind::Money => "numeric",
+        Kind::Money | Kind::Percent => "numeric",
         Kind::Integer(..) => "bigint",
         Kind::Boolean => "boolean",
         Kind::Date => "date",

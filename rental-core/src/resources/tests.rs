@@ -95,6 +95,7 @@ fn index_numbers_are_those_that_are_written_down() {
         "invoice 3 status+customer_id",
         "invoice 16 by updated_at",
         "invoice 20 invoice_number",
+        "invoice 21 by due_date",
         "credit_note 1 customer_id",
         "credit_note 2 invoice_id",
         "credit_note 16 by updated_at",

@@ -72,6 +72,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Lines => named("lines"),
         Kind::CreditLines => named("credit_lines"),
         Kind::Assignments => named("assignments"),
+        Kind::Percent => named("percent"),
         Kind::TimeZone => named("time_zone"),
     }
 }

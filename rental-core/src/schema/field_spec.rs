@@ -90,6 +90,13 @@ impl FieldSpec {
         self
     }
 
+    /// A request has this example, with fewer members than a response.
+    #[must_use]
+    pub(crate) const fn sent_as(mut self, example: &'static str) -> Self {
+        self.example_sent = example;
+        self
+    }
+
     /// A POST may contain it, such as this example; otherwise the server computes it. Never `null`, and never in a PATCH.
     #[must_use]
     pub(crate) const fn or_computed(mut self, example_sent: &'static str) -> Self {

@@ -24,6 +24,8 @@ pub enum Kind {
     Integer(i64, i64),
     /// An amount in the object's currency.
     Money,
+    /// A percentage: a number from 0 to 100 with at most four decimals.
+    Percent,
     /// A currency's code of ISO 4217.
     Currency,
     /// A JSON boolean: `true` or `false`.

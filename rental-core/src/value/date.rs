@@ -55,6 +55,12 @@ impl Date {
         end.0.signed_duration_since(self.0).num_days()
     }
 
+    /// The date this many days later; `None` after the last one.
+    #[must_use]
+    pub fn plus_days(self, days: u32) -> Option<Self> {
+        Self::from_day_number(self.day_number().checked_add(days)?)
+    }
+
     /// Days since 0001-01-01, 0 to 3652058.
     #[must_use]
     pub fn day_number(self) -> u32 {

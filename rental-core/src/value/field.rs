@@ -1,6 +1,6 @@
 //! The checked value of a field whose kind is known at run time only, and its conversion into a struct's field.
 
-use crate::value::{Currency, Date, Email, Language, Money, Name, Phone, Text, Timestamp, Zone};
+use crate::value::{Currency, Date, Email, Language, Money, Name, Percent, Phone, Text, Timestamp, Zone};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -16,6 +16,8 @@ pub enum FieldValue {
     Integer(i64),
     /// An amount in the organization's currency.
     Money(Money),
+    /// A percentage.
+    Percent(Percent),
     /// Text without control characters.
     Text(Text),
     /// Text that is not blank.
@@ -66,6 +68,7 @@ impl Serialize for FieldValue {
             Self::Boolean(value) => value.serialize(serializer),
             Self::Integer(number) => number.serialize(serializer),
             Self::Money(amount) => amount.serialize(serializer),
+            Self::Percent(rate) => rate.serialize(serializer),
             Self::Text(text) => text.serialize(serializer),
             Self::Name(name) => name.serialize(serializer),
             Self::Email(email) => email.serialize(serializer),
@@ -139,6 +142,7 @@ from_variant! {
     bool: Boolean;
     i64: Integer;
     Money: Money;
+    Percent: Percent;
     Text: Text, in indexes as Text;
     Name: Name, in indexes as Text;
     Email: Email, in indexes as Text;

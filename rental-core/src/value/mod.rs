@@ -12,6 +12,7 @@ mod id;
 pub mod kinds;
 pub(crate) mod members;
 mod money;
+mod percent;
 mod plate;
 mod state;
 mod text;
@@ -35,6 +36,7 @@ pub use kinds::{
 };
 pub use members::Members;
 pub use money::{Currency, Money, Sum};
+pub use percent::Percent;
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_digits, tag_serial};
 pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};

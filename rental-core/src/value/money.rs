@@ -65,6 +65,22 @@ impl Money {
         self.0.checked_sub(other.0).filter(|units| *units >= 0).map(Self)
     }
 
+    /// The share `part` / `whole` of this amount, rounded half up to `digits` decimals. `part` is 0 to `whole`, and `whole` at
+    /// most 10^9.
+    #[must_use]
+    pub(super) fn share(self, part: i128, whole: i128, digits: u32) -> Self {
+        let quantum = 10_i128.pow(UNIT_DIGITS.saturating_sub(digits));
+        let divisor = whole.max(1) * quantum;
+        let quanta = (2 * i128::from(self.0) * part + divisor) / (2 * divisor);
+        Self(i64::try_from(quanta * quantum).unwrap_or(self.0).min(Self::MAX.0))
+    }
+
+    /// Whether the amount has at most this many decimals.
+    #[must_use]
+    pub fn has_digits(self, digits: u32) -> bool {
+        self.0 % 10_i64.pow(UNIT_DIGITS.saturating_sub(digits)) == 0
+    }
+
     /// Whether the amount is 0.
     #[must_use]
     pub fn is_zero(self) -> bool {

@@ -113,6 +113,18 @@ fn imported(file: &[u8]) -> Objects {
     records.map(|(_, row)| object(&row.1)).map(|object| (object["id"].as_str().unwrap().to_owned(), object)).collect()
 }
 
+/// A member of an imported object. Lines of an invoice lose `vehicle: null`, which version 7 added, where the file has none.
+fn with_vehicles_of(now: &Value, before: &Value) -> Value {
+    let mut now = now.clone();
+    let lines = now.as_array_mut().into_iter().flatten().zip(before.as_array().into_iter().flatten());
+    for (line, before) in lines.filter(|(_, before)| before.get("vehicle").is_none()) {
+        if let Some(added) = line.as_object_mut().and_then(|line| line.remove("vehicle")) {
+            assert_eq!(added, Value::Null, "vehicle of {before}");
+        }
+    }
+    now
+}
+
 #[test]
 fn an_export_of_an_older_version_is_imported_whole() {
     for directory in ["v2", "v3", "v4", "v5", "v6"] {
@@ -128,7 +140,7 @@ fn an_export_of_an_older_version_is_imported_whole() {
             let before: Map<String, Value> = serde_json::from_str(line).unwrap();
             let now = &objects[before["id"].as_str().unwrap()];
             for (name, member) in before.iter().filter(|(name, _)| *name != "organization_id") {
-                assert_eq!(&now[name], member, "{name} of {line}");
+                assert_eq!(with_vehicles_of(&now[name], member), *member, "{name} of {line}");
             }
         }
     }

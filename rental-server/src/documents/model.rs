@@ -17,7 +17,7 @@ use rental_core::{
     },
     value::{Date, Money, RentalId, Timestamp},
 };
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 /// The objects of which an invoice is made.
 pub(crate) struct Source<'a> {
@@ -56,7 +56,7 @@ pub(crate) struct Document {
     pub(super) columns: [String; 2],
     pub(super) rows: Vec<Row>,
     /// Sums below the lines; the last one is the total.
-    pub(super) sums: Vec<(&'static str, String)>,
+    pub(super) sums: Vec<(Cow<'static, str>, String)>,
     /// The heading and the lines; none when nothing is left to pay.
     pub(super) payment: Option<(&'static str, Vec<String>)>,
     page: &'static str,
@@ -90,39 +90,39 @@ impl Document {
         let number = invoice.invoice_number.as_deref().unwrap_or_default().to_owned();
         let row = |line: &Line| {
             let rental = line.rental_id.and_then(|id| rentals.get(&id));
-            let (word, description) = (word_of(line, words), line.description.as_deref().unwrap_or_default());
             Row {
-                description: in_language(description, word, words, language),
-                detail: rental.map(|rental| detail(rental, line.amount, language)),
+                description: in_language(line.description.as_deref().unwrap_or_default(), line, words, language),
+                detail: rental.map(|rental| detail(rental, line, language)),
                 amount: formats::number(line.amount.unwrap_or_default(), invoice.currency.digits(), language),
             }
         };
+        let mut facts =
+            vec![(words.number, number.clone()), (words.date, day(organization, invoice.created_at, language))];
+        facts.extend(invoice.due_date.map(|due| (words.due, formats::date(due, language))));
+        facts.push((words.status, status));
         let (total, credited) = (invoice.total.unwrap_or_default(), invoice.amount_credited);
         let left = total.minus(credited).unwrap_or_default();
         let is_due = state == State::Open && !left.is_zero();
         let instructions = organization.payment_instructions.as_deref().filter(|_| is_due || credited.is_zero());
         let instructions = instructions.filter(|_| state == State::Open);
-        let mut sums = vec![(words.total, money(total))];
+        let mut sums = taxes(invoice, words, language);
+        sums.push((words.total.into(), money(total)));
         if !credited.is_zero() {
             let rest = if state == State::Open { words.amount_due } else { words.after_credits };
-            sums.extend([(words.credited, format!("-{}", money(credited))), (rest, money(left))]);
+            sums.extend([(words.credited.into(), format!("-{}", money(credited))), (rest.into(), money(left))]);
         }
         Self {
             language: words.tag,
             paper: preferred.paper.unwrap_or_else(|| paper_for(organization)),
             logo,
             heading: words.invoice,
-            seller: organization.legal_name.as_ref().unwrap_or(&organization.name).to_string(),
-            seller_lines: seller(organization, words.tax_id),
-            facts: vec![
-                (words.number, number.clone()),
-                (words.date, day(organization, invoice.created_at, language)),
-                (words.status, status),
-            ],
+            seller: seller_name(organization, invoice),
+            seller_lines: seller(organization, invoice, words.tax_id),
+            facts,
             number,
             state,
             buyer_heading: words.bill_to,
-            buyer: buyer(customer),
+            buyer: buyer(customer, invoice),
             columns: [words.description.to_owned(), format!("{} ({})", words.amount, invoice.currency)],
             rows: invoice.lines.iter().map(row).collect(),
             sums,
@@ -141,8 +141,9 @@ impl Document {
         let number = note.credit_note_number.as_deref().unwrap_or_default().to_owned();
         let row = |line: &CreditLine| {
             let billed = usize::try_from(line.line).ok().and_then(|at| invoice.lines.get(at));
-            let word = billed.and_then(|billed| word_of(billed, words));
-            let description = in_language(line.description.as_deref().unwrap_or_default(), word, words, language);
+            let text = line.description.as_deref().unwrap_or_default();
+            let description =
+                billed.map_or_else(|| text.to_owned(), |billed| in_language(text, billed, words, language));
             let amount = formats::number(line.amount.unwrap_or_default(), note.currency.digits(), language);
             Row { description, detail: None, amount }
         };
@@ -157,14 +158,17 @@ impl Document {
         });
         let state = if refund.is_some() { State::Paid } else { State::Open };
         facts.extend(refund.map(|text| (words.refunded_on, text)));
-        let total = formats::money(note.total.unwrap_or_default(), note.currency, language);
+        let money = |amount: Option<Money>| formats::money(amount.unwrap_or_default(), note.currency, language);
+        let tax = note.tax_amount.and_then(|_| tax_label(invoice, words, language));
+        let mut sums: Vec<_> = tax.map(|name| (name.into(), money(note.tax_amount))).into_iter().collect();
+        sums.push((words.total_credit.into(), money(note.total)));
         Self {
             heading: words.credit_note,
             number,
             facts,
             state,
             rows: note.lines.iter().map(row).collect(),
-            sums: vec![(words.total_credit, total)],
+            sums,
             payment: note.reason.as_deref().map(|text| (words.reason, lines(text))),
             ..whole
         }
@@ -188,30 +192,59 @@ impl Document {
     }
 }
 
-/// The lines below "Bill to".
-fn buyer(customer: &Customer) -> Vec<String> {
-    let lines = [Some(&*customer.full_name), customer.email.as_deref(), customer.phone.as_deref()];
-    lines.into_iter().flatten().map(str::to_owned).collect()
+/// The lines below "Bill to": the customer as the invoice was issued, or today's for an invoice of before.
+fn buyer(customer: &Customer, invoice: &Invoice) -> Vec<String> {
+    let (name, address, email, phone) = match &invoice.buyer_name {
+        Some(name) => (name, &invoice.buyer_address, &invoice.buyer_email, &invoice.buyer_phone),
+        None => (&customer.full_name, &customer.address, &customer.email, &customer.phone),
+    };
+    let mut all = vec![name.to_string()];
+    all.extend(address.as_deref().map(lines).unwrap_or_default());
+    all.extend([email.as_deref(), phone.as_deref()].into_iter().flatten().map(str::to_owned));
+    all
 }
 
-/// The fixed word with which the server begins the description of a line, in English and in the language of the document.
-fn word_of(line: &Line, words: &Words) -> Option<(&'static str, &'static str)> {
-    match line.source()?.1 {
-        Billed::Rental(_) => Some((words::ENGLISH.rental, words.rental)),
-        Billed::Toll(_) => Some((words::ENGLISH.toll, words.toll)),
-        Billed::Violation(_) => Some((words::ENGLISH.violation, words.violation)),
+/// The rows above the total of a taxed invoice.
+fn taxes(invoice: &Invoice, words: &Words, language: InvoiceLanguage) -> Vec<(Cow<'static, str>, String)> {
+    let money = |amount: Money| formats::money(amount, invoice.currency, language);
+    let (Some(label), Some(tax)) = (tax_label(invoice, words, language), invoice.tax_amount) else { return Vec::new() };
+    let net = invoice.total.unwrap_or_default().minus(tax).unwrap_or_default();
+    let added = invoice.tax_included != Some(true);
+    let subtotal = added.then(|| (words.subtotal.into(), money(net)));
+    subtotal.into_iter().chain([(label.into(), money(tax))]).collect()
+}
+
+/// The name and the rate of the tax: `VAT 19%`, with a word when prices contain it.
+fn tax_label(invoice: &Invoice, words: &Words, language: InvoiceLanguage) -> Option<String> {
+    let (name, rate) = invoice.tax_name.as_ref().zip(invoice.tax_rate)?;
+    let mut rate = rate.to_string();
+    if language != InvoiceLanguage::English {
+        rate = rate.replace('.', ",");
     }
+    let included = if invoice.tax_included == Some(true) { format!(" ({})", words.included) } else { String::new() };
+    Some(format!("{name} {rate}%{included}"))
+}
+
+/// The fixed words with which the server begins the description of a line, in English and in the language of the document.
+fn word_of(line: &Line, description: &str, words: &Words) -> Option<(&'static str, &'static str)> {
+    let english = &words::ENGLISH;
+    let Some((_, source)) = line.source() else {
+        let fees = [(english.toll_fee, words.toll_fee), (english.violation_fee, words.violation_fee)];
+        let is_fee = |fee: &str| description.strip_prefix(fee).is_some_and(|rest| rest.starts_with(": "));
+        return fees.into_iter().find(|(fee, _)| is_fee(fee));
+    };
+    Some(match source {
+        Billed::Rental(_) => (english.rental, words.rental),
+        Billed::Toll(_) => (english.toll, words.toll),
+        Billed::Violation(_) => (english.violation, words.violation),
+    })
 }
 
 /// A description in the language of the document, as far as the server wrote it: its first word, and the dates of a rental.
-fn in_language(
-    description: &str,
-    word: Option<(&'static str, &'static str)>,
-    words: &Words,
-    language: InvoiceLanguage,
-) -> String {
-    let rest = word.and_then(|(english, own)| Some((own, description.strip_prefix(english)?)));
-    let Some((own, rest)) = rest.filter(|(_, rest)| rest.is_empty() || rest.starts_with(' ')) else {
+fn in_language(description: &str, line: &Line, words: &Words, language: InvoiceLanguage) -> String {
+    let rest = word_of(line, description, words);
+    let rest = rest.and_then(|(english, own)| Some((own, description.strip_prefix(english)?)));
+    let Some((own, rest)) = rest.filter(|(_, rest)| rest.is_empty() || rest.starts_with([' ', ':'])) else {
         return description.to_owned();
     };
     let dates = rest.trim_start().split_once(" to ").and_then(|(start, end)| Date::parse(start).zip(Date::parse(end)));
@@ -253,12 +286,26 @@ fn status(organization: &Organization, invoice: &Invoice, language: InvoiceLangu
     }
 }
 
+/// The seller as the invoice was issued, or today's for an invoice of before.
+fn seller_name(organization: &Organization, invoice: &Invoice) -> String {
+    let today = organization.legal_name.as_ref().unwrap_or(&organization.name);
+    invoice.seller_name.as_ref().unwrap_or(today).to_string()
+}
+
 /// The lines below the seller's name.
-fn seller(organization: &Organization, tax_id: &str) -> Vec<String> {
-    let mut all = organization.address.as_deref().map(lines).unwrap_or_default();
-    all.extend(organization.tax_id.as_ref().map(|id| format!("{tax_id}: {id}")));
-    all.extend(organization.contact_email.as_deref().map(str::to_owned));
-    all.extend(organization.contact_phone.as_deref().map(str::to_owned));
+fn seller(organization: &Organization, invoice: &Invoice, tax_id: &str) -> Vec<String> {
+    let it = invoice;
+    let (address, tax, email, phone) = match it.seller_name {
+        Some(_) => (&it.seller_address, &it.seller_tax_id, &it.seller_email, &it.seller_phone),
+        None => {
+            let it = organization;
+            (&it.address, &it.tax_id, &it.contact_email, &it.contact_phone)
+        }
+    };
+    let mut all = address.as_deref().map(lines).unwrap_or_default();
+    all.extend(tax.as_ref().map(|id| format!("{tax_id}: {id}")));
+    all.extend(email.as_deref().map(str::to_owned));
+    all.extend(phone.as_deref().map(str::to_owned));
     all
 }
 
@@ -267,10 +314,12 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// Vehicle, plate, dates and nights of a rental, such as `4 nights × 59.00`.
-fn detail((rental, vehicle): &(Rental, Option<Vehicle>), amount: Option<Money>, language: InvoiceLanguage) -> String {
-    let words = words::of(language);
+fn detail((rental, vehicle): &(Rental, Option<Vehicle>), line: &Line, language: InvoiceLanguage) -> String {
+    let (words, amount) = (words::of(language), line.amount);
     let mut parts = Vec::new();
-    if let Some(vehicle) = vehicle {
+    if let Some(issued) = &line.vehicle {
+        parts.push(issued.to_string());
+    } else if let Some(vehicle) = vehicle {
         parts.push(vehicle.name.to_string());
         parts.extend(vehicle.plate.as_deref().map(str::to_owned));
     }

@@ -8,7 +8,7 @@ use crate::{
     operator::{collections, records},
     reference::{
         parts,
-        shapes::{amount, described, integer, object, optional_id, text},
+        shapes::{self, amount, described, integer, object, optional_id, text},
     },
 };
 use rental_core::{
@@ -16,7 +16,9 @@ use rental_core::{
     operations::{self, Create, Edge, Intent, Preparing},
     request::page::{self, ListQuery},
     resources::{
-        Attributable, Billable, invoice,
+        Attributable, Billable, Resource,
+        customer::Customer,
+        invoice::{self, Invoice},
         organization::Organization,
         parse,
         rental::{self, Rental, unbilled_look_up},
@@ -24,13 +26,13 @@ use rental_core::{
         violation::Violation,
     },
     store::{Store, all_sound},
-    value::{Date, Money, Timestamp},
+    value::{Date, InvoiceId, Money, Name, Timestamp},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Most lines of an invoice besides that of its rental.
-const MOST_LINES: usize = 199;
+/// Most lines of an invoice for tolls and violations: beside them it has one for its rental and two for fees.
+const MOST_LINES: usize = 197;
 /// Most pages of a customer's unbilled tolls, or violations, that are read for one rental.
 const MOST_PAGES: usize = 10;
 
@@ -74,10 +76,15 @@ async fn page_of(store: &dyn Store, organization: &Organization, query: &ListQue
     let has_more = found.len() > query.limit;
     found.truncate(query.limit);
     let last = found.last().and_then(|record| record.key.id()).filter(|_| has_more);
-    let mut rows = Vec::with_capacity(found.len());
-    for record in found {
-        let rental: Rental = parse(&record.key, &record.value)?;
-        rows.push(draft(store, organization, &rental, [true, true]).await?.row(&rental));
+    let rentals: Vec<Rental> =
+        found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
+    let customers: Vec<_> = rentals.iter().map(|rental| Customer::key(organization.id, rental.customer_id)).collect();
+    let customers = store.get(&customers).await?;
+    let mut rows = Vec::with_capacity(rentals.len());
+    for (rental, customer) in rentals.iter().zip(customers) {
+        let customer: Option<Customer> = customer.map(|record| parse(&record.key, &record.value)).transpose()?;
+        let draft = draft(store, organization, rental, [true, true]).await?;
+        rows.push(draft.row(rental, customer.map(|customer| customer.full_name)));
     }
     Ok(json!({"object": "list", "has_more": has_more, "next_cursor": last, "data": rows}))
 }
@@ -127,7 +134,12 @@ impl Intent for InvoiceOfRental<'_> {
             }
             let collection =
                 records::collection("invoice").ok_or_else(|| Error::Internal("invoices cannot be recorded".into()))?;
-            let body = json!({"customer_id": rental.customer_id, "rental_id": rental.id, "lines": draft.lines});
+            let mut body = json!({"customer_id": rental.customer_id, "rental_id": rental.id, "lines": draft.lines});
+            if let Some((name, rate)) = organization.tax_name.as_ref().zip(organization.tax_rate) {
+                body["tax_name"] = json!(name);
+                body["tax_rate"] = json!(rate);
+                body["tax_included"] = json!(organization.tax_included);
+            }
             let body = body.to_string();
             Create { collection, organization, body: (&body).into(), given: &[] }.prepare(store, edge).await
         })
@@ -138,7 +150,10 @@ impl Intent for InvoiceOfRental<'_> {
 #[derive(Default)]
 struct Draft {
     lines: Vec<Value>,
+    /// The sum of the lines, and what the customer pays.
+    sum: Money,
     total: Money,
+    tax: Option<Money>,
     tolls: usize,
     violations: usize,
     /// Whether the invoice cannot have, or the search did not reach, all that belongs to the rental.
@@ -150,14 +165,25 @@ struct Draft {
 impl Draft {
     /// Adds a line. The invoice itself refuses a total above [`Money::MAX`].
     fn add(&mut self, member: &str, id: &dyn std::fmt::Display, left: Money) {
-        self.total = self.total.plus(left).unwrap_or(Money::MAX);
+        self.sum = self.sum.plus(left).unwrap_or(Money::MAX);
         self.lines.push(json!({member: id.to_string(), "amount": left}));
     }
 
-    fn row(self, rental: &Rental) -> Value {
+    /// Adds a line with the fee for `count` tolls or violations.
+    fn add_fee(&mut self, what: &str, count: u32, fee: Option<Money>, organization: &Organization) {
+        let Some(fee) = fee.filter(|fee| !fee.is_zero() && count > 0) else { return };
+        // The largest amount and a toll are too large for an invoice, which refuses them.
+        let all = fee.times(count).unwrap_or(Money::MAX);
+        self.sum = self.sum.plus(all).unwrap_or(Money::MAX);
+        let each = fee.with_digits(organization.default_currency.digits());
+        self.lines.push(json!({"description": format!("{what} fee: {count} × {each}"), "amount": all}));
+    }
+
+    fn row(self, rental: &Rental, customer: Option<Name>) -> Value {
         json!({
-            "object": "invoice_draft", "rental_id": rental.id, "customer_id": rental.customer_id, "lines": self.lines,
-            "total": self.total, "currency": rental.currency, "tolls": self.tolls, "violations": self.violations,
+            "object": "invoice_draft", "rental_id": rental.id, "customer_id": rental.customer_id,
+            "customer_name": customer, "start_date": rental.start_date, "end_date": rental.end_date, "lines": self.lines,
+            "total": self.total, "tax_amount": self.tax, "currency": rental.currency, "tolls": self.tolls, "violations": self.violations,
             "more": self.is_cut, "problem": self.problem,
         })
     }
@@ -175,12 +201,18 @@ async fn draft(
     if !left.is_zero() {
         draft.add("rental_id", &rental.id, left);
     }
+    let (mut new_tolls, mut new_violations) = (0, 0);
     if tolls {
-        draft.tolls = add::<Toll>(store, organization, rental, "toll_id", &mut draft).await?;
+        (draft.tolls, new_tolls) = add::<Toll>(store, organization, rental, "toll_id", &mut draft).await?;
     }
     if violations {
-        draft.violations = add::<Violation>(store, organization, rental, "violation_id", &mut draft).await?;
+        (draft.violations, new_violations) =
+            add::<Violation>(store, organization, rental, "violation_id", &mut draft).await?;
     }
+    draft.add_fee("Toll", new_tolls, organization.toll_fee, organization);
+    draft.add_fee("Violation", new_violations, organization.violation_fee, organization);
+    let taxed = organization.taxed(draft.sum);
+    (draft.tax, draft.total) = (taxed.map(|(tax, _)| tax), taxed.map_or(draft.sum, |(_, total)| total));
     draft.problem = match rental.price() {
         None if rental.invoice_ids.is_empty() => {
             Some("This rental has no price. Set its `final_price`, or create an invoice with the amount in a line.")
@@ -191,14 +223,16 @@ async fn draft(
     Ok(draft)
 }
 
-/// Adds what belongs to the rental of the unbilled tolls or violations of its customer. Returns how many there are.
+/// Adds what belongs to the rental of the unbilled tolls or violations of its customer. Returns how many there are, and how
+/// many of them have a fee.
 async fn add<T: Attributable + Billable>(
     store: &dyn Store,
     organization: &Organization,
     rental: &Rental,
     member: &str,
     draft: &mut Draft,
-) -> Result<usize, Error> {
+) -> Result<(usize, u32), Error> {
+    let mut new = 0;
     let mut query = ListQuery::parse(&format!("billed=false&customer={}&limit=100", rental.customer_id), T::SPEC)?;
     let before = draft.lines.len();
     for _ in 0..MOST_PAGES {
@@ -211,17 +245,40 @@ async fn add<T: Attributable + Billable>(
             }
             if draft.lines.len() > MOST_LINES {
                 draft.is_cut = true;
-                return Ok(draft.lines.len() - before);
+                return Ok((draft.lines.len() - before, new));
             }
+            new += u32::from(has_fee(store, organization, rental, one.account().1).await?);
             draft.add(member, &one.id(), one.left_to_bill());
         }
         query.starting_after = found.last().and_then(|record| record.key.id());
         if found.len() < query.limit {
-            return Ok(draft.lines.len() - before);
+            return Ok((draft.lines.len() - before, new));
         }
     }
     draft.is_cut = true;
-    Ok(draft.lines.len() - before)
+    Ok((draft.lines.len() - before, new))
+}
+
+/// Whether a toll or violation on these invoices has a fee: once for each customer. It has another one when all of the earlier
+/// invoice, and so its fee, was credited. A void invoice is not among them.
+async fn has_fee(
+    store: &dyn Store,
+    organization: &Organization,
+    rental: &Rental,
+    invoices: &[InvoiceId],
+) -> Result<bool, Error> {
+    let keys: Vec<_> = invoices.iter().map(|id| Invoice::key(organization.id, *id)).collect();
+    if keys.is_empty() {
+        return Ok(true);
+    }
+    for record in store.get(&keys).await?.into_iter().flatten() {
+        let invoice: Invoice = parse(&record.key, &record.value)?;
+        let is_standing = Some(invoice.amount_credited) != invoice.total;
+        if invoice.customer_id == rental.customer_id && is_standing {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a toll or violation of the rental's customer belongs to the rental: it was attached through the rental, or
@@ -259,7 +316,7 @@ fn body() -> Value {
 fn schema() -> Value {
     let line = json!({
         "rental_id": optional_id("The rental."), "toll_id": optional_id("Or the toll."),
-        "violation_id": optional_id("Or the violation."), "amount": described(amount(), "What is left to bill of it."),
+        "violation_id": optional_id("Or the violation."), "description": text("Or the fee that it is."), "amount": described(amount(), "What is left to bill of it."),
     });
     let mut line = object("", line);
     line["required"] = json!(["amount"]);
@@ -268,19 +325,17 @@ fn schema() -> Value {
         "object": {"type": "string", "const": "invoice_draft"},
         "rental_id": optional_id("The completed rental."),
         "customer_id": optional_id("Its customer, who would get the invoice."),
+        "customer_name": {"type": ["string", "null"], "description": "Full name of the customer."},
+        "start_date": {"type": ["string", "null"], "format": "date", "description": "Pickup date of the rental."},
+        "end_date": {"type": ["string", "null"], "format": "date", "description": "Return date of the rental."},
+        "tax_amount": {"type": ["number", "null"], "format": "double", "minimum": 0, "description": "The tax by the settings of the organization; null without one."},
         "lines": {"type": "array", "maxItems": 200, "items": line},
-        "total": described(amount(), "The sum of the lines."),
+        "total": described(amount(), "The sum of the lines, and the tax if it is added."),
         "currency": text("ISO 4217 currency of the amounts."),
         "tolls": count("How many lines are tolls."),
         "violations": count("How many lines are violations."),
         "more": {"type": "boolean", "description": "Whether not all tolls and violations fit, so that another invoice must follow."},
         "problem": {"type": ["string", "null"], "description": "Why no invoice can be made of it."},
     });
-    let page = json!({
-        "object": {"type": "string", "const": "list"},
-        "has_more": {"type": "boolean"},
-        "next_cursor": optional_id("Pass it as `starting_after` for the next page."),
-        "data": {"type": "array", "items": object("", draft)},
-    });
-    object("", page)
+    shapes::page_of(object("", draft))
 }

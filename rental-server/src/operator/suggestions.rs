@@ -8,7 +8,7 @@ use crate::{
     operator::{bodies, collections},
     reference::{
         parts,
-        shapes::{amount, described, object, optional_id, text},
+        shapes::{amount, described, object, optional_id, page_of, text},
     },
 };
 use rental_core::{
@@ -230,11 +230,5 @@ fn schema() -> Value {
         "attached": {"type": "boolean", "description": "Whether this request attached it."},
         "candidates": {"type": "array", "items": object("", candidate)},
     });
-    let page = json!({
-        "object": {"type": "string", "const": "list"},
-        "has_more": {"type": "boolean"},
-        "next_cursor": optional_id("Pass it as `starting_after` for the next page."),
-        "data": {"type": "array", "items": object("", suggestion)},
-    });
-    object("", page)
+    page_of(object("", suggestion))
 }

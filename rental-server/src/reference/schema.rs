@@ -183,6 +183,11 @@ pub(super) fn of_kind(kind: Kind, spec: &ResourceSpec) -> Value {
         Kind::Language => json!({"type": "string", "pattern": LANGUAGE}),
         Kind::Integer(from, to) => shapes::integer(from, to),
         Kind::Money => shapes::amount(),
+        Kind::Percent => {
+            let mut percent = shapes::amount();
+            percent["maximum"] = json!(100);
+            percent
+        }
         Kind::Currency => json!({"type": "string", "pattern": "^[A-Z]{3}$"}),
         Kind::Boolean => json!({"type": "boolean"}),
         Kind::Date => json!({"type": "string", "format": "date"}),
@@ -241,6 +246,7 @@ fn line() -> Value {
         "rental_id": optional_id("Rental that the line bills."),
         "toll_id": optional_id("Toll that the line bills."),
         "violation_id": optional_id("Violation that the line bills."),
+        "vehicle": {"type": ["string", "null"], "maxLength": 600, "description": "Vehicle of the rental when the invoice was issued: name and plate."},
     });
     object("A line of an invoice.", properties)
 }

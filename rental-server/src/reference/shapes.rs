@@ -47,6 +47,17 @@ pub(crate) fn optional_id(description: &str) -> Value {
     json!({"type": ["string", "null"], "format": "uuid", "description": description})
 }
 
+/// A page of a list with these objects.
+pub(crate) fn page_of(item: Value) -> Value {
+    let page = json!({
+        "object": {"type": "string", "const": "list"},
+        "has_more": {"type": "boolean"},
+        "next_cursor": optional_id("Pass it as `starting_after` for the next page."),
+        "data": {"type": "array", "items": item},
+    });
+    object("", page)
+}
+
 /// An object that has all of these properties. An empty description is left out.
 pub(crate) fn object(description: &str, properties: Value) -> Value {
     let names: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();

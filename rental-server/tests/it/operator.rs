@@ -4,6 +4,7 @@ mod assignments;
 mod attachments;
 mod audit;
 mod billing;
+mod billing_settings;
 mod credits;
 mod deletion;
 mod imports;

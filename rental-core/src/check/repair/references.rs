@@ -136,6 +136,7 @@ impl<W: Waiter> Decider<'_, '_, W> {
                 preferred_language: Language::parse("en").ok()?,
                 source_channel: None,
                 notes: erased_at.is_none().then(|| Text::fit(told, 255)),
+                address: None,
                 erased_at,
                 created_at,
                 updated_at,

@@ -36,7 +36,7 @@ pub(super) fn check(
             vec![FieldError::new(&format!("{}{place}", field.name), FieldCode::Invalid, &rule)]
         };
         let checked = match field.kind {
-            Kind::Lines => lines::check(raw, digits),
+            Kind::Lines => lines::check(raw, verb, digits),
             Kind::Assignments => assignments::check(raw),
             _ => credit_lines::check(raw, verb, digits),
         };

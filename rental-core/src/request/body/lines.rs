@@ -4,6 +4,7 @@ use super::{
     members::{Members, members},
     plain_value::one_value,
     suggestion::{did_you_mean, shorten},
+    verb::Verb,
 };
 use crate::{schema::Kind, value::FieldValue};
 use serde_json::value::RawValue;
@@ -14,24 +15,29 @@ pub(super) const MOST: usize = 200;
 /// What a line can bill: the member with the id, and the resource.
 const SOURCES: [(&str, &str); 3] = [("rental_id", "rental"), ("toll_id", "toll"), ("violation_id", "violation")];
 
+/// The member of a stored line that no request sets.
+const VEHICLE: &str = "vehicle";
+
 /// The members of one line, in the order of its struct.
 type Line = Vec<(&'static str, FieldValue)>;
 
 /// Checks the list of lines. The error is the path of the first bad member and the rule that it breaks.
-pub(super) fn check(raw: &RawValue, digits: u32) -> Result<FieldValue, (String, String)> {
+pub(super) fn check(raw: &RawValue, verb: Verb, digits: u32) -> Result<FieldValue, (String, String)> {
     let whole = |rule: &str| (String::new(), rule.to_owned());
     let given: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|_| whole("must be a list of lines"))?;
     if given.is_empty() || given.len() > MOST {
         return Err(whole(&format!("must hold 1 to {MOST} lines")));
     }
-    let lines: Result<Vec<Line>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, digits)).collect();
+    let lines: Result<Vec<Line>, _> = given.iter().enumerate().map(|(at, raw)| line(at, raw, verb, digits)).collect();
     lines.map(FieldValue::Objects)
 }
 
-fn line(at: usize, raw: &RawValue, digits: u32) -> Result<Line, (String, String)> {
+fn line(at: usize, raw: &RawValue, verb: Verb, digits: u32) -> Result<Line, (String, String)> {
     let here = |rule: &str| (format!("[{at}]"), rule.to_owned());
     let sent = members(raw.get().as_bytes()).map_err(|_| here("must be an object, such as {\"toll_id\": \"...\"}"))?;
-    let known: Vec<&str> = ["description", "amount"].into_iter().chain(SOURCES.map(|(name, _)| name)).collect();
+    let stored = (verb == Verb::Whole).then_some(VEHICLE);
+    let sources = SOURCES.map(|(name, _)| name);
+    let known: Vec<&str> = ["description", "amount"].into_iter().chain(sources).chain(stored).collect();
     check_names(&sent, &known).map_err(|rule| here(&rule))?;
     let find = |name: &str| {
         let found = sent.0.iter().find(|(member, _)| member == name).map(|(_, raw)| raw.get());
@@ -53,6 +59,7 @@ fn line(at: usize, raw: &RawValue, digits: u32) -> Result<Line, (String, String)
     for (name, object) in SOURCES {
         line.push(value(name, Kind::Reference(object))?);
     }
+    line.push(value(VEHICLE, Kind::Text(600))?);
     Ok(line)
 }
 

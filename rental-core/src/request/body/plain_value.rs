@@ -3,13 +3,16 @@
 use super::suggestion::did_you_mean;
 use crate::{
     schema::Kind,
-    value::{Currency, Date, Decimal, Email, FieldValue, Language, Money, Name, Phone, Text, Timestamp, Zone, url},
+    value::{
+        Currency, Date, Decimal, Email, FieldValue, Language, Money, Name, Percent, Phone, Text, Timestamp, Zone, url,
+    },
 };
 
 /// Checks a JSON text as a value of this kind. The error is the rule that it breaks.
 pub(super) fn one_value(kind: Kind, raw: &str, digits: u32) -> Result<FieldValue, String> {
     match kind {
         Kind::Money => Money::parse(raw, digits).map(FieldValue::Money),
+        Kind::Percent => Percent::parse(raw).map(FieldValue::Percent),
         Kind::Integer(from, to) => integer(raw, from, to),
         Kind::Boolean => match raw {
             "true" => Ok(FieldValue::Boolean(true)),
@@ -67,6 +70,7 @@ fn one_text(kind: Kind, text: String) -> Result<FieldValue, String> {
         Kind::Url => url::parse(&text).map(|url| FieldValue::Plain(url.into())),
         Kind::Integer(..)
         | Kind::Money
+        | Kind::Percent
         | Kind::Boolean
         | Kind::References(_)
         | Kind::EarlierVehicles

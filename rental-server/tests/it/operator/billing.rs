@@ -33,8 +33,7 @@ fn a_line_takes_text_and_amount_from_what_it_bills() {
     ]);
     let invoice = bill(&organization, &customer, &lines).ok();
     let line = |text: &str, amount: f64, source: &str, id: Option<&str>| {
-        let mut line =
-            json!({"description": text, "amount": amount, "rental_id": null, "toll_id": null, "violation_id": null});
+        let mut line = json!({"description": text, "amount": amount, "rental_id": null, "toll_id": null, "violation_id": null, "vehicle": null});
         if let Some(id) = id {
             line[source] = json!(id);
         }
@@ -42,6 +41,7 @@ fn a_line_takes_text_and_amount_from_what_it_bills() {
     };
     let mut rental_line = line("Rental 2026-06-01 to 2026-06-05", 0.0, "rental_id", Some(&rental));
     rental_line["amount"] = json!(358);
+    rental_line["vehicle"] = json!("Test vehicle");
     let mut violation_line = line("Camera", 0.0, "violation_id", Some(&violation));
     violation_line["amount"] = json!(50);
     let expected = json!([
