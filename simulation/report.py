@@ -37,7 +37,7 @@ FAULTS = [
     "attached to the wrong customer", MISSED, "attached though the records allow several",
     "ambiguous, but not listed with every customer who comes into question", "reasons that are not true",
     "statements whose counts or sums are wrong", "amounts that differ after all imports",
-    "differences after another order of imports",
+    "differences after another order of imports", "passages that two tolls bill, or none", "cents that bills lose, double or move",
 ]
 
 
@@ -171,7 +171,7 @@ REASONS = [
 
 def check_reasons(organization, vehicle, charge, row, table, case):
     """What the reasons of the candidates claim, against the records."""
-    rentals = {organization.rentals[one["number"]]: one for one in organization.fleet.rentals}
+    rentals = {organization.rentals[one["number"]]: one for one in organization.fleet.of_vehicle(charge["vehicle"]["index"])}
     if charge["day_only"]:
         return
     many = re.match(r"^(\d+) rentals come into question", row["reason"])
@@ -217,6 +217,20 @@ def balance(organization, tolls, table):
         number = one["transaction_id"]
         if number in amounts and amounts[number] != round(one["amount"] * 100):
             table.fault(FAULTS[6], f"{number}: {one['amount']} instead of {amounts[number]}")
+
+
+def pairs(tolls, table):
+    """Of two postings of one passage, at most one is attached, and at most one waits as the twin of the other one."""
+    for second in tolls:
+        if "first" not in second or not all("stored" in one for one in (second, second["first"])):
+            continue
+        table.add("passages that were posted twice")
+        both = [second["stored"], second["first"]["stored"]]
+        waiting = [one for one in both if (one["review_reason"] or "").startswith("PROBABLE_TWIN")]
+        attached = [one for one in both if one["customer_id"]]
+        paid = second["final"] and second["first"]["final"]
+        if (len(attached) == 2 and paid) or len(waiting) == 2:
+            table.fault(FAULTS[8], str(both))
 
 
 def same(one, other, table):

@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import billing
 import report
 import statements
 from client import Server
@@ -43,13 +44,58 @@ class Organization:
             **({"transponder_number": one["tag"]} if one["tag"] else {}),
         })["id"], self.fleet.vehicles))
         self.rentals = list(pool.map(self.record_rental, self.fleet.rentals))
+        self.record_moves(late=False)
+        self.record_swaps(pool, late=False)
+
+    def record_swaps(self, pool, late):
+        """Notes which customers got another vehicle, and when. Returns the number."""
+        swaps = [one for one in self.fleet.rentals if one.get("swap") and one["swap"]["late"] == late]
+        list(pool.map(lambda one: self.server.send("PATCH", f"/v1/rentals/{self.rentals[one['number']]}", {
+            "vehicle_id": self.vehicles[one["swap"]["to"]], "vehicle_changed_at": at(one["swap"]["at"]),
+        }, self.key), swaps))
+        return len(swaps)
+
+    def record_moves(self, late):
+        """Notes which tags and plates moved, and when. Returns the number of vehicles."""
+        moved = [one for one in self.fleet.vehicles if "moved" in one and one["moved"]["late"] == late]
+        for one in moved:
+            other = one["moved"]["other"]
+            if other is None:
+                self.change_numbers([one])
+            elif one["index"] < other:
+                self.change_numbers([one, self.fleet.vehicles[other]])
+        return len(moved)
+
+    def change_numbers(self, vehicles):
+        """The fields get the present numbers, and the assignments their times. Of two vehicles that exchange tags, the first one
+        loses its number for a moment, because no two vehicles can have one number at the same time."""
+        path = lambda one: f"/v1/vehicles/{self.vehicles[one['index']]}"
+        for one in vehicles[1:]:
+            self.server.send("PATCH", path(one), {"transponder_number": None}, self.key)
+        for one in vehicles:
+            fields = {"transponder_number": one["moved"]["tag"], "plate": one["moved"]["plate"]}
+            self.server.send("PATCH", path(one), fields, self.key)
+        for step, one in enumerate(vehicles if len(vehicles) == 1 else [*vehicles, vehicles[0]]):
+            since = at(one["moved"]["at"])
+            now, before = [], []
+            for kind, field, state in (("toll_tag", "tag", None), ("plate", "plate", one["state"])):
+                if one["moved"][field] == one[field]:
+                    now.append({"kind": kind, "number": one[field], "state": state})
+                else:
+                    now.append({"kind": kind, "number": one["moved"][field], "state": state, "from": since})
+                    before.append({"kind": kind, "number": one[field], "state": state, "to": since})
+            if step == 0 and len(vehicles) > 1:
+                # The other vehicle still has this number until a moment ago.
+                now = [{**each, "from": at(time.time() + 1) if "from" in each else None} for each in now]
+            self.server.send("PUT", f"/admin{path(one)}/assignments", {"assignments": now + before})
 
     def correct(self, pool):
         """Corrects what was written down wrong, and waits until the attachments follow. Returns the number of changes."""
         wrong = [one for one in self.fleet.rentals if one["first"]]
         list(pool.map(self.correct_rental, wrong))
+        counts = len(wrong), self.record_swaps(pool, late=True), self.record_moves(late=True)
         self.settle()
-        return len(wrong)
+        return counts
 
     def settle(self):
         """Waits until no vehicle waits for its attachments. The server counts them each second, so the first count can be old."""
@@ -66,7 +112,8 @@ class Organization:
 
     def record_rental(self, truth):
         rental = {**truth, **truth["first"]}
-        body = {"vehicle_id": self.vehicles[rental["vehicle"]], "customer_id": self.customers[rental["customer"]]}
+        body = {"vehicle_id": self.vehicles[rental["vehicle"]], "customer_id": self.customers[rental["customer"]],
+                "final_price": rental["number"] * 1371 % 90000 / 100}
         days = {"start_date": str(rental["start"]), "end_date": str(rental["end"])} if rental["start"] else {}
         if rental["start"] and not rental["end"]:
             del days["end_date"]
@@ -126,11 +173,18 @@ def simulate(server, seed, fleets, vehicles, tolls, violations, table, pool):
             table.fault("statements whose counts or sums are wrong", line)
 
         judged = {**organization.judged("tolls"), **organization.judged("violations")}
-        table.add("rentals corrected after the import", organization.correct(pool))
+        corrected = organization.correct(pool)
+        table.add("rentals corrected after the import", corrected[0])
+        table.add("swaps", sum("swap" in one for one in fleet.rentals))
+        table.add("of them recorded after the import", corrected[1])
+        table.add("vehicles whose tag or plate moved", sum("moved" in one for one in fleet.vehicles))
+        table.add("of them recorded later", corrected[2])
         # What became clear is attached, and what nobody attached is judged by what is recorded now.
         judged = {**judged, **organization.judged("tolls"), **organization.judged("violations")}
         report.compare(organization, passages, tickets, judged, table)
         report.balance(organization, passages, table)
+        report.pairs(passages, table)
+        billing.check(organization, table)
 
         # The same statements in another order, in another organization with the same fleet.
         if number == 0:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timezone
 
-from oracle import instants
+from oracle import day_of, instants
 
 NAMES = {"NY": "New York", "NJ": "New Jersey", "PA": "Pennsylvania", "FL": "Florida", "CT": "Connecticut", "ON": "Ontario"}
 FORMATS = ["generic", "generic-local", "ezpass-ny", "ezpass-ny-fleet", "ezpass-nj", "ezpass-nj-18", "ezpass-pa", "sunpass"]
@@ -63,7 +63,7 @@ def combined(random, vehicle, mode):
 
 def row(random, kind, zone, toll, cents, credit=False, number=None, price=None):
     """One line of a statement."""
-    at, vehicle, mode = toll["at"], toll["vehicle"], toll["mode"]
+    at, vehicle, mode = toll["at"], toll["shown"], toll["mode"]
     local = datetime.fromtimestamp(at, zone)
     number = toll["number"] if number is None else number
     price = amount_in(kind, cents, credit) if price is None else price
@@ -139,6 +139,9 @@ def make_tolls(fleet, count):
     """The passages of a fleet: mostly of customers, some of its own staff."""
     r, zone, tolls = fleet.random, fleet.zone, []
     while len(tolls) < count:
+        if tolls and (second := twin(fleet, tolls[-1], len(tolls))):
+            tolls.append(second)
+            continue
         vehicle = r.choice(fleet.vehicles)
         if not vehicle["drives"]:
             continue
@@ -157,17 +160,31 @@ def make_tolls(fleet, count):
         toll = {
             "vehicle": vehicle, "at": at, "mode": r.choice(modes), "cents": r.randrange(50, 2500),
             "plaza": f"P{r.randrange(40)}", "agency": r.choice(["MTAB&T", "NYSTA", "PANYNJ"]), "n": n,
-            "number": f"{6 + fleet.number}{n:09}", "spelled": {},
+            "number": f"{6 + fleet.number}{n:09}", "spelled": {}, "shown": fleet.shown(vehicle, at),
         }
         kind = r.choice(FORMATS)
         if kind == "ezpass-pa":
             toll["agency"] = "PA Turnpike"
         toll["kind"] = kind
         toll["day_only"] = kind not in ("generic", "ezpass-nj", "ezpass-nj-18") and r.random() < 0.03
+        if "moved" in vehicle and day_of(zone, at) == day_of(zone, vehicle["moved"]["at"]):
+            toll["day_only"] = False
         # What a statement with local times can say: the earlier instant of the repeated hour.
         toll["told"] = at if kind == "generic" else min(instants(zone, at))
         tolls.append(toll)
     return tolls
+
+
+def twin(fleet, toll, n):
+    """The second posting of some passages: an agency read the tag, and for the same passage also the plate."""
+    r = fleet.moves
+    if toll["mode"] != "tag" or toll["day_only"] or toll["kind"] not in NUMBERED or toll["vehicle"]["index"] % 10 < 2 or r.random() > 0.03:
+        return None
+    later = r.randrange(5, 90)
+    second = {**toll, "mode": "plate", "n": n, "number": f"{6 + fleet.number}{n:09}", "spelled": {}, "at": toll["at"] + later,
+              "told": toll["told"] + later, "cents": toll["cents"] + r.randrange(300), "first": toll}
+    second["shown"] = fleet.shown(toll["vehicle"], second["at"])
+    return second
 
 
 def make_statements(fleet, tolls, size):

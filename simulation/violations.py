@@ -29,7 +29,7 @@ def make_violations(fleet, count):
             at = r.randrange(drive["pickup"], max(min(drive["back"], drive["pickup"] + 40 * 86400), drive["pickup"] + 1))
         at -= at % 60
         made.append({
-            "vehicle": vehicle, "at": at, "told": min(instants(zone, at)), "text": text, "parking": parking, "mode": "plate",
+            "vehicle": vehicle, "shown": fleet.shown(vehicle, at), "at": at, "told": min(instants(zone, at)), "text": text, "parking": parking, "mode": "plate",
             "cents": r.choice([5000, 6500, 11500]), "number": f"{4 + fleet.number}{len(made):09}", "day_only": False,
             "kind": "nyc-open-data",
         })
@@ -45,7 +45,7 @@ def violation_file(violations, fleet):
         clock = local.strftime("%I:%M") + local.strftime("%p")[0]
         fine, penalty = one["cents"] // 100, r.choice([0, 10, 25])
         due = r.choice([str(fine + penalty), ""])
-        line = (f"{one['vehicle']['plate']},{state},PAS,{one['number']},{local.strftime('%m/%d/%Y')},{clock},"
+        line = (f"{one['shown']['plate']},{state},PAS,{one['number']},{local.strftime('%m/%d/%Y')},{clock},"
                 f"{one['text']},,{fine},{penalty},0,0,0,{due},108,Q,TRAFFIC,,")
         one["cents"] = (fine + penalty) * 100
         file.add(line, "created", one["cents"])

@@ -37,6 +37,53 @@ class Fleet:
             vehicle = {"tag": tag, "plate": plate, "state": state, "index": n, "drives": []}
             self.vehicles.append(vehicle)
             self.live(vehicle)
+        self.moves = random.Random(f"moves of {seed}-{number}")
+        self.swap_vehicles(vehicles)
+        self.move_numbers()
+
+    def swap_vehicles(self, first):
+        """Some customers get one of two spare vehicles in the middle of their rental."""
+        r, zone = self.moves, self.zone
+        spares = []
+        for n in range(first, first + 2):
+            spare = {"tag": f"005{r.randrange(10**8):08}", "plate": f"SPARE{self.number}{n}", "state": "NJ", "index": n, "drives": []}
+            self.vehicles.append(spare)
+            spares.append((spare, 0))
+        candidates = [drive for vehicle in self.vehicles for drive in vehicle["drives"] if drive["back"] - drive["pickup"] > 40 * HOUR]
+        for drive in sorted(candidates, key=lambda one: one["pickup"]):
+            rental = self.rentals[drive["rental"]]
+            at = max(instants(zone, r.randrange(drive["pickup"] + 12 * HOUR, drive["back"] - 6 * HOUR)))
+            spare, free_from = spares[0]
+            if rental["status"] != "COMPLETED" or not rental["start"] or rental["activated"] is None or rental["first"] or at < free_from:
+                continue
+            if r.random() < 0.4:
+                continue
+            rental["swap"] = {"at": at, "to": spare["index"], "late": r.random() < 0.4}
+            spare["drives"].append({**drive, "pickup": at, "vehicle": spare["index"]})
+            spares = [*spares[1:], (spare, drive["back"] + HOUR)]
+            drive["back"] = at
+
+    def move_numbers(self):
+        """Pairs of vehicles exchange their tags, and some get other plates. `moved` is when; `late` ones are recorded after the
+        statements are imported."""
+        r = self.moves
+        tagged = [one for one in self.vehicles if one["tag"] and one["index"] % 10 > 1 and one["drives"]]
+        r.shuffle(tagged)
+        for a, b in zip(tagged[0:6:2], tagged[1:6:2]):
+            at = stamp(self.zone, BEGIN + timedelta(days=r.randrange(25, 90)), 13 + r.random() * 3)
+            late = r.random() < 0.5
+            for one, tag in ((a, b["tag"]), (b, a["tag"])):
+                one["moved"] = {"at": at, "late": late, "other": (b if one is a else a)["index"], "tag": tag, "plate": one["plate"]}
+        for one in tagged[6:8]:
+            at = stamp(self.zone, BEGIN + timedelta(days=r.randrange(25, 90)), 13 + r.random() * 3)
+            one["moved"] = {"at": at, "late": r.random() < 0.5, "other": None, "tag": one["tag"], "plate": one["plate"] + "N"}
+
+    def shown(self, vehicle, at):
+        """The tag, plate and state that a vehicle has at a time."""
+        moved = vehicle.get("moved")
+        later = moved and at >= moved["at"]
+        return {"tag": moved["tag"] if later else vehicle["tag"], "plate": moved["plate"] if later else vehicle["plate"],
+                "state": vehicle["state"]}
 
     def live(self, vehicle):
         """The truth of one vehicle from the first day to the last one."""
@@ -146,4 +193,12 @@ class Fleet:
         return None
 
     def of_vehicle(self, index):
-        return [one for one in self.rentals if one["vehicle"] == index]
+        """The rentals of a vehicle. A swap is a recorded return of the one vehicle and a recorded pickup of the other one."""
+        found = []
+        for one in self.rentals:
+            swap = one.get("swap")
+            if one["vehicle"] == index:
+                found.append({**one, "completed": swap["at"], "status": "COMPLETED"} if swap else one)
+            elif swap and swap["to"] == index:
+                found.append({**one, "activated": swap["at"], "start": day_of(self.zone, swap["at"])})
+        return found
