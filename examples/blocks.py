@@ -5,8 +5,10 @@ The words after the language say what a block is:
   sh                 commands for the reader's terminal
   sh terminal        commands for a terminal of its own: they run until the end
   sh terminal paste  the same; the line with `export ` that it prints is pasted into the reader's terminal
+  sh terminal NAME   the same; `text NAME` is what it prints, now or later
   sh ignore          not run
   js receiver.mjs    a file (any language): the block is its content
+  rust some/file.rs  a file of the repository: the block must equal it
   text               each line stands in what the block before it printed
 
 Ports that a document names are replaced by free ones, in every block.
@@ -17,12 +19,14 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 PORT = re.compile(r"\b(808\d|300\d)\b")
-PATIENCE = 60.0
+PATIENCE = 120.0
+REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 @dataclass
@@ -64,6 +68,7 @@ class Reader:
         self.environment = environment
         self.ports: dict[str, str] = {}
         self.terminals: list[subprocess.Popen[bytes]] = []
+        self.named: dict[str, Path] = {}
         directory.mkdir(parents=True, exist_ok=True)
         self.state.mkdir()
         (self.state / "variables").write_text(f"cd {directory}\n")
@@ -123,7 +128,9 @@ class Reader:
         """The text in the file, as soon as `wanted` is in it."""
         until = time.monotonic() + PATIENCE
         while wanted not in output.read_text():
-            assert self.terminals[-1].poll() is None, f"the terminal ended:\n{output.read_text()}"
+            terminal = self.terminals[int(output.name.removeprefix("terminal-"))]
+            ended = terminal.poll() is not None and wanted not in output.read_text()
+            assert not ended, f"the terminal ended:\n{output.read_text()}"
             assert time.monotonic() < until, f"{wanted!r} did not appear in:\n{output.read_text()}"
             time.sleep(0.05)
         return output.read_text()
@@ -132,24 +139,51 @@ class Reader:
         """Follows the whole document."""
         printed: str | Path = ""
         for block in blocks(document):
-            where = f"{document.name}, line {block.line}"
             try:
-                if block.language == "text":
-                    for line in self.with_free_ports(block.text).splitlines():
-                        if isinstance(printed, Path):
-                            self.wait_for(printed, line)
-                        else:
-                            assert line in printed, f"{line!r} is not in:\n{printed}"
-                elif block.words[:1] == ["ignore"] or not block.language:
-                    continue
-                elif block.language == "sh" and block.words[:1] == ["terminal"]:
-                    printed = self.open_terminal(block.text)
-                    if "paste" in block.words:
-                        line = next(one for one in self.wait_for(printed, "export ").splitlines() if "export " in one)
-                        self.run(line[line.index("export ") :])
-                elif block.language == "sh":
-                    printed = self.run(block.text)
-                elif block.words:
-                    (self.directory / block.words[0]).write_text(self.with_free_ports(block.text), encoding="utf-8")
+                printed = self.follow(block, printed)
             except AssertionError as error:
-                raise AssertionError(f"{where}: {error}") from error
+                raise AssertionError(f"{document.name}, line {block.line}: {error}") from error
+
+    def follow(self, block: Block, printed: str | Path) -> str | Path:
+        """Does what one block says. `printed` is what the block before it printed, or the file that gets it."""
+        word = block.words[0] if block.words else ""
+        if not block.language or word == "ignore":
+            return printed
+        if block.language == "text":
+            output = self.named[word] if word else printed
+            for line in self.with_free_ports(block.text).splitlines():
+                if isinstance(output, Path):
+                    self.wait_for(output, line)
+                else:
+                    assert line in output, f"{line!r} is not in:\n{output}"
+            return printed
+        if block.language == "sh" and word == "terminal":
+            opened = self.open_terminal(block.text)
+            name = block.words[1] if len(block.words) > 1 else ""
+            if name == "paste":
+                line = next(one for one in self.wait_for(opened, "export ").splitlines() if "export " in one)
+                self.run(line[line.index("export ") :])
+            self.named[name] = opened
+            return opened
+        if block.language == "sh":
+            return self.run(block.text)
+        if "/" in word:
+            assert (REPOSITORY / word).read_text(encoding="utf-8") == block.text, f"{word} differs from the block"
+        elif word:
+            (self.directory / word).write_text(self.with_free_ports(block.text), encoding="utf-8")
+        return printed
+
+
+def main() -> None:
+    """Follows documents, each in an empty directory. Arguments: the directory for all of them, then the documents."""
+    top = Path(sys.argv[1])
+    for name in sys.argv[2:]:
+        document = Path(name).resolve()
+        begun = time.monotonic()
+        with Reader(top / document.stem, dict(os.environ)) as reader:
+            reader.read(document)
+        print(f"{document.relative_to(REPOSITORY)}: each block works as shown ({time.monotonic() - begun:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
