@@ -19,7 +19,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 22] = [
+const DOCUMENTS: [&str; 29] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -38,6 +38,13 @@ const DOCUMENTS: [&str; 22] = [
     "docs/security.md",
     "docs/spec.md",
     "docs/decisions.md",
+    "docs/quickstart/README.md",
+    "docs/quickstart/typescript.md",
+    "docs/quickstart/python.md",
+    "docs/quickstart/operator.md",
+    "docs/quickstart/webhooks.md",
+    "examples/booking-site/README.md",
+    "examples/fleet-import/README.md",
     "rental-core/README.md",
     "rental-webhook-verify/README.md",
     "clients/python/README.md",
