@@ -162,6 +162,10 @@ pub(crate) struct Config {
     #[arg(long, env = "RENTAL_AUDIT_RETENTION", default_value = "forever", value_name = "D", value_parser = retention)]
     pub(crate) audit_retention: Kept,
 
+    /// Ask the server that runs with these settings whether it is alive, and exit with 0 if it is, else with 1
+    #[arg(long, conflicts_with = "demo")]
+    pub(crate) healthcheck: bool,
+
     /// Format of the log on stderr
     #[arg(long, env = "RENTAL_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,

@@ -15,6 +15,7 @@ mod endpoints;
 mod engine;
 mod fleet_api;
 mod guard;
+mod healthcheck;
 mod http;
 mod master_key;
 mod metrics;
@@ -25,6 +26,7 @@ mod operator;
 mod panics;
 mod reference;
 mod secrets;
+mod service_manager;
 mod shares;
 mod state;
 mod supervisor;
@@ -61,6 +63,7 @@ use rental_core::{
 };
 use std::{
     io::Write,
+    net::{SocketAddr, TcpListener as StdListener},
     path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering},
@@ -82,6 +85,9 @@ fn main() -> ExitCode {
     };
     // One TLS provider for the process; the first call wins and there is only this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    if config.healthcheck {
+        return check_health(&config);
+    }
     start_logging(&config);
     open_files::raise_limit(most_clients(&config));
     // One line instead of a backtrace: the message says where, and a request that panics is answered with a 500.
@@ -91,11 +97,15 @@ fn main() -> ExitCode {
             tracing::error!("panic: {panic}");
         }
     }));
+    let passed = match service_manager::sockets() {
+        Ok(passed) => passed,
+        Err(message) => return fail(&message),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("cannot start: {error}")),
     };
-    match runtime.block_on(run(&config)) {
+    match runtime.block_on(run(&config, passed)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => fail(&message),
     }
@@ -115,6 +125,14 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = lines.join("; ").replace(":; ", ": ");
     eprintln!("rental-server: {}; see --help", text.trim_start_matches("error: "));
     ExitCode::from(2)
+}
+
+fn check_health(config: &Config) -> ExitCode {
+    let outcome = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(healthcheck::run(config)),
+        Err(error) => Err(format!("cannot start: {error}")),
+    };
+    outcome.map_or_else(|message| fail(&message), |()| ExitCode::SUCCESS)
 }
 
 fn fail(message: &str) -> ExitCode {
@@ -144,7 +162,7 @@ fn start_logging(config: &Config) {
     }
 }
 
-async fn run(config: &Config) -> Result<(), String> {
+async fn run(config: &Config, passed: Vec<StdListener>) -> Result<(), String> {
     let demo = if config.demo { Some(demo::Place::new()?) } else { None };
     let store_url = match &demo {
         Some(demo) => store_url(&demo.store_url())?,
@@ -154,7 +172,7 @@ async fn run(config: &Config) -> Result<(), String> {
     // Checked and bound first: a wrong secret and an address in use are noticed before anything is made on disk.
     secrets::check(config, place.file())?;
     let tls = tls(config)?;
-    let listeners = listen(config).await?;
+    let listeners = listen(config, passed).await?;
     let base_urls = base_urls(&listeners, tls.is_some())?;
     let store = engine::open(place.as_ref(), config).await?;
     let mut stop = Box::pin(stop_signal()?);
@@ -170,6 +188,7 @@ async fn run(config: &Config) -> Result<(), String> {
         _ => announce(&base_urls, token.path.as_deref()),
     }
     let background = Background::start(&app, &hooks, &supervisor, tls.as_ref()).await?;
+    service_manager::ready();
     let failed = Arc::clone(&store);
     let outcome = tokio::select! {
         () = serve(listeners, &app, connection_limits(config), tls.as_ref(), stop) => Ok(()),
@@ -282,10 +301,20 @@ impl Background {
     }
 }
 
-/// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given.
-async fn listen(config: &Config) -> Result<Vec<TcpListener>, String> {
+/// The sockets: the one of `--listen`, and after it that of `--operator-listen`, if it is given. Those that a service manager
+/// has `passed` take their places.
+async fn listen(config: &Config, passed: Vec<StdListener>) -> Result<Vec<TcpListener>, String> {
+    if !passed.is_empty() {
+        service_manager::check_number(passed.len(), config.operator_listen.is_some())?;
+        let adopt = |listener: StdListener| {
+            listener.set_nonblocking(true)?;
+            TcpListener::from_std(listener)
+        };
+        let adopted = passed.into_iter().map(adopt).collect::<Result<_, _>>();
+        return adopted.map_err(|error| format!("a socket of the service manager cannot be used: {error}"));
+    }
     let addresses = [config.listen].into_iter().chain(config.operator_listen);
-    let bind = async |address| {
+    let bind = async |address: SocketAddr| {
         TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
     };
     try_join_all(addresses.map(bind)).await
@@ -377,6 +406,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>, String> {
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        service_manager::stopping();
         tracing::info!("stopping: no new connections, running requests are finished");
         tokio::spawn(async move {
             tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }

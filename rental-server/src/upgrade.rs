@@ -5,6 +5,7 @@ use crate::{
     disk::Room,
     engine,
     http::{tls::Tls, upgrading},
+    service_manager,
 };
 use futures_util::future::{join, join_all};
 use rental_core::{
@@ -46,6 +47,16 @@ pub(crate) struct Progress {
     records: u64,
     rows_written: u64,
     rows_damaged: u64,
+}
+
+impl Progress {
+    fn in_words(&self) -> String {
+        let Self { from, to, phase, rows_counted, records_done, records, .. } = self;
+        format!(
+            "upgrading the store from schema version {from} to {to}: {phase}, {rows_counted} rows counted, {records_done} of \
+             {records} records done"
+        )
+    }
 }
 
 /// The outcome of [`before_serving`].
@@ -219,13 +230,16 @@ fn enough_room(path: &Path, counted: &Survey) -> Result<(), String> {
     }
 }
 
-/// Logs the progress at intervals, until it is dropped.
+/// Logs the progress at intervals, until it is dropped. A service manager is told it too, and from the beginning, so that it
+/// does not take the server for one that hangs.
 async fn log_progress(progress: watch::Receiver<Progress>) -> Infallible {
     let mut tick = tokio::time::interval(REPORT);
     tick.tick().await;
+    service_manager::upgrading(&progress.borrow().in_words());
     loop {
         tick.tick().await;
         let now = progress.borrow().clone();
+        service_manager::upgrading(&now.in_words());
         tracing::info!(
             phase = now.phase,
             rows_counted = now.rows_counted,

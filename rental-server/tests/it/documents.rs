@@ -19,7 +19,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 29] = [
+const DOCUMENTS: [&str; 30] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -27,6 +27,7 @@ const DOCUMENTS: [&str; 29] = [
     "SECURITY.md",
     "docs/api.md",
     "docs/clients.md",
+    "docs/deploy.md",
     "docs/imports.md",
     "docs/runbook.md",
     "docs/limits.md",

@@ -2,6 +2,7 @@
 
 mod clock;
 mod configuration;
+mod service_manager;
 
 use crate::support::{ADMIN_TOKEN, Connection};
 use std::{
@@ -10,7 +11,7 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt,
     path::Path,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -18,7 +19,8 @@ use tempfile::TempDir;
 /// The program in a directory of its own, killed when the test is over.
 struct Program {
     child: Child,
-    stdout: BufReader<ChildStdout>,
+    /// Empty when the command's stdout is no pipe.
+    stdout: BufReader<Box<dyn Read>>,
     directory: std::path::PathBuf,
 }
 
@@ -32,13 +34,22 @@ struct Ended {
 
 impl Program {
     fn start(directory: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
-        let stderr = fs::File::create(directory.join("stderr")).expect("a file");
         let mut command = Command::new(env!("CARGO_BIN_EXE_rental-server"));
-        command.current_dir(directory).args(flags).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
-        command.env_remove("RENTAL_ADMIN_TOKEN").env("TMPDIR", directory).env("RUST_BACKTRACE", "1");
-        let mut child = command.envs(environment.iter().copied()).spawn().expect("the program runs");
-        let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        Self { child, stdout, directory: directory.to_owned() }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.env_remove("RENTAL_ADMIN_TOKEN").envs(environment.iter().copied());
+        Self::spawn(command, directory, flags)
+    }
+
+    /// Starts a command that runs the program.
+    fn spawn(mut command: Command, directory: &Path, flags: &[&str]) -> Self {
+        let stderr = fs::File::create(directory.join("stderr")).expect("a file");
+        command.current_dir(directory).args(flags).stderr(stderr).env("TMPDIR", directory).env("RUST_BACKTRACE", "1");
+        let mut child = command.spawn().expect("the program runs");
+        let stdout: Box<dyn Read> = match child.stdout.take() {
+            Some(stdout) => Box::new(stdout),
+            None => Box::new(std::io::empty()),
+        };
+        Self { child, stdout: BufReader::new(stdout), directory: directory.to_owned() }
     }
 
     /// The next line on stdout; `None` when it has ended without one.
@@ -345,8 +356,8 @@ fn help_names_the_variable_of_every_flag() {
         // The value of the store's variable is not shown: it may hold a password.
         let end = if name == "store" { "]" } else { "=" };
         let variable = format!("[env: RENTAL_{}{end}", name.replace('-', "_").to_uppercase());
-        // A variable that stays set would replace a key that is lost later, too.
-        let without = ["demo", "replace-master-key"].contains(&name);
+        // A variable that stays set would replace a key that is lost later, too, or check instead of serving.
+        let without = ["demo", "healthcheck", "replace-master-key"].contains(&name);
         assert!(block.contains(&variable) != without, "{variable} in {block}");
     }
     for flag in [

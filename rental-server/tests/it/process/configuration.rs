@@ -1,6 +1,6 @@
 //! Configuration that cannot be used is refused before the server makes any file.
 
-use super::{ANY_PORT, directory, refused, run};
+use super::{ANY_PORT, Program, directory, refused, run};
 use std::{ffi::OsString, fs, path::Path};
 
 fn files(directory: &Path) -> Vec<OsString> {
@@ -48,4 +48,19 @@ fn an_empty_file_is_not_taken_for_a_new_store() {
     refused(&run(directory.path(), &ANY_PORT, &[]), &["rental.redb is empty", "restore it from a backup", "remove it"]);
     assert_eq!(files(directory.path()), ["rental.redb", "stderr"]);
     assert_eq!(fs::metadata(directory.path().join("rental.redb")).expect("a file").len(), 0);
+}
+
+#[test]
+fn a_healthcheck_tells_whether_the_server_is_alive() {
+    let (ours, theirs) = (directory(), directory());
+    let mut program = Program::start(ours.path(), &ANY_PORT, &[]);
+    let address = program.line_with("listening").rsplit_once("//").expect("an address").1.to_owned();
+    let check = || run(theirs.path(), &["--healthcheck"], &[("RENTAL_LISTEN", &address)]);
+    let alive = check();
+    assert_eq!((alive.code, alive.stderr.as_str()), (Some(0), ""), "{alive:?}");
+    assert_eq!(files(theirs.path()), ["stderr"], "it makes nothing");
+    program.signal("TERM");
+    assert_eq!(program.end().code, Some(0));
+    refused(&check(), &["/healthz did not respond", "is the server running?"]);
+    refused(&run(theirs.path(), &["--healthcheck", "--listen", "127.0.0.1:0"], &[]), &["--listen", "not 0"]);
 }
