@@ -13,6 +13,7 @@ pub mod kinds;
 pub(crate) mod members;
 mod money;
 mod plate;
+mod sealed;
 mod state;
 mod text;
 mod timestamp;
@@ -30,13 +31,14 @@ pub(crate) use fields::{objects, read};
 pub use holder::Holder;
 pub use id::{Id, IdType, id};
 pub use kinds::{
-    ApiKeyId, AssignmentsId, AuditEntryId, BlockId, CreditNoteId, CustomerId, DeliveryId, EndpointId, EventId,
-    InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AssignmentsId, AuditEntryId, BlockId, CalendarFeedId, CreditNoteId, CustomerId, DeliveryId, EndpointId,
+    EventId, InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
 pub use money::{Currency, Money, Sum};
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_digits, tag_serial};
+pub use sealed::{Fingerprint, SealedSecret};
 pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub(crate) use words::words;
