@@ -75,13 +75,17 @@ pub(crate) enum Action {
     Feed(FeedAction),
 }
 
-/// What is done with the calendar feed of a vehicle.
+/// What is done with the calendar feed of a vehicle, or with a calendar of others.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FeedAction {
     Show,
     /// Makes its token, or another one in its place.
     Make,
     Revoke,
+    /// Reads a calendar of others now.
+    Poll,
+    /// Deletes a calendar feed.
+    Remove,
 }
 
 impl Handler {
@@ -99,7 +103,12 @@ impl Handler {
 impl Action {
     /// Whether the API key needs the scope `read_write`.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::Create | Self::Update | Self::Feed(FeedAction::Make | FeedAction::Revoke))
+        matches!(
+            self,
+            Self::Create
+                | Self::Update
+                | Self::Feed(FeedAction::Make | FeedAction::Revoke | FeedAction::Poll | FeedAction::Remove)
+        )
     }
 }
 

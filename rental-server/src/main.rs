@@ -3,6 +3,7 @@
 mod access;
 mod attachments;
 mod audit;
+mod calendar_feeds;
 mod chores;
 mod config;
 mod damaged_rows;
@@ -278,6 +279,7 @@ impl Background {
         let mut chores = chores::start(supervisor, app);
         chores.push(tasks::start(supervisor, app));
         chores.push(attachments::start(supervisor, app));
+        chores.extend(calendar_feeds::start(supervisor, app));
         if let Some(tls) = tls {
             let watcher = tls.watcher();
             chores.push(supervisor.start("tls_certificate", move || watcher.clone().run()));

@@ -113,10 +113,11 @@ pub(crate) async fn open(store: &dyn Engine, config: &Config, path: Option<&Path
             _ => {}
         }
         let found = survey(store, &keys).await.map_err(in_words)?;
-        if found.unreadable > 0 && !replace {
-            let Survey { endpoints, unreadable, .. } = found;
+        if found.unreadable + found.unreadable_calendar_feeds > 0 && !replace {
+            let Survey { endpoints, unreadable, calendar_feeds, unreadable_calendar_feeds, .. } = found;
             let what = format!(
-                "{} does not open the secrets of {unreadable} of {endpoints} webhook endpoints",
+                "{} does not open the secrets of {unreadable} of {endpoints} webhook endpoints and the addresses of \
+                 {unreadable_calendar_feeds} of {calendar_feeds} calendar feeds",
                 file.path().display()
             );
             return Err(refused(&what, None));
@@ -132,14 +133,16 @@ pub(crate) async fn open(store: &dyn Engine, config: &Config, path: Option<&Path
 /// Whether the store needs a key that exists already: it has sealed secrets, or other servers know the key.
 async fn is_needed(store: &dyn Engine, stored: &Stored) -> Result<bool, Error> {
     let named = stored.in_use.is_some() || stored.damage.is_some();
-    Ok((named && store.is_shared()) || !store.scan(&key::secrets_of_all(), 1).await?.is_empty())
+    Ok((named && store.is_shared())
+        || !store.scan(&key::secrets_of_all(), 1).await?.is_empty()
+        || !store.scan(&key::calendar_feeds(), 1).await?.is_empty())
 }
 
 /// Makes this key that of the store. A task seals with it what older keys of the file open. False if the row has changed.
 async fn begin(store: &dyn Engine, stored: &Stored, newest: &Fingerprint, found: &Survey) -> Result<bool, Error> {
     let mut batch = Batch::default();
     stored.change(&mut batch, &InUse { current: newest.clone(), former: None })?;
-    if found.endpoints > 0 {
+    if found.endpoints > 0 || found.calendar_feeds > 0 {
         Task::sealing_anew(edge::now()).begin_again(store, &mut batch).await?;
     }
     Ok(store.commit(batch).await? == Commit::Applied)
@@ -151,12 +154,19 @@ fn refused(what: &str, in_use: Option<&InUse>) -> String {
     format!(
         "the webhook secrets of this store are sealed with {key}, and {what}: put the file with that key back \
          from where you keep it (--master-key-file names it). If it is lost, start once with --replace-master-key, then give \
-         each webhook endpoint a new secret with `rental-cli webhook-endpoints rotate-secret`"
+         each webhook endpoint a new secret with `rental-cli webhook-endpoints rotate-secret`, and make calendar feeds again"
     )
 }
 
 /// Tells about a key that has become that of the store.
 fn report(found: &Survey, newest: &Fingerprint) {
+    if found.unreadable_calendar_feeds > 0 {
+        tracing::warn!(
+            master_key = %newest, unreadable = found.unreadable_calendar_feeds, calendar_feeds = found.calendar_feeds,
+            "the master key was replaced; the addresses of these calendar feeds cannot be opened any more, and they are not \
+             read: their organizations make them again"
+        );
+    }
     if found.unreadable == 0 {
         return tracing::info!(master_key = %newest, webhook_endpoints = found.endpoints, "the store has a master key");
     }

@@ -2,7 +2,7 @@
 //! update.
 
 use super::{
-    api_keys, audit,
+    api_keys, audit, calendar_feeds,
     collection::{self, Collection},
     credit_notes, customers, deliveries, events,
     group::{Group, with_examples},
@@ -27,6 +27,7 @@ pub(crate) const GROUPS: &[Group] = &[
     customers::GROUP,
     plain::<Rental>(),
     plain::<Block>(),
+    calendar_feeds::GROUP,
     invoices::GROUP,
     credit_notes::GROUP,
     tolls::GROUP,

@@ -5,6 +5,7 @@ mod api_keys;
 mod assignments;
 mod audit;
 mod by_number;
+mod calendar_feeds;
 mod collection;
 pub(crate) mod config;
 mod confirm;

@@ -12,6 +12,7 @@ use crate::{
         self, Resource,
         api_key::{self, ApiKey},
         assignment::{self, VehicleAssignments},
+        calendar_feed::CalendarFeed,
         credit_note::{self, CreditNote},
         customer::{self, Customer},
         delivery::Delivery,
@@ -25,7 +26,7 @@ use crate::{
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
-    rows::{Marker, Row, claim, key, outbox, recheck::Recheck, vehicle_feed::VehicleFeed},
+    rows::{Marker, Row, calendar_feed::ImportedFeed, claim, key, outbox, recheck::Recheck, vehicle_feed::VehicleFeed},
     schema::{Hold, ResourceSpec},
     store::{DamagedRow, Key, Record, StoreError},
     tasks::{Task, organization_deletion},
@@ -119,6 +120,11 @@ impl<'g> Audit<'g> {
             Row::Recheck { organization, vehicle } => {
                 Recheck::read(row).map_err(detail)?;
                 self.must_exist(&Vehicle::key(organization, vehicle))
+            }
+            Row::CalendarFeed { organization, feed } => {
+                let place = CalendarFeed::key(organization, feed);
+                let is_removed = ImportedFeed::read(row).map_err(detail)?.removed;
+                if is_removed { Ok(()) } else { self.must_exist(&place) }
             }
             Row::VehicleFeed { organization, vehicle } => {
                 VehicleFeed::read(row).map_err(detail)?;

@@ -3,7 +3,7 @@
 use crate::{
     error::Error,
     resources::{
-        entry_of_tag, parse, spec_of,
+        calendar_feed, entry_of_tag, parse, spec_of,
         webhook_endpoint::{self, WebhookEndpoint},
     },
     rows::key,
@@ -56,6 +56,9 @@ pub fn expected_keys(
     if spec.tag == webhook_endpoint::SPEC.tag {
         let endpoint: WebhookEndpoint = parse(&place, json)?;
         keys.extend([key::secrets(Id::from_uuid(id)), key::subscribed(endpoint.organization_id)]);
+    }
+    if spec.tag == calendar_feed::SPEC.tag {
+        keys.push(key::calendar_feed(organization, Id::from_uuid(id)));
     }
     Ok(keys)
 }

@@ -23,7 +23,7 @@ use crate::{
     },
     schema::Hold,
     store::{Batch, Key, Span, Store, all_sound, get_one},
-    value::{Date, OrganizationId, Timestamp, VehicleId},
+    value::{CalendarFeedId, Date, OrganizationId, Timestamp, VehicleId},
 };
 use bytes::Bytes;
 use serde::Deserialize;
@@ -129,7 +129,8 @@ pub async fn feed_owner(store: &dyn Store, token: &Token) -> Result<(Organizatio
 }
 
 /// Writes the calendar of a vehicle: the days for which rentals and blocks hold it, and today while it is out beyond its
-/// planned return. It says nothing about customers.
+/// planned return. It says nothing about customers. Blocks that came from the calendar feed `without` are left out: its readers
+/// know these days already.
 ///
 /// # Errors
 /// [`Error::Conflict`] when there are more than 2000 of them.
@@ -137,7 +138,7 @@ pub async fn vehicle_calendar(
     store: &dyn Store,
     organization: &Organization,
     vehicle: &Vehicle,
-    now: Timestamp,
+    (now, without): (Timestamp, Option<CalendarFeedId>),
 ) -> Result<String, Error> {
     let today = organization.time_zone.local(now).date().day_number();
     let days = (today.saturating_sub(DAYS_BEFORE), today + DAYS_AHEAD);
@@ -152,8 +153,11 @@ pub async fn vehicle_calendar(
     for ((kind, id, (start, end)), record) in named.chain(also).zip(records) {
         // One that was changed or deleted since holds nothing any more.
         let Some(record) = record else { continue };
-        let Changed { updated_at } =
+        let Changed { updated_at, calendar_feed_id } =
             serde_json::from_slice(&record.value).map_err(|error| Error::damaged(&record.key, &error))?;
+        if calendar_feed_id.is_some() && calendar_feed_id == without {
+            continue;
+        }
         let (Some(start), Some(end)) = (Date::from_day_number(start), Date::from_day_number(end)) else { continue };
         let summary = if kind == "block" { "Blocked" } else { "Booked" };
         // One that holds the vehicle twice has two entries.
@@ -165,10 +169,11 @@ pub async fn vehicle_calendar(
     Ok(written(&vehicle.name, &entries))
 }
 
-/// When a rental or block was last changed.
+/// When a rental or block was last changed, and the calendar feed that a block came from.
 #[derive(Deserialize)]
 struct Changed {
     updated_at: Timestamp,
+    calendar_feed_id: Option<CalendarFeedId>,
 }
 
 /// The holds of a vehicle on these days, earliest first.

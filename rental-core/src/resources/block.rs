@@ -6,10 +6,10 @@ use crate::{
         Create, Portable, Resource, RuleContext, Update, event::EventType, fields, rental::dates_out_of_order,
     },
     schema::{
-        BY_UPDATE, CREATED_AT, Effects, Fields, Hold, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
-        ordered_index,
+        BY_UPDATE, CREATED_AT, Effects, Fields, Hold, IndexPrefix, Kind, LookUpSpec, ResourceSpec, UPDATED_AT, field,
+        filter, id, index, look_up, object, ordered_index,
     },
-    value::{BlockId, Date, Holder, Text, Timestamp, VehicleId, words},
+    value::{BlockId, CalendarFeedId, Date, Holder, OrganizationId, Text, Timestamp, VehicleId, words},
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,15 @@ words! {
     }
 }
 
+/// The look-up of the blocks of a calendar feed that were not cancelled, by the day on which they end.
+const FEED: LookUpSpec = look_up(128, "calendar_feed");
+
+/// The prefix of the entries of a feed's blocks that end on a day and were not cancelled.
+#[must_use]
+pub(crate) fn feed_look_up(feed: CalendarFeedId, end: u32) -> IndexPrefix {
+    FEED.of(&[feed.as_bytes(), &end.to_be_bytes()])
+}
+
 /// The description of a block.
 pub const SPEC: ResourceSpec = ResourceSpec {
     object: "block",
@@ -80,18 +89,27 @@ pub const SPEC: ResourceSpec = ResourceSpec {
         .starts_as("\"active\"")
         .update_only(),
         field("source", Kind::Word(BlockSource::WORDS), "Where it came from.", "\"api\""),
+        field("calendar_feed_id", Kind::Id, "Calendar feed that it came from.", "null").or_null(),
+        field("calendar_uid", Kind::Text(255), "Event of the feed that it came from.", "null").or_null(),
+        field("conflicts_with", Kind::Text(255), "What held the vehicle when the feed was last read.", "null").or_null(),
         CREATED_AT,
         UPDATED_AT,
     ],
-    filters: &[filter("vehicle", "vehicle_id"), filter("status", "status")],
+    filters: &[
+        filter("vehicle", "vehicle_id"),
+        filter("status", "status"),
+        filter("calendar_feed", "calendar_feed_id"),
+    ],
     ranges: BY_UPDATE,
     indexes: &[
         index(1, &["vehicle_id"]),
         index(2, &["status"]),
         index(3, &["vehicle_id", "status"]),
+        index(4, &["calendar_feed_id"]),
+        index(5, &["calendar_feed_id", "status"]),
         ordered_index(16, "updated_at"),
     ],
-    look_ups: &[],
+    look_ups: &[FEED],
     usual_changes: &["end_date"],
 };
 
@@ -109,6 +127,9 @@ fields! {
         pub notes: Option<Text>,
         pub status: BlockStatus,
         pub source: Option<BlockSource>,
+        pub calendar_feed_id: Option<CalendarFeedId>,
+        pub calendar_uid: Option<Text>,
+        pub conflicts_with: Option<Text>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
@@ -126,11 +147,18 @@ impl Resource for Block {
     fn effects(&self) -> Effects {
         let hold = Hold::new(self.vehicle_id, Holder::Block(self.id), self.start_date, self.end_date);
         let holds = if self.status == BlockStatus::Active { vec![hold] } else { Vec::new() };
-        Effects { holds, ..Effects::default() }
+        let feed = self.calendar_feed_id.filter(|_| self.status != BlockStatus::Cancelled);
+        let entries = feed.map(|feed| feed_look_up(feed, self.end_date.day_number())).into_iter().collect();
+        Effects { holds, entries, ..Effects::default() }
     }
 }
 
 impl Portable for Block {
+    /// An export has no calendar feeds: what came from one is a block like others there.
+    fn adopt(&mut self, _: OrganizationId) {
+        self.calendar_feed_id = None;
+    }
+
     fn arrive(&self, _: &RuleContext<'_>) -> Result<(), Error> {
         self.check_dates()
     }
@@ -146,6 +174,11 @@ impl Create for Block {
 
 impl Update for Block {
     fn apply(&mut self, before: &Self, _: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
+        let of_feed = |block: &Self| (block.start_date, block.end_date, block.vehicle_id, block.status);
+        if before.calendar_feed_id.is_some() && of_feed(self) != of_feed(before) {
+            let rule = "follows its calendar feed: change it there, or delete the feed";
+            return Err(Error::field("calendar_feed_id", FieldCode::Invalid, rule));
+        }
         if self.status == BlockStatus::Conflict && before.status != BlockStatus::Conflict {
             let rule = "must be `active` or `cancelled`: only the server sets `conflict`";
             return Err(Error::field("status", FieldCode::Invalid, rule));

@@ -9,6 +9,7 @@ mod attribution;
 pub mod audit_entry;
 mod billing;
 pub mod block;
+pub mod calendar_feed;
 mod collection;
 pub mod credit_note;
 pub mod customer;
@@ -53,6 +54,7 @@ use api_key::ApiKey;
 use assignment::VehicleAssignments;
 use audit_entry::AuditEntry;
 use block::Block;
+use calendar_feed::CalendarFeed;
 use credit_note::CreditNote;
 use customer::Customer;
 use delivery::Delivery;
@@ -72,6 +74,8 @@ pub const RESOURCES: &[Entry] = &[
     entry::portable::<Customer>(3).public(of::<Customer>().list().get().create().update().done()),
     entry::portable::<Rental>(4).public(of::<Rental>().list().get().create().update().done()),
     entry::portable::<Block>(9).public(of::<Block>().list().get().create().update().done()),
+    // The address of a feed is a secret, so an export has none.
+    entry::entry::<CalendarFeed>().public(of::<CalendarFeed>().list().get().create().done()),
     // Operators change them by an action of their own. They come early in an export: attachments rest on them.
     entry::portable::<VehicleAssignments>(2),
     // Created by the operator, so there is no public POST.

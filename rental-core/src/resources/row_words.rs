@@ -94,6 +94,9 @@ fn meaning(row: &Row<'_>) -> String {
         Row::VehicleFeed { organization, vehicle } => {
             format!("the calendar feed of vehicle {vehicle} of organization {organization}")
         }
+        Row::CalendarFeed { organization, feed } => {
+            format!("the address of calendar_feed {feed} of organization {organization}")
+        }
         Row::Logo { organization } => format!("the logo of organization {organization}"),
         Row::Task { id } => format!("the long task {id}"),
         Row::Erased { organization, resource, id } => {

@@ -28,6 +28,7 @@ impl<'a> Row<'a> {
             },
             Tag::Erased => Self::Erased { organization: parts.id()?, resource: parts.byte()?, id: parts.uuid()? },
             Tag::VehicleFeed => Self::VehicleFeed { organization: parts.id()?, vehicle: parts.id()? },
+            Tag::CalendarFeed => Self::CalendarFeed { organization: parts.id()?, feed: parts.id()? },
             Tag::Hold => Self::Hold {
                 organization: parts.id()?,
                 vehicle: parts.id()?,

@@ -20,6 +20,7 @@ impl Row<'_> {
             Self::Due { endpoint, class, millis, delivery } => key::due(endpoint, class, millis, delivery),
             Self::Erased { organization, resource, id } => key::erased_of(organization, resource, id),
             Self::VehicleFeed { organization, vehicle } => key::vehicle_feed(organization, vehicle),
+            Self::CalendarFeed { organization, feed } => key::calendar_feed(organization, feed),
             Self::Hold { organization, vehicle, class, start, holder } => {
                 key::hold(organization, vehicle, class, start, holder)
             }

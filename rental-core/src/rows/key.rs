@@ -10,7 +10,7 @@ use super::{
 use crate::{
     schema::ResourceSpec,
     store::{Key, Order, Span},
-    value::{DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId},
+    value::{CalendarFeedId, DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId},
 };
 use uuid::Uuid;
 
@@ -179,6 +179,18 @@ pub fn outbox_rows() -> Span {
 #[must_use]
 pub fn vehicle_feed(organization: OrganizationId, vehicle: VehicleId) -> Key {
     key(Tag::VehicleFeed, &[organization.as_bytes(), vehicle.as_bytes()])
+}
+
+/// The key of the row of a calendar of others.
+#[must_use]
+pub fn calendar_feed(organization: OrganizationId, feed: CalendarFeedId) -> Key {
+    key(Tag::CalendarFeed, &[organization.as_bytes(), feed.as_bytes()])
+}
+
+/// The rows of all calendars of others, one organization after the other.
+#[must_use]
+pub fn calendar_feeds() -> Span {
+    Span::under(key(Tag::CalendarFeed, &[]))
 }
 
 /// The key of the logo of an organization.

@@ -3,6 +3,7 @@
 //! Only this module defines the meaning of keys. Code that handles all kinds of rows (the check of a store, copies,
 //! upgrades, the descriptions for operators) matches on [`Row`], so it does not compile until it handles a new kind.
 
+pub mod calendar_feed;
 pub mod claim;
 mod decode;
 mod encode;

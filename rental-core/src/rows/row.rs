@@ -1,6 +1,8 @@
 //! The kinds of rows, and the class of each.
 
-use crate::value::{DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId};
+use crate::value::{
+    CalendarFeedId, DeliveryId, EndpointId, EventId, Holder, OrganizationId, ServerId, TaskId, VehicleId,
+};
 use uuid::Uuid;
 
 /// The class of a row: how copies, upgrades and repairs of a store treat it.
@@ -27,6 +29,7 @@ pub enum Class {
 /// | `d` | endpoint, class (0 first attempts, 1 retries), milliseconds, delivery | organization | State |
 /// | `e` | organization, resource, id | JSON: when a customer was erased, and the report; reserved for other resources | State |
 /// | `f` | organization, vehicle | JSON: the hash of the token of the vehicle's calendar feed, and when it was made | State |
+/// | `g` | organization, calendar feed | JSON: the sealed address of a calendar of others, when it is read next, and how the last readings ended | State |
 /// | `h` | organization, vehicle, length class, first day, rental; of a block its id and the tag of blocks | the day after the last, 4 bytes | Derived |
 /// | `i` | organization, resource, index, values (each after its length, 2 bytes), id | empty; leads to the record | Derived |
 /// | `j` | server, endpoint | empty: something new is due | Server |
@@ -99,6 +102,13 @@ pub enum Row<'a> {
         organization: OrganizationId,
         /// The id of the vehicle.
         vehicle: VehicleId,
+    },
+    /// A calendar of others: its sealed address, and when it is read next.
+    CalendarFeed {
+        /// The organization that owns the row.
+        organization: OrganizationId,
+        /// The id of the calendar feed.
+        feed: CalendarFeedId,
     },
     /// The nights for which a rental or a block holds a vehicle.
     Hold {
@@ -248,6 +258,7 @@ impl Row<'_> {
             | Self::Calendar { organization, .. }
             | Self::Erased { organization, .. }
             | Self::VehicleFeed { organization, .. }
+            | Self::CalendarFeed { organization, .. }
             | Self::Hold { organization, .. }
             | Self::IndexEntry { organization, .. }
             | Self::IdempotencyRecord { organization, .. }
@@ -286,6 +297,7 @@ impl Row<'_> {
             | Self::Due { .. }
             | Self::Erased { .. }
             | Self::VehicleFeed { .. }
+            | Self::CalendarFeed { .. }
             | Self::IdempotencyRecord { .. }
             | Self::Counter { .. }
             | Self::Outbox { .. }

@@ -41,6 +41,8 @@ tags! {
     Erased = b'e',
     /// See [`Row::VehicleFeed`](super::Row::VehicleFeed).
     VehicleFeed = b'f',
+    /// See [`Row::CalendarFeed`](super::Row::CalendarFeed).
+    CalendarFeed = b'g',
     /// See [`Row::Hold`](super::Row::Hold).
     Hold = b'h',
     /// See [`Row::IndexEntry`](super::Row::IndexEntry).
@@ -87,6 +89,7 @@ impl Tag {
             | Self::Calendar
             | Self::Erased
             | Self::VehicleFeed
+            | Self::CalendarFeed
             | Self::Hold
             | Self::IndexEntry
             | Self::IdempotencyRecord

@@ -70,6 +70,9 @@ fn of_kind(tag: Tag) -> BoxedStrategy<Row<'static>> {
         Tag::VehicleFeed => {
             (id(), id()).prop_map(|(organization, vehicle)| Row::VehicleFeed { organization, vehicle }).boxed()
         }
+        Tag::CalendarFeed => {
+            (id(), id()).prop_map(|(organization, feed)| Row::CalendarFeed { organization, feed }).boxed()
+        }
         Tag::Logo => id().prop_map(|organization| Row::Logo { organization }).boxed(),
         Tag::Subscribed => id().prop_map(|organization| Row::Subscribed { organization }).boxed(),
         Tag::Record => (id(), any::<u8>(), uuid())
@@ -130,6 +133,7 @@ fn logical(row: &Row<'_>) -> (u8, Vec<u128>, Vec<u8>) {
         Row::VehicleFeed { organization, vehicle } => {
             (Tag::VehicleFeed, vec![number(organization), number(vehicle)], b"")
         }
+        Row::CalendarFeed { organization, feed } => (Tag::CalendarFeed, vec![number(organization), number(feed)], b""),
         Row::Logo { organization } => (Tag::Logo, vec![number(organization)], b""),
         Row::Subscribed { organization } => (Tag::Subscribed, vec![number(organization)], b""),
         Row::Record { organization, resource, id } => {

@@ -143,6 +143,7 @@ const fn found(tag: Tag) -> Found {
         | Tag::Calendar
         | Tag::Erased
         | Tag::VehicleFeed
+        | Tag::CalendarFeed
         | Tag::Hold
         | Tag::IndexEntry
         | Tag::IdempotencyRecord

@@ -41,6 +41,12 @@ impl Date {
         self.0.year()
     }
 
+    /// The year, the month (1 to 12) and the day of the month.
+    #[must_use]
+    pub fn ymd(self) -> (i32, u32, u32) {
+        (self.0.year(), self.0.month(), self.0.day())
+    }
+
     pub(super) fn from_calendar(date: NaiveDate) -> Option<Self> {
         (1..=9999).contains(&date.year()).then_some(Self(date))
     }

@@ -25,6 +25,7 @@ kinds! {
     Customer, CustomerId: "a customer";
     Rental, RentalId: "a rental";
     Block, BlockId: "a block: nights on which a vehicle is not for rent";
+    CalendarFeed, CalendarFeedId: "a calendar of others";
     Assignments, AssignmentsId: "the tags and plates that a vehicle has and had";
     Invoice, InvoiceId: "an invoice";
     CreditNote, CreditNoteId: "a credit note";

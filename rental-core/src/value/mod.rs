@@ -14,6 +14,7 @@ pub(crate) mod members;
 mod money;
 mod percent;
 mod plate;
+mod sealed;
 mod state;
 mod text;
 mod timestamp;
@@ -31,14 +32,15 @@ pub(crate) use fields::{objects, read};
 pub use holder::Holder;
 pub use id::{Id, IdType, id};
 pub use kinds::{
-    ApiKeyId, AssignmentsId, AuditEntryId, BlockId, CreditNoteId, CustomerId, DeliveryId, EndpointId, EventId,
-    InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
+    ApiKeyId, AssignmentsId, AuditEntryId, BlockId, CalendarFeedId, CreditNoteId, CustomerId, DeliveryId, EndpointId,
+    EventId, InvoiceId, LeadId, OperatorId, OrganizationId, RentalId, ServerId, TaskId, TollId, VehicleId, ViolationId,
 };
 pub use members::Members;
 pub use money::{Currency, Money, Sum};
 pub use percent::Percent;
 pub use plate::Plate;
 pub(crate) use plate::{same_tag, tag_digits, tag_serial};
+pub use sealed::{Fingerprint, SealedSecret};
 pub use text::{Email, Language, MOST_LINES, Name, Phone, Text};
 pub use timestamp::Timestamp;
 pub(crate) use words::words;

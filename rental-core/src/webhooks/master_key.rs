@@ -1,21 +1,21 @@
-//! Which master key seals the secrets of webhook endpoints, and its change.
+//! Which master key seals the secrets of webhook endpoints and the addresses of calendar feeds, and its change.
 //!
 //! The keys are in a file of each server, never in the store. One row of the store, [`InUse`], names the key in use by its
 //! [`Fingerprint`]. Each batch that adds a sealed secret checks that row ([`sealing`]). So after the row names another key,
 //! no secret is sealed with the former one, and one walk over all secrets ([`SealingAnew`]) ends the change. Until then
 //! a server needs both keys.
 
-use super::secret::{Fingerprint, MasterKey, MasterKeys, Sealed};
+use super::secret::{Fingerprint, MasterKey, MasterKeys, Sealed, SealedSecret, bound_to};
 use crate::{
     error::Error,
     resources::to_json,
-    rows::key,
-    store::{Batch, Check, DamagedRow, Prior, Record, Revision, Store, Write, after, get_each, key_of},
-    value::{EndpointId, Timestamp},
+    rows::{Row, calendar_feed::ImportedFeed, key},
+    store::{Batch, Check, DamagedRow, Pages, Prior, Record, Revision, Store, Write, after, get_each, key_of},
+    value::{CalendarFeedId, EndpointId, OrganizationId, Timestamp},
 };
 use serde::{Deserialize, Serialize};
 
-/// Endpoints whose secrets one batch seals anew.
+/// Endpoints whose secrets one batch seals anew, and calendar feeds whose addresses it does.
 pub const BATCH: usize = 256;
 /// Most ids in a [`Survey`]. Further endpoints are only counted.
 pub const MOST_LISTED: usize = 100;
@@ -117,9 +117,13 @@ pub struct Survey {
     pub unreadable: u64,
     /// The first [`MOST_LISTED`] of them.
     pub unreadable_ids: Vec<EndpointId>,
+    /// Calendar feeds with an address.
+    pub calendar_feeds: u64,
+    /// Calendar feeds whose address cannot be opened: they are not read until they are made again.
+    pub unreadable_calendar_feeds: u64,
 }
 
-/// Opens the newest secret of each endpoint. Damaged rows are skipped.
+/// Opens the newest secret of each endpoint, and the address of each calendar feed. Damaged rows are skipped.
 ///
 /// # Errors
 /// The store is not available.
@@ -127,7 +131,7 @@ pub async fn survey(store: &dyn Store, keys: &MasterKeys) -> Result<Survey, Erro
     let (mut survey, mut span) = (Survey::default(), key::secrets_of_all());
     loop {
         let page = store.scan(&span, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(survey) };
+        let Some(last) = page.last() else { break };
         span.from = after(key_of(last));
         for (endpoint, sealed) in page.into_iter().flatten().filter_map(|record| read(&record).ok()) {
             survey.endpoints += 1;
@@ -139,6 +143,27 @@ pub async fn survey(store: &dyn Store, keys: &MasterKeys) -> Result<Survey, Erro
             }
         }
     }
+    let mut pages = Pages::of(store, key::calendar_feeds(), PAGE);
+    while let Some(page) = pages.next().await? {
+        for (feed, address) in page.into_iter().flatten().filter_map(|row| address(&row)) {
+            survey.calendar_feeds += 1;
+            survey.unreadable_calendar_feeds += u64::from(keys.open(bound_to(feed.id), &address).is_err());
+        }
+    }
+    Ok(survey)
+}
+
+/// The place of a calendar feed in the walk over all of them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FeedPlace {
+    organization: OrganizationId,
+    id: CalendarFeedId,
+}
+
+/// The address of a calendar feed, if its row has one.
+fn address(row: &Record) -> Option<(FeedPlace, SealedSecret)> {
+    let Some(Row::CalendarFeed { organization, feed }) = Row::decode(&row.key) else { return None };
+    Some((FeedPlace { organization, id: feed }, ImportedFeed::read(row).ok()?.sealed?))
 }
 
 fn read(record: &Record) -> Result<(EndpointId, Sealed), Box<DamagedRow>> {
@@ -153,6 +178,12 @@ fn read(record: &Record) -> Result<(EndpointId, Sealed), Box<DamagedRow>> {
 pub struct SealingAnew {
     /// The last endpoint of the walk so far.
     pub done_to: Option<EndpointId>,
+    /// Whether the walk over the endpoints has ended. That over the calendar feeds follows.
+    #[serde(default)]
+    pub endpoints_done: bool,
+    /// The last calendar feed of the walk so far.
+    #[serde(default)]
+    pub feeds_done_to: Option<FeedPlace>,
     /// Secrets that were sealed anew.
     pub sealed: u64,
     /// Secrets that no key opens. They stay as they are.
@@ -179,6 +210,24 @@ pub(crate) async fn step(
         return Err(lacks(missing));
     }
     let current = stored.in_use.as_ref().and_then(|in_use| keys.get(&in_use.current)).unwrap_or_else(|| keys.newest());
+    state.endpoints_done =
+        state.endpoints_done || endpoints(store, (keys, current), state, (batch, now), damaged).await?;
+    let done = state.endpoints_done && feeds(store, (keys, current), state, batch, damaged).await?;
+    match stored.in_use.clone() {
+        Some(in_use) if done && in_use.former.is_some() => stored.change(batch, &InUse { former: None, ..in_use })?,
+        _ => batch.checks.extend(stored.check()),
+    }
+    Ok(done)
+}
+
+/// Seals the secrets of the next endpoints anew; true when no endpoints follow.
+async fn endpoints(
+    store: &dyn Store,
+    (keys, current): (&MasterKeys, &MasterKey),
+    state: &mut SealingAnew,
+    (batch, now): (&mut Batch, Timestamp),
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<bool, Error> {
     let mut span = key::secrets_of_all();
     if let Some(done) = state.done_to {
         span.from = after(&key::secrets(done));
@@ -196,11 +245,55 @@ pub(crate) async fn step(
             Err(row) => damaged.push(*row),
         }
     }
-    match stored.in_use.clone() {
-        Some(in_use) if done && in_use.former.is_some() => stored.change(batch, &InUse { former: None, ..in_use })?,
-        _ => batch.checks.extend(stored.check()),
+    Ok(done)
+}
+
+/// Seals the addresses of the next calendar feeds anew; true when no feeds follow.
+async fn feeds(
+    store: &dyn Store,
+    (keys, current): (&MasterKeys, &MasterKey),
+    state: &mut SealingAnew,
+    batch: &mut Batch,
+    damaged: &mut Vec<DamagedRow>,
+) -> Result<bool, Error> {
+    let mut span = key::calendar_feeds();
+    if let Some(FeedPlace { organization, id }) = state.feeds_done_to {
+        span.from = after(&key::calendar_feed(organization, id));
+    }
+    let rows = store.scan(&span, BATCH).await?;
+    let done = rows.len() < BATCH;
+    if let Some(Row::CalendarFeed { organization, feed: id }) = rows.last().and_then(|row| Row::decode(key_of(row))) {
+        state.feeds_done_to = Some(FeedPlace { organization, id });
+    }
+    for row in rows {
+        let read = row.and_then(|record| Ok((ImportedFeed::read(&record).map_err(|_| unread(&record))?, record)));
+        let (feed, record) = match read {
+            Ok(read) => read,
+            Err(row) => {
+                damaged.push(*row);
+                continue;
+            }
+        };
+        let Some(Row::CalendarFeed { feed: id, .. }) = Row::decode(&record.key) else { continue };
+        let Some(sealed) = feed.sealed.as_ref().filter(|sealed| sealed.key.as_ref() != Some(current.fingerprint()))
+        else {
+            continue;
+        };
+        match keys.open(bound_to(id), sealed) {
+            Ok(text) => {
+                let anew = current.seal_anew(bound_to(id), sealed, &text).map_err(Error::Internal)?;
+                let anew = ImportedFeed { sealed: Some(anew), ..feed };
+                batch.replace(record.key, record.revision, to_json(&anew)?);
+                state.sealed += 1;
+            }
+            Err(_) => state.unreadable += 1,
+        }
     }
     Ok(done)
+}
+
+fn unread(record: &Record) -> Box<DamagedRow> {
+    DamagedRow::new(record.key.clone(), "it does not parse")
 }
 
 /// The secrets of an endpoint that are in force, all sealed with `current`; `None` if that changes nothing.

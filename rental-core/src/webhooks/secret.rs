@@ -1,9 +1,11 @@
-//! Encrypts the secrets of endpoints at rest: XChaCha20-Poly1305 with a master key, bound to the endpoint.
+//! Encrypts the secrets of endpoints at rest: XChaCha20-Poly1305 with a master key, bound to the endpoint. The address of a
+//! calendar feed is sealed in the same way, bound to the id of the feed ([`bound_to`]).
 //!
 //! Each encrypted secret names its master key by the [`Fingerprint`] of the key. [`crate::webhooks::master_key`] says which
 //! key is in use.
 
-use crate::value::{EndpointId, Timestamp};
+use crate::value::{CalendarFeedId, EndpointId, Timestamp};
+pub use crate::value::{Fingerprint, SealedSecret};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
@@ -11,22 +13,16 @@ use chacha20poly1305::{
 use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-use std::fmt;
 
 /// The prefix of every secret.
 pub const PREFIX: &str = "whsec_";
 /// Most secrets of an endpoint at the same time: the new one and old ones that still sign.
 pub const MOST_SECRETS: usize = 5;
 
-/// The name of a master key: the first 8 bytes of an HMAC-SHA256 with the key, in hex. It does not tell the key.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Fingerprint(String);
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// What the address of a calendar feed is bound to.
+#[must_use]
+pub fn bound_to(feed: CalendarFeedId) -> EndpointId {
+    EndpointId::from_uuid(feed.uuid())
 }
 
 /// The key that encrypts secrets. It is not in the store.
@@ -45,7 +41,7 @@ impl MasterKey {
         let mut block = [0; 64];
         block[..32].copy_from_slice(bytes);
         let mac = Hmac::new(&block.into());
-        let fingerprint = Fingerprint(hex::encode(&hash(&mac, &[b"rental master key: fingerprint"])[..8]));
+        let fingerprint = Fingerprint::of(&hash(&mac, &[b"rental master key: fingerprint"]));
         Self { cipher: XChaCha20Poly1305::new(bytes.into()), mac, fingerprint }
     }
 
@@ -194,18 +190,6 @@ impl MasterKeys {
 /// The encrypted secrets of an endpoint, newest first.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sealed(pub Vec<SealedSecret>);
-
-/// One encrypted secret.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct SealedSecret {
-    /// Nonce and ciphertext, in hex.
-    pub sealed: String,
-    /// The master key that sealed it; `None` if a program of schema version 3 did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<Fingerprint>,
-    /// The time from which the secret no longer signs; `None` for the newest one.
-    pub expires_at: Option<Timestamp>,
-}
 
 impl Sealed {
     /// Adds a new secret. The older ones sign until `overlap_ends`.

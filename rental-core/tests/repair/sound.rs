@@ -6,7 +6,9 @@ use rental_core::{
     erasing::Erasure,
     resources::{audit_entry, customer, delivery, event, organization::SYSTEM, rental, vehicle},
     rows::{
-        Row, Tag, key,
+        Row, Tag,
+        calendar_feed::ImportedFeed,
+        key,
         recheck::Recheck,
         vehicle_feed::{Token, VehicleFeed},
     },
@@ -83,6 +85,10 @@ pub(crate) fn rows() -> &'static Rows {
             (
                 key::vehicle_feed(organization, vehicle.unwrap()),
                 VehicleFeed::new(&Token::new(organization, vehicle.unwrap(), &[7; 32]).0, NOW).value().to_vec(),
+            ),
+            (
+                key::calendar_feed(organization, Id::from_uuid(id)),
+                serde_json::to_vec(&ImportedFeed { removed: true, ..ImportedFeed::new(None, NOW) }).unwrap(),
             ),
             (key::recheck(organization, vehicle.unwrap()), Recheck::of_all().value().to_vec()),
         ] {

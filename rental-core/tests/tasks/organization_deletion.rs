@@ -18,14 +18,18 @@ use rental_core::{
         webhook_endpoint::WebhookEndpoint,
     },
     rows::{
-        Tag, key,
+        Tag,
+        calendar_feed::ImportedFeed,
+        key,
         outbox::{self, OutboxEvent},
         recheck::Recheck,
         vehicle_feed::{Token, VehicleFeed},
     },
     store::{Answer, Batch, Commit, Key, Prior, Record, Scanned, Span, Store, get_one, memory::Memory},
     tasks::{Step, Task, Work, organization_deletion as deletion, organization_hold, step},
-    value::{AuditEntryId, CustomerId, EndpointId, EventId, OrganizationId, ServerId, Timestamp, VehicleId},
+    value::{
+        AuditEntryId, CalendarFeedId, CustomerId, EndpointId, EventId, OrganizationId, ServerId, Timestamp, VehicleId,
+    },
     webhooks::fan_out,
 };
 use serde_json::{Value, json};
@@ -120,6 +124,8 @@ async fn add_organization(store: &Memory, edge: &Fixed, id: OrganizationId) {
     let vehicle = VehicleId::parse(&vehicle).unwrap();
     let token = Token::new(id, vehicle, &[7; 32]).0;
     batch.insert(key::vehicle_feed(id, vehicle), VehicleFeed::new(&token, edge.now()).value());
+    let removed = ImportedFeed { removed: true, ..ImportedFeed::new(None, edge.now()) };
+    batch.insert(key::calendar_feed(id, CalendarFeedId::from_uuid(edge.new_id())), to_json(&removed).unwrap());
     batch.insert(key::recheck(id, vehicle), Recheck::of_all().value());
     batch.mark(key::erased(id, &resources::vehicle::SPEC, edge.new_id()), Prior::New);
     assert_eq!(commit(store, batch).await, Commit::Applied);

@@ -4,13 +4,13 @@ use super::{commit, keys, later, next_step_with, rows, task};
 use rental_core::{
     error::Error,
     resources::to_json,
-    rows::key,
+    rows::{calendar_feed::ImportedFeed, key},
     store::{Batch, Commit, Prior, Span, Store, memory::Memory},
     tasks::{Step, Task, step},
-    value::EndpointId,
+    value::{CalendarFeedId, EndpointId, OrganizationId},
     webhooks::{
         master_key::{self, BATCH, InUse, Stored, Survey, survey},
-        secret::{MasterKey, MasterKeys, Sealed},
+        secret::{MasterKey, MasterKeys, Sealed, bound_to},
     },
 };
 
@@ -80,6 +80,40 @@ async fn every_secret_is_sealed_anew_and_then_the_former_key_is_dropped() {
 }
 
 #[tokio::test]
+async fn the_addresses_of_calendar_feeds_are_sealed_anew_after_the_secrets() {
+    let (old, both) = old_and_both();
+    let store = begun(1).await;
+    let (organization, all) = (OrganizationId::from_u128(7), BATCH + 5);
+    let place = |number: usize| key::calendar_feed(organization, CalendarFeedId::from_u128(number as u128 + 1));
+    let mut batch = Batch::default();
+    for number in 0..all {
+        let id = bound_to(CalendarFeedId::from_u128(number as u128 + 1));
+        let mut nonce = [0; 24];
+        nonce[..8].copy_from_slice(&(number as u64).to_be_bytes());
+        let address = old.seal(id, nonce, &format!("https://example.com/{number}")).unwrap();
+        batch.insert(place(number), to_json(&ImportedFeed::new(Some(address), later())).unwrap());
+    }
+    // A damaged row and a feed without an address stop nothing.
+    batch.insert(place(all), "nonsense".into());
+    batch.insert(place(all + 1), to_json(&ImportedFeed::new(None, later())).unwrap());
+    assert_eq!(commit(&store, batch).await, Commit::Applied);
+    let (mut steps, mut damaged) = (Vec::new(), Vec::new());
+    while let Some(record) = task(&store).await {
+        steps.push(step(&store, &record, (&both, later()), &mut damaged).await.unwrap());
+    }
+    assert_eq!((steps, damaged.len()), (vec![Step::Continue, Step::Done], 1));
+    let new = MasterKeys::new(vec![both.newest().clone()]).unwrap();
+    let found = survey(&store, &new).await.unwrap();
+    assert_eq!((found.calendar_feeds, found.unreadable_calendar_feeds), (all as u64, 0));
+    for number in [0, BATCH - 1, BATCH, all - 1] {
+        let row = store.get(&[place(number)]).await.unwrap().pop().flatten().unwrap();
+        let sealed = ImportedFeed::read(&row).unwrap().sealed.unwrap();
+        let id = bound_to(CalendarFeedId::from_u128(number as u128 + 1));
+        assert_eq!(new.open(id, &sealed), Ok(format!("https://example.com/{number}")));
+    }
+}
+
+#[tokio::test]
 async fn a_secret_that_the_former_key_would_seal_during_the_walk_is_not_committed() {
     let (old, both) = old_and_both();
     let (store, mut late) = (Memory::default(), Batch::default());
@@ -125,7 +159,7 @@ async fn what_no_key_opens_stays_and_is_counted_and_what_has_ended_is_removed() 
     seal(&store, 1, &lost).await;
     let before = sealed(&store, 1).await;
     let found = survey(&store, &both).await.unwrap();
-    assert_eq!(found, Survey { endpoints: 2, unreadable: 1, unreadable_ids: vec![endpoint(1)] });
+    assert_eq!(found, Survey { endpoints: 2, unreadable: 1, unreadable_ids: vec![endpoint(1)], ..Survey::default() });
     let after_the_overlap = later().plus_millis(1_000);
     let outcome = step(&store, &task(&store).await.unwrap(), (&both, after_the_overlap), &mut Vec::new()).await;
     assert_eq!(outcome, Ok(Step::Done));

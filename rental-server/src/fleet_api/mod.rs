@@ -1,6 +1,7 @@
 //! `/v1`: the resources, for API keys. Each request is authenticated, authorized and rate limited, then handled.
 
 mod availability;
+mod calendar_feeds;
 mod me;
 mod request_rate;
 mod review;
@@ -30,7 +31,7 @@ use rental_core::{
         Edge,
         api_keys::{Access, operator_hash},
     },
-    resources::{self, Collection},
+    resources::{self, Collection, calendar_feed},
     store::Store,
 };
 use request_rate::with_limits;
@@ -54,6 +55,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         .chain(review::endpoints())
         .chain(vehicle_feed::endpoints())
         .chain(resources::api().flat_map(of))
+        .chain(calendar_feeds::endpoints())
         .collect()
 }
 
@@ -71,6 +73,7 @@ fn of(row: &'static Collection) -> impl Iterator<Item = Endpoint> {
         let create = endpoint::create(&all, row.spec);
         let create = match row.spec.object {
             "rental" => create.says("A rental in `APPROVED` or `ACTIVE` with both dates holds its vehicle for the nights from pickup to return: a second one, or one over a block, is refused with 409."),
+            "calendar_feed" => create.says("The server reads the calendar now and then at each interval, and keeps a block of the vehicle for each event. A block that clashes with a rental or another block has the status `conflict` and holds nothing. At most 10 for a vehicle."),
             "block" => create.says("An active block holds its vehicle like a rental: one over a rental or another block is refused with 409. It emits no event."),
             _ => create,
         };
@@ -201,12 +204,20 @@ impl Keyed<'_> {
             Action::Review => Box::pin(review::shown((app, store), organization, spec, call)).await,
             Action::Feed(FeedAction::Show) => Box::pin(vehicle_feed::show(store, organization, self.id, call)).await,
             // Writes are boxed, so that the future of a read stays small.
-            Action::Create | Action::Update | Action::Feed(FeedAction::Make | FeedAction::Revoke) => {
+            Action::Create | Action::Update | Action::Feed(_) => {
                 Box::pin(async {
                     let (body, _bytes) = self.body(app, pass).await?;
                     let _part = admit(app, pass).await?;
                     match self.action {
+                        Action::Create if spec.object == calendar_feed::SPEC.object => {
+                            let target = (&**organization, self.collection);
+                            calendar_feeds::create((app, store), target, call, &body).await
+                        }
                         Action::Create => create(app, target, call, &body).await,
+                        Action::Feed(change @ (FeedAction::Poll | FeedAction::Remove)) => {
+                            let change = (self.id, change == FeedAction::Remove);
+                            calendar_feeds::change((app, store), organization, change, call, &body).await
+                        }
                         Action::Feed(change) => {
                             let change = (self.id, change == FeedAction::Make);
                             vehicle_feed::change((app, store), organization, change, call, &body).await

@@ -19,7 +19,7 @@ use crate::{
     state::App,
 };
 use rental_core::{
-    error::{Error, KeyProblem},
+    error::{Error, FieldCode, KeyProblem},
     operations::{self, ChangeVehicleFeed, DAYS_AHEAD, DAYS_BEFORE, Edge},
     request::{body, page},
     resources::{
@@ -29,7 +29,7 @@ use rental_core::{
     },
     rows::vehicle_feed::Token,
     store::Store,
-    value::VehicleId,
+    value::{CalendarFeedId, VehicleId},
 };
 use serde_json::{Value, json};
 
@@ -37,6 +37,8 @@ use serde_json::{Value, json};
 static VEHICLES: Collection = of::<Vehicle>().done();
 /// The end of the last part of a calendar's path.
 const SUFFIX: &str = ".ics";
+/// The query parameter of a calendar.
+const WITHOUT: &str = "without";
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let path = "/v1/vehicles/{id}/calendar_feed";
@@ -97,6 +99,9 @@ fn published() -> Endpoint {
     operation["parameters"] = json!([{
         "name": "id", "in": "path", "required": true,
         "description": format!("The token, and `{SUFFIX}`."), "schema": {"type": "string"}, "example": format!("{}{SUFFIX}", "0190d0f27c3a7cc0".repeat(7)),
+    }, {
+        "name": WITHOUT, "in": "query", "schema": {"type": "string", "format": "uuid"},
+        "description": "The id of a calendar feed: blocks that came from it are left out, so that the program which publishes that calendar does not get its own days back.",
     }]);
     for status in ["304", "400", "403", "404", "409", "429", "503"] {
         let name = if status == "304" { "NotModified".to_owned() } else { format!("Problem{status}") };
@@ -108,7 +113,7 @@ fn published() -> Endpoint {
 /// `GET /calendar/TOKEN.ics`.
 async fn calendar(request: Request<'_, Open>) -> Handled {
     let Request { app, call, id, .. } = request;
-    page::no_parameters(call.query())?;
+    let without = without(call.query())?;
     let unknown = || Error::NotFound { object: "calendar" };
     let Some(token) = id.strip_suffix(SUFFIX).and_then(Token::parse) else {
         return Err(noted(app, call, unknown().into()));
@@ -126,11 +131,20 @@ async fn calendar(request: Request<'_, Open>) -> Handled {
         app.tenants.refused("requests");
         return Err(Problem::TooManyRequests { whose: "of this organization", retry_after });
     }
-    let text = operations::vehicle_calendar(app.store(), &organization, &vehicle, call.clock.now()).await?;
+    let text = operations::vehicle_calendar(app.store(), &organization, &vehicle, (call.clock.now(), without)).await?;
     let reply = Document::new(text).reply(call);
     Ok(reply
         .with(header::CONTENT_TYPE, "text/calendar; charset=utf-8")
         .with(header::CACHE_CONTROL, "private, no-cache"))
+}
+
+/// The calendar feed whose blocks are left out.
+fn without(query: &str) -> Result<Option<CalendarFeedId>, Error> {
+    let given = page::parameters(query, &[WITHOUT])?;
+    let Some((_, id)) = given.first() else { return Ok(None) };
+    let rule = "must be the id of a calendar feed";
+    let id = page::id(id).ok_or_else(|| Error::field(WITHOUT, FieldCode::Invalid, rule))?;
+    Ok(Some(CalendarFeedId::from_uuid(id)))
 }
 
 /// The problem of a request with a wrong token, which counts as a failed authentication of its address.

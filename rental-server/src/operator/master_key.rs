@@ -64,6 +64,8 @@ async fn body(store: &dyn Store, keys: &MasterKeys, in_use: Option<&InUse>) -> R
         "webhook_endpoints": found.endpoints,
         "unreadable": found.unreadable,
         "unreadable_ids": found.unreadable_ids,
+        "calendar_feeds": found.calendar_feeds,
+        "unreadable_calendar_feeds": found.unreadable_calendar_feeds,
     }))
 }
 
@@ -157,6 +159,8 @@ fn schema() -> Value {
         "webhook_endpoints": described(shapes::at_least(0), "Endpoints with a secret."),
         "unreadable": described(shapes::at_least(0), "Endpoints whose secret no key of this server opens. Nothing is sent to them until their secret is rotated."),
         "unreadable_ids": described(ids, "The first 100 of them."),
+        "calendar_feeds": described(shapes::at_least(0), "Calendar feeds with an address."),
+        "unreadable_calendar_feeds": described(shapes::at_least(0), "Calendar feeds whose address no key of this server opens. They are not read until they are made again."),
     });
     object("", properties)
 }
@@ -165,6 +169,7 @@ fn document() -> Value {
     let example = json!({
         "object": "master_key", "fingerprint": "5f1c0a9d3e7b2468", "former_fingerprint": null,
         "newest_fingerprint": "5f1c0a9d3e7b2468", "webhook_endpoints": 12, "unreadable": 0, "unreadable_ids": [],
+        "calendar_feeds": 3, "unreadable_calendar_feeds": 0,
     });
     json!({
         "operationId": "getMasterKey",

@@ -1,6 +1,7 @@
 //! What the tasks of this folder share: the store, the settings, the signals between them, and limits.
 
 use super::{
+    download::Downloaded,
     local_failures::LocalFailures,
     metrics::{Backlog, HookMetrics},
     ownership::Ownership,
@@ -10,11 +11,12 @@ use super::{
 };
 use crate::{damaged_rows::DamagedRows, disk::Space, edge::Clock, master_key::Keys, supervisor::Supervisor};
 use rental_core::{
-    error::Error,
+    error::{Error, FieldCode},
     operations::Edge,
     rows::key,
     store::{Batch, Engine, Prior, Store},
-    value::{EndpointId, ServerId},
+    value::{self, EndpointId, ServerId},
+    webhooks::target,
 };
 use std::{
     collections::HashMap,
@@ -96,6 +98,28 @@ impl Hooks {
 
     pub(crate) fn store(&self) -> &dyn Store {
         self.store.as_ref()
+    }
+
+    /// Reads a calendar of others with the client of webhooks.
+    pub(crate) async fn download(&self, url: &str, etag: Option<&str>) -> Result<Downloaded, String> {
+        self.sender.download(url, etag).await
+    }
+
+    /// Refuses a URL that this server would not send to or read from.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], which names the field `url`.
+    pub(crate) fn check_target(&self, url: &str) -> Result<(), Error> {
+        let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
+        if self.settings.https_only && parsed.scheme() != "https" {
+            let rule = "must begin with https://: this server uses TLS only";
+            return Err(Error::field("url", FieldCode::Invalid, rule));
+        }
+        if self.settings.allow_private {
+            return Ok(());
+        }
+        let allow = "for development, the server's --webhook-allow-private allows it";
+        target::check_host(&parsed).map_err(|rule| Error::field("url", FieldCode::Invalid, &format!("{rule}; {allow}")))
     }
 
     /// The prefix of headers and user agent.

@@ -12,6 +12,7 @@
 mod attempt;
 pub(crate) mod backlog;
 mod cluster;
+mod download;
 mod hooks;
 mod lane;
 mod lanes;
@@ -28,6 +29,7 @@ pub(crate) mod send;
 mod settings;
 
 pub(crate) use cluster::servers_without_key;
+pub(crate) use download::Downloaded;
 pub(crate) use hooks::Hooks;
 pub(crate) use permits::MOST_IN_FLIGHT;
 pub(crate) use settings::{Retention, Settings};

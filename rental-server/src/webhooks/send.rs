@@ -28,12 +28,12 @@ const MOST_IDLE: usize = concurrency::MOST as usize;
 
 /// Sends attempts.
 pub(crate) struct Sender {
-    client: Client,
-    resolver: Resolver,
-    allow_private: bool,
-    https_only: bool,
+    pub(super) client: Client,
+    pub(super) resolver: Resolver,
+    pub(super) allow_private: bool,
+    pub(super) https_only: bool,
     timeout: Duration,
-    user_agent: HeaderValue,
+    pub(super) user_agent: HeaderValue,
     signature: HeaderName,
     event_id: HeaderName,
     event_type: HeaderName,

@@ -1,6 +1,7 @@
 //! Calendars in the format of RFC 5545: the feeds of vehicles.
 
 mod feed;
+mod imports;
 mod parsers;
 
 use crate::support::{Connection, Organization, Reply, receiver};

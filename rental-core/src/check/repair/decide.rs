@@ -9,17 +9,19 @@ use crate::{
     operations::idempotency::IdempotencyRecord,
     resources::{
         Resource, api_key,
+        calendar_feed::CalendarFeed,
         delivery::Delivery,
         event,
         organization::{self, Organization, SYSTEM},
         parse,
         row_words::in_words,
-        series_of, spec_of_tag,
+        series_of, spec_of_tag, to_json,
         vehicle::Vehicle,
         webhook_endpoint::WebhookEndpoint,
     },
     rows::{
         Marker, Row, Tag,
+        calendar_feed::ImportedFeed,
         claim::{claim_value, identity_key, read_claim},
         key, outbox,
         recheck::Recheck,
@@ -115,6 +117,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
                 return true;
             }
             Row::Due { endpoint, delivery, .. } => return self.due(endpoint, delivery, key, sound, why),
+            Row::CalendarFeed { organization, feed } => {
+                return self.calendar_feed(&CalendarFeed::key(organization, feed), key, sound, why);
+            }
             Row::Secrets { endpoint } => return self.secrets(endpoint, key, why),
             Row::Erased { organization, resource, id } => {
                 return self.erased((organization, resource, id), key, sound, why);
@@ -382,6 +387,17 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         } else {
             self.view.remove(key, why);
         }
+        true
+    }
+
+    /// A feed whose address was lost says so when it is read. Without its object, its blocks are cancelled.
+    fn calendar_feed(&self, place: &Key, key: &Key, sound: Option<&Record>, why: &str) -> bool {
+        let exists = self.view.has(place);
+        let feed = sound.and_then(|row| ImportedFeed::read(row).ok());
+        let mut feed = feed.unwrap_or_else(|| ImportedFeed::new(None, Timestamp::from_millis(0)));
+        feed.removed |= !exists;
+        let Ok(value) = to_json(&feed) else { return false };
+        self.view.put(key, sound.map_or(0, |row| row.revision) + 1, value, why);
         true
     }
 

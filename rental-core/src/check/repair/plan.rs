@@ -63,6 +63,7 @@ pub fn kind(key: &Key) -> &'static str {
         Some(Row::Counter { .. }) => "counter",
         Some(Row::Outbox { .. }) => "outbox row",
         Some(Row::VehicleFeed { .. }) => "calendar feed of a vehicle",
+        Some(Row::CalendarFeed { .. }) => "address of a calendar feed",
         Some(Row::Logo { .. }) => "logo of an organization",
         Some(Row::Subscribed { .. }) => "mark of webhook endpoints",
         Some(Row::Secrets { .. }) => "secrets of a webhook endpoint",

@@ -3,6 +3,7 @@
 //! Invoices can have a tax, a due date, and what was known of seller, buyer and vehicles when they were issued. Nobody recorded
 //! that before, so older ones have `null` there. Credit notes have the tax of what they credit.
 //! Customers can have an address. Organizations have fees, a tax and a time to pay; those of an older store have none.
+//! Blocks can come from a calendar feed; those of before came from none.
 
 use crate::upgrade::{
     members::Members,
@@ -10,11 +11,12 @@ use crate::upgrade::{
 };
 
 /// The lifts of this step.
-pub(super) const VERSION: Version = Version { number: 7, lifts: &[CUSTOMER, INVOICE, ORGANIZATION, CREDIT_NOTE] };
+pub(super) const VERSION: Version = Version { number: 7, lifts: &[CUSTOMER, INVOICE, ORGANIZATION, BLOCK, CREDIT_NOTE] };
 
 const CUSTOMER: Lift = Lift { object: "customer", tag: 2, lift: customer };
 const INVOICE: Lift = Lift { object: "invoice", tag: 4, lift: invoice };
 const ORGANIZATION: Lift = Lift { object: "organization", tag: 8, lift: organization };
+const BLOCK: Lift = Lift { object: "block", tag: 21, lift: block };
 const CREDIT_NOTE: Lift = Lift { object: "credit_note", tag: 22, lift: credit_note };
 
 /// What an invoice keeps of seller and buyer.
@@ -45,6 +47,12 @@ fn organization(it: &mut Members, _: &Members) -> Result<(), String> {
     add_nulls(it, "paper_size", &["toll_fee", "violation_fee", "tax_name", "tax_rate"])?;
     it.add_after("tax_rate", "tax_included", "false")?;
     add_nulls(it, "tax_included", &["payment_terms_days"])
+}
+
+fn block(it: &mut Members, _: &Members) -> Result<(), String> {
+    it.add_after("source", "calendar_feed_id", "null")?;
+    it.add_after("calendar_feed_id", "calendar_uid", "null")?;
+    it.add_after("calendar_uid", "conflicts_with", "null")
 }
 
 fn credit_note(it: &mut Members, _: &Members) -> Result<(), String> {

@@ -7,7 +7,7 @@ use crate::{
 };
 use bytes::Bytes;
 use rental_core::{
-    error::{Error, FieldCode},
+    error::Error,
     operations::{self, Create, Edge, Intent, Prepared, Preparing, Update},
     resources::{
         Collection, effects,
@@ -18,11 +18,10 @@ use rental_core::{
     rows::key,
     store::{Batch, Check, Record, Store, get_one},
     tasks::Task,
-    value::{self, EndpointId},
+    value::EndpointId,
     webhooks::{
         master_key,
         secret::{MasterKeys, PREFIX, Sealed, SealedSecret},
-        target,
     },
 };
 use serde_json::json;
@@ -76,7 +75,7 @@ impl Intent for Make<'_> {
         Box::pin(async move {
             let mut prepared = self.create.prepare(store, edge).await?;
             let made = prepared.object::<WebhookEndpoint>()?;
-            check_target(self.hooks, &made.url)?;
+            self.hooks.check_target(&made.url)?;
             let (id, organization) = (made.id, made.organization_id);
             *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
             let mark = get_one(store, &key::subscribed(organization)).await?;
@@ -102,19 +101,6 @@ impl Intent for Make<'_> {
     }
 }
 
-fn check_target(hooks: &Hooks, url: &str) -> Result<(), Error> {
-    let parsed = value::url::parse(url).map_err(|rule| Error::field("url", FieldCode::Invalid, &rule))?;
-    if hooks.settings.https_only && parsed.scheme() != "https" {
-        let rule = "must begin with https://: this server delivers over TLS only";
-        return Err(Error::field("url", FieldCode::Invalid, rule));
-    }
-    if hooks.settings.allow_private {
-        return Ok(());
-    }
-    let allow = "for development, the server's --webhook-allow-private allows it";
-    target::check_host(&parsed).map_err(|rule| Error::field("url", FieldCode::Invalid, &format!("{rule}; {allow}")))
-}
-
 pub(super) struct Change<'a> {
     pub(super) hooks: &'a Hooks,
     pub(super) update: Update<'a>,
@@ -124,7 +110,7 @@ impl Intent for Change<'_> {
     fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
         Box::pin(async move {
             let prepared = self.update.prepare(store, edge).await?;
-            check_target(self.hooks, &prepared.object::<WebhookEndpoint>()?.url)?;
+            self.hooks.check_target(&prepared.object::<WebhookEndpoint>()?.url)?;
             Ok(prepared)
         })
     }

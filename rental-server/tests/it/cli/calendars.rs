@@ -38,3 +38,29 @@ fn a_calendar_feed_is_made_shown_replaced_and_revoked() {
     let unknown = run(&cli, &organization, "vehicles calendar-feed 0190d0f2-7c3a-7cc0-8000-0000000000ff");
     assert_eq!(unknown.code, Some(3), "{unknown:?}");
 }
+
+#[test]
+fn a_calendar_of_others_is_added_by_a_pipe_polled_and_deleted() {
+    let Some(cli) = Cli::find() else { return };
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    let mut command =
+        cli.command(&url(organization.server), &format!("calendar-feeds create --vehicle {vehicle} --url - --json"));
+    command.env_remove("RENTAL_ADMIN_TOKEN").env("RENTAL_API_KEY", &organization.write);
+    let address = std::env::temp_dir().join(format!("{vehicle}.address"));
+    std::fs::write(&address, "https://calendar.invalid/secret-path.ics\n").unwrap();
+    let made = ran(command.stdin(std::fs::File::open(&address).unwrap()));
+    std::fs::remove_file(&address).unwrap();
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let made = made.json();
+    assert_eq!(made["url"], "https://calendar.invalid/...");
+    let id = made["id"].as_str().unwrap();
+    let words = |words: &str| run(&cli, &organization, words);
+    assert_eq!(words(&format!("calendar-feeds poll {id} --json")).code, Some(0));
+    let list = words(&format!("calendar-feeds list --vehicle {vehicle}"));
+    assert!(list.code == Some(0) && list.stdout.contains("calendar.invalid"), "{list:?}");
+    assert!(!list.stdout.contains("secret-path"));
+    assert_eq!(words(&format!("calendar-feeds delete {id}")).code, Some(2), "it asks first");
+    assert_eq!(words(&format!("calendar-feeds delete {id} --yes")).code, Some(0));
+    assert_eq!(words(&format!("calendar-feeds get {id}")).code, Some(3));
+}

@@ -356,11 +356,14 @@ impl Organization<'_> {
             self.recorded("violations", &json!({"summons_number": "1", "amount_due": 50, "vehicle_id": vehicle}));
         let nights = json!({"vehicle_id": vehicle, "start_date": "2031-06-01", "end_date": "2031-06-05"});
         let block = self.post("/v1/blocks", &nights).id();
+        let feed = json!({"vehicle_id": vehicle, "url": "https://calendar.invalid/a.ics"});
+        let feed = self.post("/v1/calendar_feeds", &feed).id();
         let events = self.get("/v1/events?limit=1").ok();
         let event = events["data"][0]["id"].as_str().expect("an event").to_owned();
         vec![
             ("events", event),
             ("blocks", block),
+            ("calendar_feeds", feed),
             ("vehicles", vehicle),
             ("customers", customer),
             ("rentals", rental),

@@ -4,12 +4,17 @@ use super::{Organization, Reply, Server};
 use serde_json::{Value, json};
 
 /// The operations of the specification (spec, Endpoints).
-pub(crate) const OPERATIONS: [(&str, &str); 37] = [
+pub(crate) const OPERATIONS: [(&str, &str); 42] = [
     ("GET", "/v1/availability"),
     ("GET", "/v1/vehicles/{id}/calendar"),
     ("GET", "/v1/vehicles/{id}/calendar_feed"),
     ("POST", "/v1/vehicles/{id}/calendar_feed"),
     ("DELETE", "/v1/vehicles/{id}/calendar_feed"),
+    ("GET", "/v1/calendar_feeds"),
+    ("GET", "/v1/calendar_feeds/{id}"),
+    ("POST", "/v1/calendar_feeds"),
+    ("DELETE", "/v1/calendar_feeds/{id}"),
+    ("POST", "/v1/calendar_feeds/{id}/poll"),
     ("GET", "/v1/blocks"),
     ("GET", "/v1/blocks/{id}"),
     ("POST", "/v1/blocks"),

@@ -34,6 +34,7 @@ fn a_block_needs_a_vehicle_and_dates_and_starts_active() {
     let expected = json!({
         "id": made["id"], "object": "block", "vehicle_id": vehicle, "start_date": "2027-01-01", "end_date": "2027-01-03",
         "reason": "other", "notes": null, "status": "active", "source": "api",
+        "calendar_feed_id": null, "calendar_uid": null, "conflicts_with": null,
         "created_at": made["created_at"], "updated_at": made["updated_at"],
     });
     assert_eq!(made, expected);

@@ -1,0 +1,205 @@
+//! Calendars in the shapes that marketplaces and calendar programs make, and calendars that lie.
+
+use super::*;
+
+fn day(text: &str) -> Date {
+    Date::parse(text).unwrap()
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<ExternalEvent>, String> {
+    let window = (day("2026-05-01"), day("2028-05-01"));
+    read_calendar(bytes, &Reading { zone: Zone::NEW_YORK, window, goes_on: &|| true })
+}
+
+/// The days of each event in a calendar with these lines.
+#[track_caller]
+fn days(lines: &str) -> Vec<String> {
+    let text = format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{}\r\nEND:VCALENDAR\r\n", lines.trim().replace('\n', "\r\n"));
+    let show = |event: ExternalEvent| format!("{} {}/{}", event.summary, event.start, event.end);
+    read(text.as_bytes()).unwrap_or_else(|why| panic!("{why}: {text}")).into_iter().map(show).collect()
+}
+
+fn event(lines: &str) -> String {
+    format!("BEGIN:VEVENT\nUID:a@example.com\nDTSTAMP:20260505T093000Z\nSUMMARY:A\n{lines}\nEND:VEVENT")
+}
+
+#[test]
+fn airbnb() {
+    let text = "BEGIN:VCALENDAR\r\nPRODID:-//Airbnb Inc//Hosting Calendar 1.0//EN\r\nCALSCALE:GREGORIAN\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\n\
+        DTSTAMP:20260505T093000Z\r\nDTSTART;VALUE=DATE:20260601\r\nDTEND;VALUE=DATE:20260605\r\nSUMMARY:Reserved\r\n\
+        UID:1418fb94e984-\r\n 0123456789abcdef@airbnb.com\r\nDESCRIPTION:Reservation URL: https://www.airbnb.com/hosting/reservations/details/HM\r\n ABC\\nPhone Number (Last 4 Digits): 1234\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    let found = read(text.as_bytes()).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].uid, "1418fb94e984-0123456789abcdef@airbnb.com");
+    assert_eq!(
+        (found[0].start, found[0].end, found[0].summary.as_str()),
+        (day("2026-06-01"), day("2026-06-05"), "Reserved")
+    );
+}
+
+#[test]
+fn line_feeds_alone_a_byte_order_mark_and_letters_of_all_scripts() {
+    let text = "\u{feff}BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:1@booking.com\nDTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260602\nSUMMARY:CLOSED - Zoë 東京\n  🚐\\, red\nEND:VEVENT\nEND:VCALENDAR";
+    assert_eq!(read(text.as_bytes()).unwrap()[0].summary, "CLOSED - Zoë 東京 🚐, red");
+}
+
+#[test]
+fn days_times_and_durations() {
+    for (lines, expected) in [
+        ("DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260602", "2026-06-01/2026-06-02"),
+        ("DTSTART;VALUE=DATE:20260601", "2026-06-01/2026-06-02"),
+        ("DTSTART;VALUE=DATE:20260601\nDURATION:P3D", "2026-06-01/2026-06-04"),
+        ("DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260601", "2026-06-01/2026-06-01"),
+        // New York is four hours behind UTC in summer.
+        ("DTSTART:20260602T010000Z\nDTEND:20260604T030000Z", "2026-06-01/2026-06-03"),
+        ("DTSTART:20260601T230000\nDTEND:20260603T100000", "2026-06-01/2026-06-03"),
+        ("DTSTART;TZID=America/Los_Angeles:20260601T220000\nDURATION:PT2H", "2026-06-02/2026-06-02"),
+        (
+            "DTSTART;TZID=Europe/Paris:20260602T030000\nPRIORITY:1\nDTEND;TZID=Europe/Paris:20260602T130000",
+            "2026-06-01/2026-06-02",
+        ),
+    ] {
+        assert_eq!(days(&event(lines)), [format!("A {expected}")], "{lines}");
+    }
+}
+
+#[test]
+fn outlook_names_its_own_zones() {
+    let zone = "BEGIN:VTIMEZONE\nTZID:Pacific Standard Time\nBEGIN:STANDARD\nDTSTART:16010101T020000\nTZOFFSETFROM:-0700\nTZOFFSETTO:-0800\nRRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=1SU;BYMONTH=11\nEND:STANDARD\nBEGIN:DAYLIGHT\nDTSTART:16010101T020000\nTZOFFSETFROM:-0800\nTZOFFSETTO:-0700\nRRULE:FREQ=YEARLY;INTERVAL=1;BYDAY=2SU;BYMONTH=3\nEND:DAYLIGHT\nEND:VTIMEZONE";
+    let late =
+        event("DTSTART;TZID=Pacific Standard Time:20260601T220000\nDTEND;TZID=Pacific Standard Time:20260601T230000");
+    assert_eq!(days(&format!("{zone}\n{late}")), ["A 2026-06-02/2026-06-02"]);
+}
+
+#[test]
+fn recurrences_with_exceptions_and_changed_occurrences() {
+    let weekly = event(
+        "DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260603\nRRULE:FREQ=WEEKLY;COUNT=4\nEXDATE;VALUE=DATE:20260615",
+    );
+    let moved = event("RECURRENCE-ID;VALUE=DATE:20260608\nDTSTART;VALUE=DATE:20260610\nDTEND;VALUE=DATE:20260611");
+    let cancelled = event("RECURRENCE-ID;VALUE=DATE:20260622\nDTSTART;VALUE=DATE:20260622\nSTATUS:CANCELLED");
+    assert_eq!(
+        days(&format!("{weekly}\n{moved}\n{cancelled}")),
+        ["A 2026-06-01/2026-06-03", "A 2026-06-10/2026-06-11"]
+    );
+    let dates = event("DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260602\nRDATE;VALUE=DATE:20260701,20260801");
+    assert_eq!(days(&dates), ["A 2026-06-01/2026-06-02", "A 2026-07-01/2026-07-02", "A 2026-08-01/2026-08-02"]);
+    // Across the end of summer time, at the same local time.
+    let local = event(
+        "DTSTART;TZID=America/New_York:20261030T233000\nDTEND;TZID=America/New_York:20261031T003000\nRRULE:FREQ=DAILY;UNTIL=20261103T235959Z",
+    );
+    assert_eq!(days(&local)[2..], ["A 2026-11-01/2026-11-02", "A 2026-11-02/2026-11-03"]);
+    // The last occurrence begins at the time of UNTIL, which is in UTC.
+    let east = event(
+        "DTSTART;TZID=Europe/Paris:20260601T080000\nDTEND;TZID=Europe/Paris:20260601T090000\nRRULE:FREQ=DAILY;UNTIL=20260603T060000Z",
+    );
+    assert_eq!(days(&east).len(), 3);
+    let utc = event("DTSTART:20260601T010000Z\nDTEND:20260601T020000Z\nRRULE:FREQ=DAILY;UNTIL=20260602T010000Z");
+    assert_eq!(days(&utc), ["A 2026-05-31/2026-05-31", "A 2026-06-01/2026-06-01"]);
+    // Rules without an end: only what is in the window.
+    let weekly = event("DTSTART;TZID=Europe/Paris:20260601T080000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY");
+    let found = days(&weekly);
+    assert_eq!((found.len(), found[99].as_str()), (100, "A 2028-04-24/2028-04-24"));
+    let daily = event("DTSTART;VALUE=DATE:20260601\nRRULE:FREQ=DAILY;INTERVAL=2");
+    assert_eq!(days(&daily).last().unwrap(), "A 2028-04-29/2028-04-30");
+    let forever = event("DTSTART;VALUE=DATE:20100101\nDTEND;VALUE=DATE:20100102\nRRULE:FREQ=YEARLY");
+    assert_eq!(days(&forever), ["A 2027-01-01/2027-01-02", "A 2028-01-01/2028-01-02"]);
+}
+
+#[test]
+fn what_is_cancelled_transparent_or_past_takes_no_day() {
+    let nights = "DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260603";
+    for more in ["STATUS:CANCELLED", "TRANSP:TRANSPARENT"] {
+        assert_eq!(days(&event(&format!("{nights}\n{more}"))), [""; 0], "{more}");
+    }
+    assert_eq!(days(&format!("METHOD:CANCEL\n{}", event(nights))), [""; 0]);
+    assert_eq!(days(&event("DTSTART;VALUE=DATE:20260401\nDTEND;VALUE=DATE:20260501")), [""; 0]);
+    assert_eq!(days(&event("DTSTART;VALUE=DATE:20260401\nDTEND;VALUE=DATE:20260502")).len(), 1);
+    assert_eq!(days(""), [""; 0]);
+}
+
+#[test]
+fn what_is_no_whole_calendar_is_refused_in_words() {
+    let whole = format!("BEGIN:VCALENDAR\r\n{}\r\nEND:VCALENDAR", event("DTSTART;VALUE=DATE:20260601"));
+    for (bytes, words) in [
+        (&b""[..], "it is empty"),
+        (b"<!DOCTYPE html><html>", "it is a web page"),
+        (b"{\"error\":\"not found\"}", "does not begin with BEGIN:VCALENDAR"),
+        (b"BEGIN:VCALENDAR\xff\xfe", "UTF-8"),
+        (&whole.as_bytes()[..whole.len() - 20], "cut off"),
+        (b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nEND:VCALENDAR", "cut off"),
+        (&vec![b' '; MOST_BYTES + 1], "larger than"),
+    ] {
+        let refused = read(bytes).expect_err(words);
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+#[test]
+fn events_without_usable_days_are_named() {
+    for (lines, words) in [
+        ("DTSTART;VALUE=DATE:20260605\nDTEND;VALUE=DATE:20260601", "a@example.com ends before it begins"),
+        ("DTEND;VALUE=DATE:20260601", "days of the event a@example.com cannot be read"),
+        ("DTSTART;VALUE=DATE:nonsense", "cannot be read"),
+        ("DTSTART:20260601T000000Z\nRRULE:FREQ=SECONDLY", "more than once a day"),
+        ("DTSTART:20260601T000000Z\nRRULE:nonsense", "RRULE"),
+        ("DTSTART:20260601T000000Z\nRRULE:FREQ=DAILY\nRRULE:FREQ=SECONDLY", "more than one RRULE"),
+        ("DTSTART:20260601T000000Z\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260601T000000Z", "RANGE=THISANDFUTURE"),
+        ("DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=DAILY", "too many occurrences"),
+    ] {
+        let text = format!("BEGIN:VCALENDAR\n{}\nEND:VCALENDAR", event(lines));
+        let refused = read(text.as_bytes()).expect_err(words);
+        assert!(refused.contains(words), "{lines}: {refused}");
+    }
+}
+
+#[test]
+fn a_rule_that_never_matches_ends() {
+    for rule in [
+        "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31",
+        "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=5;COUNT=9",
+        "FREQ=YEARLY;BYWEEKNO=53;BYMONTH=6;COUNT=5",
+        "FREQ=DAILY;COUNT=10;BYHOUR=0,1,2,3;BYMINUTE=0,1,2,3,4,5;BYSECOND=0,1,2,3",
+    ] {
+        let text =
+            format!("BEGIN:VCALENDAR\n{}\nEND:VCALENDAR", event(&format!("DTSTART:20260601T000000Z\nRRULE:{rule}")));
+        assert!(read(text.as_bytes()).is_ok(), "{rule}");
+    }
+}
+
+#[test]
+fn a_calendar_with_too_many_events_is_refused() {
+    let one = |number: usize| format!("BEGIN:VEVENT\nUID:{number}\nDTSTART;VALUE=DATE:20260601\nEND:VEVENT\n");
+    let many: String = (0..=MOST_EVENTS).map(one).collect();
+    let refused = read(format!("BEGIN:VCALENDAR\n{many}END:VCALENDAR").as_bytes());
+    assert!(refused.is_err_and(|why| why.contains("more than 5000 events")));
+    let stopped = read_calendar(
+        format!("BEGIN:VCALENDAR\n{}END:VCALENDAR", one(1)).as_bytes(),
+        &Reading { zone: Zone::NEW_YORK, window: (day("2026-05-01"), day("2028-05-01")), goes_on: &|| false },
+    );
+    assert_eq!(stopped, Err("reading it takes too long".to_owned()));
+}
+
+#[test]
+fn a_calendar_of_this_program_is_read_back_and_known() {
+    use crate::calendars::{Entry, written};
+    let changed_at = Timestamp::parse("2026-05-05T09:30:00Z").unwrap();
+    let entry = Entry {
+        name: "rental-1".into(),
+        start: day("2026-06-01"),
+        end: day("2026-06-05"),
+        summary: "Booked",
+        changed_at,
+    };
+    let found = read(written("Van, red; 🚐", &[entry]).as_bytes()).unwrap();
+    assert_eq!(found[0].own_name(), Some("rental-1"));
+    assert_eq!((found[0].start, found[0].end), (day("2026-06-01"), day("2026-06-05")));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_lines_are_read_or_refused(lines in "([A-Z;=-]{0,12}[:;][0-9A-Z=;,TZ-]{0,30}\n){0,8}") {
+        let _ = read(format!("BEGIN:VCALENDAR\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR").as_bytes());
+    }
+}

@@ -1,0 +1,224 @@
+//! Calendar feeds: they are polled and deleted, and servers take them in turn.
+//!
+//! A server takes a feed that is due by setting the time of its next reading ahead: the row changes, so no other server takes
+//! it too. Each change of a block checks that the row is still as that server left it ([`calendar_sync`](super::calendar_sync)).
+
+use super::{
+    commit_for::commit_for,
+    edge::Edge,
+    edit::edit,
+    intent::{Intent, Prepared, Preparing},
+    read::get,
+};
+use crate::{
+    error::Error,
+    resources::{
+        Object, Resource,
+        calendar_feed::{CalendarFeed, FeedStatus, SPEC},
+        effects,
+        organization::{Organization, Plan, SYSTEM},
+        parse, to_json,
+    },
+    rows::{Row, calendar_feed::ImportedFeed, key},
+    store::{Batch, Check, Commit, Key, Record, Revision, Span, Store, get_one},
+    value::{CalendarFeedId, Date, OrganizationId, Text, Timestamp, VehicleId},
+};
+
+/// How long a server has a feed that it reads. After that another server reads it, for example when this one was killed.
+const LEASE_MILLIS: i64 = 3 * 60 * 1000;
+/// The shortest time between two readings of a feed.
+const SHORTEST_PAUSE_MILLIS: i64 = 2000;
+/// The longest time between two readings of a feed. Each failure in a row doubles the interval, up to this.
+const LONGEST_PAUSE_MILLIS: i64 = 24 * 3600 * 1000;
+/// Most calendar feeds of a vehicle.
+pub const MOST_FEEDS: usize = 10;
+
+/// Refuses one more feed of a vehicle that has [`MOST_FEEDS`].
+///
+/// # Errors
+/// [`Error::Conflict`], or the store is not available.
+pub async fn room_for_feed(store: &dyn Store, organization: OrganizationId, vehicle: VehicleId) -> Result<(), Error> {
+    let of_vehicle = [&[1, 0, 16][..], vehicle.as_bytes()].concat();
+    let present = Span::under(key::index(organization, &SPEC, &of_vehicle));
+    if store.scan(&present, MOST_FEEDS).await?.len() == MOST_FEEDS {
+        return Err(Error::Conflict(format!("The vehicle has {MOST_FEEDS} calendar feeds. Delete one first.")));
+    }
+    Ok(())
+}
+
+/// Reads a feed as soon as possible, or deletes it.
+pub struct ChangeCalendarFeed<'a> {
+    /// The organization.
+    pub organization: &'a Organization,
+    /// The id of the feed.
+    pub id: &'a str,
+    /// Whether it is deleted.
+    pub deletes: bool,
+}
+
+impl Intent for ChangeCalendarFeed<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        Box::pin(async move {
+            let (organization, now) = (self.organization.id, edge.now());
+            let record = get(store, organization, &SPEC, self.id).await?;
+            let feed: CalendarFeed = parse(&record.key, &record.value)?;
+            let place = key::calendar_feed(organization, feed.id);
+            let row = get_one(store, &place).await?.ok_or(Error::NotFound { object: SPEC.object })?;
+            let mut state = ImportedFeed::read(&row)?;
+            let earliest = state.taken_at.map_or(now, |taken_at| taken_at.plus_millis(SHORTEST_PAUSE_MILLIS));
+            state.poll_at = now.max(earliest);
+            let mut batch = Batch::default();
+            if self.deletes {
+                (state.sealed, state.poll_at, state.removed) = (None, now, true);
+                batch.checks.push(Check::At(record.key.clone(), record.revision));
+                batch.delete(record.key);
+                for entry in effects::of(&feed).entries {
+                    batch.delete(entry.entry(organization, &SPEC, feed.id.uuid()));
+                }
+            }
+            batch.replace(place, row.revision, to_json(&state)?);
+            Ok(Prepared { batch, body: record.value, revision: record.revision, object: Some(Box::new(feed)) })
+        })
+    }
+}
+
+/// A feed that this server reads.
+pub struct Taken {
+    /// The organization.
+    pub organization: Organization,
+    /// The id of the feed.
+    pub id: CalendarFeedId,
+    /// The feed; `None` once it is deleted.
+    pub feed: Option<CalendarFeed>,
+    /// Its row, as this server left it.
+    pub state: ImportedFeed,
+    pub(super) revision: Revision,
+}
+
+impl Taken {
+    /// The row that no other server and nobody else changes before this reading has ended.
+    pub(super) fn place(&self) -> Key {
+        key::calendar_feed(self.organization.id, self.id)
+    }
+}
+
+/// The feed of a row, and when it is due.
+///
+/// # Errors
+/// The row is damaged.
+pub fn due_at(row: &Record) -> Result<(OrganizationId, CalendarFeedId, Timestamp), Error> {
+    let Some(Row::CalendarFeed { organization, feed }) = Row::decode(&row.key) else {
+        return Err(Error::damaged_row(&row.key, "it is no row of a calendar feed"));
+    };
+    Ok((organization, feed, ImportedFeed::read(row)?.poll_at))
+}
+
+/// Takes a feed that is due. `None` if another server has it, or its organization has no access.
+///
+/// # Errors
+/// The store is not available, or a row is damaged.
+pub async fn take(store: &dyn Store, row: &Record, now: Timestamp) -> Result<Option<Taken>, Error> {
+    let (organization, id, poll_at) = due_at(row)?;
+    if poll_at > now {
+        return Ok(None);
+    }
+    let mut state = ImportedFeed::read(row)?;
+    let keys = [Organization::key(SYSTEM, organization), CalendarFeed::key(organization, id)];
+    let mut found = store.get(&keys).await?.into_iter();
+    let Some(organization) = found.next().flatten() else { return Ok(None) };
+    let organization: Organization = parse(&organization.key, &organization.value)?;
+    let feed = found.next().flatten().map(|record| parse(&record.key, &record.value)).transpose()?;
+    if organization.plan != Plan::Pro && feed.is_some() {
+        return Ok(None);
+    }
+    (state.poll_at, state.taken_at) = (now.plus_millis(LEASE_MILLIS), Some(now));
+    let mut batch = Batch::default();
+    batch.replace(row.key.clone(), row.revision, to_json(&state)?);
+    let committed = commit_for(store, organization.id, batch).await?;
+    let taken = Taken { organization, id, feed, state, revision: row.revision + 1 };
+    Ok((committed == Commit::Applied).then_some(taken))
+}
+
+/// What a reading found.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Synced {
+    /// Events of today and later.
+    pub events: usize,
+    /// Blocks with the status `conflict`.
+    pub conflicts: usize,
+}
+
+/// How a reading ended: what it found, unless the calendar is as before, and the `ETag`; or why it failed, for people.
+pub type Outcome = Result<(Option<Synced>, Option<String>), String>;
+
+/// Records how a reading ended, and when the next one is. The row of a deleted feed is removed. A feed that was changed
+/// meanwhile is left as it is: it is due again.
+///
+/// # Errors
+/// The store is not available.
+pub async fn finish_reading(store: &dyn Store, edge: &dyn Edge, taken: &Taken, outcome: Outcome) -> Result<(), Error> {
+    let (place, now) = (taken.place(), edge.now());
+    let Some(feed) = &taken.feed else {
+        if outcome.is_ok() {
+            let mut batch = Batch::default();
+            batch.checks.push(Check::At(place.clone(), taken.revision));
+            batch.delete(place);
+            commit_for(store, taken.organization.id, batch).await?;
+        }
+        return Ok(());
+    };
+    let record = match get(store, taken.organization.id, &SPEC, &feed.id.to_string()).await {
+        Err(Error::NotFound { .. }) => return Ok(()),
+        record => record?,
+    };
+    let (failures, etag) = match &outcome {
+        Ok((_, etag)) => (0, etag.clone()),
+        Err(_) => (taken.state.failures.saturating_add(1), None),
+    };
+    let poll_at = now.plus_millis(pause_millis(feed.interval_minutes, failures));
+    let state = ImportedFeed { poll_at, etag, failures, ..taken.state.clone() };
+    let rule = |feed: &mut CalendarFeed| {
+        match &outcome {
+            Ok((synced, _)) => {
+                if let Some(synced) = synced {
+                    feed.events = i64::try_from(synced.events).ok();
+                    feed.conflicts = i64::try_from(synced.conflicts).ok();
+                }
+                (feed.status, feed.last_success_at, feed.last_error) = (Some(FeedStatus::Ok), Some(now), None);
+            }
+            Err(why) => (feed.status, feed.last_error) = (Some(FeedStatus::Failing), Some(Text::fit(why, 255))),
+        }
+        feed.next_read_at = Some(poll_at);
+        feed.touch(now);
+        Ok(Vec::new())
+    };
+    let mut prepared = edit(store, edge, &taken.organization, record, rule).await?;
+    prepared.batch.replace(place, taken.revision, to_json(&state)?);
+    commit_for(store, taken.organization.id, prepared.batch).await?;
+    Ok(())
+}
+
+/// The time to the next reading after so many failures in a row.
+fn pause_millis(interval_minutes: i64, failures: u32) -> i64 {
+    let doubled = 1_i64 << failures.saturating_sub(1).min(16);
+    (interval_minutes * 60_000).saturating_mul(doubled).min(LONGEST_PAUSE_MILLIS)
+}
+
+/// The days whose events are read at `now`: from today, for two years.
+#[must_use]
+pub fn window(organization: &Organization, now: Timestamp) -> (Date, Date) {
+    let today = organization.time_zone.local(now).date();
+    (today, Date::from_day_number(today.day_number() + super::DAYS_AHEAD).unwrap_or(Date::LAST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_in_a_row_doubles_the_interval_up_to_a_day() {
+        let minutes = |failures| pause_millis(15, failures) / 60_000;
+        assert_eq!([0, 1, 2, 3, 7, 8, u32::MAX].map(minutes), [15, 15, 30, 60, 960, 1440, 1440]);
+        assert_eq!(pause_millis(1440, 9), LONGEST_PAUSE_MILLIS);
+    }
+}

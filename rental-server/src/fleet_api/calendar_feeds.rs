@@ -1,0 +1,112 @@
+//! `/v1/calendar_feeds`: calendars of others that become blocks. The generic handlers list and retrieve them.
+
+use crate::{
+    edge,
+    endpoint::{Action, BodySchema, Endpoint, FeedAction, delete, post},
+    http::{call::Call, reply::Handled},
+    objects::write::write_to,
+    reference::parts,
+    state::App,
+    webhooks::Hooks,
+};
+use rental_core::{
+    error::Error,
+    operations::{
+        Create, Edge, Intent, Preparing,
+        calendar_feeds::{ChangeCalendarFeed, room_for_feed},
+    },
+    request::body,
+    resources::{
+        Collection,
+        calendar_feed::{self, CalendarFeed},
+        of,
+        organization::Organization,
+        to_json,
+    },
+    rows::{calendar_feed::ImportedFeed, key},
+    store::Store,
+    webhooks::{master_key, secret::bound_to},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+/// An action of API keys names a collection.
+static FEEDS: Collection = of::<CalendarFeed>().done();
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let read = post("/v1/calendar_feeds/{id}/poll")
+        .about(&calendar_feed::SPEC, "pollCalendarFeed", "Read a calendar feed now")
+        .says("Reads the calendar within seconds instead of at the end of its interval.")
+        .takes(BodySchema::Own(parts::action_body(json!({}), &[], json!({}))))
+        .without_revision()
+        .key(Action::Feed(FeedAction::Poll), &FEEDS);
+    let remove = delete("/v1/calendar_feeds/{id}")
+        .about(&calendar_feed::SPEC, "deleteCalendarFeed", "Delete calendar feed")
+        .says("Its blocks that have not ended are cancelled within seconds. Earlier ones stay.")
+        .without_revision()
+        .key(Action::Feed(FeedAction::Remove), &FEEDS);
+    vec![read, remove]
+}
+
+/// POST /v1/calendar_feeds.
+pub(super) async fn create(
+    (app, store): (&App, &dyn Store),
+    (organization, collection): (&Organization, &'static Collection),
+    call: &Call,
+    sent: &[u8],
+) -> Handled {
+    let mut nonce = [0; 24];
+    nonce.copy_from_slice(&edge::secret_bytes()[..24]);
+    let create = Create { collection, organization, body: sent.into(), given: &[] };
+    let make = Make { hooks: &app.hooks, create, sent, nonce };
+    let reply = write_to(store, app, organization, call, sent, &make).await?;
+    app.feeds_changed.notify_one();
+    Ok(reply)
+}
+
+/// Creates a feed and keeps its address, sealed with the master key. The object has the host of the address only.
+struct Make<'a> {
+    hooks: &'a Hooks,
+    create: Create<'a>,
+    sent: &'a [u8],
+    nonce: [u8; 24],
+}
+
+impl Intent for Make<'_> {
+    fn prepare<'a>(&'a self, store: &'a dyn Store, edge: &'a dyn Edge) -> Preparing<'a> {
+        #[derive(Deserialize)]
+        struct Sent {
+            url: String,
+        }
+        Box::pin(async move {
+            let mut prepared = self.create.prepare(store, edge).await?;
+            let Sent { url } =
+                serde_json::from_slice(self.sent).map_err(|error| Error::Malformed(error.to_string()))?;
+            self.hooks.check_target(&url)?;
+            let feed: &CalendarFeed = prepared.object()?;
+            let (organization, id, vehicle) = (self.create.organization.id, feed.id, feed.vehicle_id);
+            room_for_feed(store, organization, vehicle).await?;
+            let ring = self.hooks.keys.ring();
+            let key = master_key::sealing(store, &ring, &mut prepared.batch).await?;
+            let sealed = key.seal(bound_to(id), self.nonce, &url).map_err(Error::Internal)?;
+            let row = ImportedFeed::new(Some(sealed), edge.now());
+            prepared.batch.insert(key::calendar_feed(organization, id), to_json(&row)?);
+            Ok(prepared)
+        })
+    }
+}
+
+/// POST /v1/calendar_feeds/{id}/poll, and DELETE.
+pub(super) async fn change(
+    (app, store): (&App, &dyn Store),
+    organization: &Organization,
+    (id, deletes): (&str, bool),
+    call: &Call,
+    sent: &[u8],
+) -> Handled {
+    body::nothing(sent)?;
+    let intent = ChangeCalendarFeed { organization, id, deletes };
+    let reply = write_to(store, app, organization, call, sent, &intent).await?.without_revision();
+    app.feeds_changed.notify_one();
+    Ok(reply)
+}

@@ -1,0 +1,168 @@
+//! `/v1/calendar_feeds`: calendars of others become blocks. The server of the calendars can lie, change and break off.
+
+use super::day;
+use crate::support::{Organization, Server};
+use serde_json::{Value, json};
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+/// A server that gives the same response to every request, until it gets another one.
+struct Calendars {
+    url: String,
+    response: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Calendars {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/secret-path/calendar.ics?s=secret-query", listener.local_addr().unwrap());
+        let response: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let shown = Arc::clone(&response);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { continue };
+                let shown = shown.lock().unwrap().clone();
+                std::thread::spawn(move || {
+                    let _ = stream.read(&mut [0; 4096]);
+                    let _ = stream.write_all(&shown);
+                });
+            }
+        });
+        Self { url, response }
+    }
+
+    fn raw(&self, head: &str, body: &[u8]) {
+        let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n");
+        *self.response.lock().unwrap() = [head.as_bytes(), body].concat();
+    }
+
+    /// Events with these UIDs and days.
+    fn show(&self, events: &[(&str, String, String)]) {
+        let mut text = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n".to_owned();
+        for (uid, from, to) in events {
+            let days = [from, to].map(|day| day.replace('-', ""));
+            text += &format!(
+                "BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTART;VALUE=DATE:{}\r\nDTEND;VALUE=DATE:{}\r\nSUMMARY:Reserved\r\nEND:VEVENT\r\n",
+                days[0], days[1]
+            );
+        }
+        self.raw("200 OK", format!("{text}END:VCALENDAR\r\n").as_bytes());
+    }
+}
+
+/// Reads the feed now, and waits for the end of this reading.
+#[track_caller]
+fn polled(organization: &Organization<'_>, id: &str) -> Value {
+    let path = format!("/v1/calendar_feeds/{id}");
+    let before = organization.get(&path).ok();
+    organization.post(&format!("{path}/poll"), &json!({})).ok();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let now = organization.get(&path).ok();
+        if now["updated_at"] != before["updated_at"] && now["status"] != "pending" {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "it is not read: {now}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Days and status of the blocks of a feed that were not cancelled.
+#[track_caller]
+fn blocks(organization: &Organization<'_>, id: &str) -> Vec<[String; 3]> {
+    let list = organization.get(&format!("/v1/blocks?calendar_feed={id}&limit=100")).ok();
+    let all = list["data"].as_array().unwrap().iter().filter(|one| one["status"] != "cancelled");
+    let mut all: Vec<_> = all
+        .map(|one| ["start_date", "end_date", "status"].map(|name| one[name].as_str().unwrap().to_owned()))
+        .collect();
+    all.sort();
+    all
+}
+
+fn block(from: i64, to: i64, status: &str) -> [String; 3] {
+    [day(from), day(to), status.to_owned()]
+}
+
+#[test]
+fn events_become_blocks_that_follow_them_and_clashes_are_listed() {
+    let server = Server::start(&["--webhook-allow-private", "--log-level", "debug"]);
+    let organization = server.organization_with(&json!({"name": "UTC", "time_zone": "Etc/UTC"}));
+    let (vehicle, calendars) = (organization.vehicle(json!({})), Calendars::start());
+    let rental =
+        organization.rental(&vehicle, json!({"start_date": day(20), "end_date": day(22), "status": "APPROVED"}));
+    let own = json!({"vehicle_id": vehicle, "start_date": day(40), "end_date": day(41)});
+    let by_hand = organization.post("/v1/blocks", &own).id();
+    calendars.show(&[("a", day(3), day(5)), ("b", day(21), day(24)), ("c", day(-9), day(-7))]);
+    let made = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": calendars.url})).ok();
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(made["url"], "http://127.0.0.1/...");
+    let read = polled(&organization, id);
+    assert_eq!((&read["status"], &read["events"], &read["conflicts"]), (&json!("ok"), &json!(2), &json!(1)), "{read}");
+    assert_eq!(blocks(&organization, id), [block(3, 5, "active"), block(21, 24, "conflict")]);
+    let conflicts = organization.get(&format!("/v1/blocks?calendar_feed={id}&status=conflict")).ok();
+    assert_eq!(conflicts["data"][0]["conflicts_with"], format!("rental {rental}"));
+    // A rental over a block of the feed is refused, and nobody moves the block by hand.
+    let held = json!({"vehicle_id": vehicle, "customer_id": organization.customer(json!({})), "start_date": day(4), "end_date": day(5), "status": "APPROVED"});
+    organization.post("/v1/rentals", &held).error(409, "invalid_request_error", "vehicle_unavailable");
+    let first = organization.get(&format!("/v1/blocks?calendar_feed={id}&status=active")).ok()["data"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    organization.patch(&format!("/v1/blocks/{first}"), &json!({"status": "cancelled"})).error(
+        400,
+        "invalid_request_error",
+        "parameter_invalid",
+    );
+    // An event moves, one has another UID, and the clash is over.
+    organization.patch(&format!("/v1/rentals/{rental}"), &json!({"status": "CANCELLED"})).ok();
+    calendars.show(&[("a", day(4), day(6)), ("other", day(21), day(24))]);
+    assert_eq!(polled(&organization, id)["conflicts"], 0);
+    assert_eq!(blocks(&organization, id), [block(4, 6, "active"), block(21, 24, "active")]);
+    assert_eq!(organization.get(&format!("/v1/blocks/{first}")).ok()["start_date"], day(4), "the same block");
+    // What cannot be read changes nothing.
+    let whole = blocks(&organization, id);
+    let lies: [(&str, Vec<u8>, &str); 6] = [
+        ("200 OK", b"<html>login</html>".to_vec(), "web page"),
+        ("200 OK", b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:a\r\n".to_vec(), "cut off"),
+        ("200 OK\r\nContent-Length: 100", b"BEGIN:VCALENDAR".to_vec(), "cut off"),
+        ("200 OK", vec![b'x'; 5 << 20], "larger than"),
+        ("404 Not Found", Vec::new(), "not there any more"),
+        ("302 Found\r\nLocation: http://127.0.0.1:1/", Vec::new(), "redirects are not followed"),
+    ];
+    for (head, body, words) in lies {
+        calendars.raw(head, &body);
+        let read = polled(&organization, id);
+        assert_eq!(read["status"], "failing", "{read}");
+        assert!(read["last_error"].as_str().unwrap().contains(words), "{read}");
+        assert_eq!(blocks(&organization, id), whole);
+    }
+    // An event that is gone frees its days; a deleted feed frees all of them, and nothing else.
+    calendars.show(&[("a", day(4), day(6))]);
+    assert_eq!(polled(&organization, id)["status"], "ok");
+    assert_eq!(blocks(&organization, id), [block(4, 6, "active")]);
+    organization.call("DELETE", &format!("/v1/calendar_feeds/{id}"), &Value::Null).ok();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !blocks(&organization, id).is_empty() {
+        assert!(Instant::now() < deadline, "the blocks stay");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    organization.get(&format!("/v1/calendar_feeds/{id}")).error(404, "invalid_request_error", "resource_missing");
+    assert_eq!(organization.get(&format!("/v1/blocks/{by_hand}")).ok()["status"], "active");
+    for secret in ["secret-path", "secret-query"] {
+        assert!(!server.log().contains(secret), "the log has the address");
+    }
+}
+
+#[test]
+fn a_private_address_is_refused() {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({}));
+    for url in ["http://127.0.0.1/a.ics", "http://localhost/a.ics", "http://[::1]/a.ics", "http://169.254.169.254/"] {
+        let refused = organization.post("/v1/calendar_feeds", &json!({"vehicle_id": vehicle, "url": url}));
+        assert_eq!(refused.bad_fields(), [("url".to_owned(), "parameter_invalid".to_owned())], "{url}");
+    }
+}
