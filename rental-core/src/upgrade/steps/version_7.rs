@@ -11,7 +11,8 @@ use crate::upgrade::{
 };
 
 /// The lifts of this step.
-pub(super) const VERSION: Version = Version { number: 7, lifts: &[CUSTOMER, INVOICE, ORGANIZATION, BLOCK, CREDIT_NOTE] };
+pub(super) const VERSION: Version =
+    Version { number: 7, lifts: &[CUSTOMER, INVOICE, ORGANIZATION, BLOCK, CREDIT_NOTE] };
 
 const CUSTOMER: Lift = Lift { object: "customer", tag: 2, lift: customer };
 const INVOICE: Lift = Lift { object: "invoice", tag: 4, lift: invoice };
