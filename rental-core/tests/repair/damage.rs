@@ -12,7 +12,9 @@ use rental_core::{
         self,
         repair::{Action, Found, Plan, kind},
     },
-    resources::{customer, invoice, operator, organization, rental, row_words::in_words, toll, vehicle, violation},
+    resources::{
+        credit_note, customer, invoice, operator, organization, rental, row_words::in_words, toll, vehicle, violation,
+    },
     rows::{Class, Marker, Row, Tag, key},
     store::{
         Engine, Key, Store,
@@ -51,7 +53,9 @@ pub(crate) fn rot(path: &Path, keys: &[Key]) {
 fn remains(key: &Key) -> Option<&'static str> {
     match Row::decode(key)? {
         Row::Record { resource, .. } if resource == organization::SPEC.tag => Some("no organization is removed"),
-        Row::Record { resource, .. } if resource == invoice::SPEC.tag => Some("its number is missing"),
+        Row::Record { resource, .. } if [invoice::SPEC.tag, credit_note::SPEC.tag].contains(&resource) => {
+            Some("its number is missing")
+        }
         Row::Record { resource, .. } if [rental::SPEC.tag, toll::SPEC.tag, violation::SPEC.tag].contains(&resource) => {
             Some("an invoice bills it")
         }
