@@ -125,7 +125,7 @@ impl World {
     fn new() -> Self {
         let owner = json!({
             "id": ORGANIZATION, "object": "organization", "name": "Fleet", "plan": "pro", "default_currency": "USD",
-            "time_zone": "Etc/UTC", "booking_policy": "open", "invoice_language": "en", "created_at": time(0),
+            "time_zone": "Etc/UTC", "booking_policy": "open", "invoice_language": "en", "tax_included": false, "created_at": time(0),
             "updated_at": time(0),
         });
         let owner = serde_json::from_value(owner).unwrap();

@@ -115,7 +115,7 @@ fn organization() -> Organization {
     let members = json!({
         "id": ORGANIZATION, "object": "organization", "name": "Fleet", "plan": "pro",
         "default_currency": "USD", "time_zone": "America/New_York", "booking_policy": "open",
-        "invoice_language": "en",
+        "invoice_language": "en", "tax_included": false,
         "created_at": time(0), "updated_at": time(0),
     });
     serde_json::from_value(members).unwrap()

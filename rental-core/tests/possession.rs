@@ -118,6 +118,7 @@ fn organization() -> Organization {
     let members = json!({
         "id": OrganizationId::from_u128(7), "object": "organization", "name": "Fleet", "plan": "pro",
         "default_currency": "USD", "time_zone": "America/New_York", "booking_policy": "open", "invoice_language": "en",
+        "tax_included": false,
         "created_at": time(0), "updated_at": time(0),
     });
     serde_json::from_value(members).unwrap()

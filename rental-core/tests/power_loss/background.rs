@@ -31,11 +31,11 @@ pub(crate) enum Work {
 
 impl Work {
     pub(crate) fn any(dice: &mut Dice) -> Self {
-        match dice.roll(12) {
+        match dice.roll(15) {
             0..=3 => Self::Relay,
-            4..=7 => Self::Task,
-            8 | 9 => Self::Attachments,
-            10 => Self::Sweep,
+            4..=10 => Self::Task,
+            11 | 12 => Self::Attachments,
+            13 => Self::Sweep,
             _ => Self::DeleteEndpoint,
         }
     }
