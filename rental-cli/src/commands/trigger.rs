@@ -229,7 +229,10 @@ impl Run<'_> {
                 }
                 _ if !required => continue,
                 Kind::Reference(other) => json!(self.create(other)?),
-                Kind::Lines => json!([{"description": LABEL, "amount": 1}]),
+                Kind::Lines => {
+                    labelled = true;
+                    json!([{"description": LABEL, "amount": 1}])
+                }
                 // The example can have more decimals than the organization's currency.
                 Kind::Money => json!(1),
                 _ => serde_json::from_str(field.example)

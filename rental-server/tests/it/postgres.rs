@@ -106,6 +106,7 @@ fn a_backup_of_a_database_has_all_its_rows_and_restores_into_a_file() {
     let path = directory.path().join("store.redb");
     let mut archive = Reader::open(backup.body.as_slice()).unwrap();
     rental_core::store::redb::restore(&path, 16 << 20, &mut archive, &mut |_| {}).unwrap();
+    fs::write(directory.path().join("store.redb.master-key"), "5".repeat(64)).unwrap();
     let restored = Server::start_on_file(directory.path(), &[]);
     let there = here.by_way_of(&restored);
     for (plural, id) in made {

@@ -358,6 +358,10 @@ impl Organization<'_> {
         let block = self.post("/v1/blocks", &nights).id();
         let feed = json!({"vehicle_id": vehicle, "url": "https://calendar.invalid/a.ics"});
         let feed = self.post("/v1/calendar_feeds", &feed).id();
+        // The server reads it at once, and changes nothing of it for the next minutes.
+        let path = format!("/v1/calendar_feeds/{feed}");
+        let pending = || self.get(&path).ok()["status"] == "pending";
+        (0..500).take_while(|_| pending()).for_each(|_| std::thread::sleep(Duration::from_millis(10)));
         let events = self.get("/v1/events?limit=1").ok();
         let event = events["data"][0]["id"].as_str().expect("an event").to_owned();
         vec![
