@@ -1,0 +1,167 @@
+//! The check of records, of their index entries, and of what invoices bill.
+
+use super::{Audit, RowCheck, detail, marker};
+use crate::{
+    check::{
+        expected::{expected_keys, references},
+        report::Remedy,
+    },
+    resources::{
+        self, Resource, api_key,
+        assignment::{self, VehicleAssignments},
+        credit_note::{self, CreditNote},
+        invoice::Invoice,
+        operator, parse,
+        row_words::in_words,
+        series_of,
+        vehicle::Vehicle,
+    },
+    rows::key,
+    schema::ResourceSpec,
+    store::Record,
+    value::OrganizationId,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+impl Audit<'_> {
+    pub(super) fn record(&mut self, organization: OrganizationId, resource: u8, id: Uuid, record: &Record) -> RowCheck {
+        let spec = resources::spec_of_tag(resource).ok_or("no record lies at such a key")?;
+        *self.report.records.entry(spec.object).or_default() += 1;
+        if record.revision == 0 {
+            return Err("it has no revision".into());
+        }
+        is_itself(spec, id, &record.value)?;
+        let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
+        self.count(organization, spec, record)?;
+        self.organization_exists(organization)?;
+        expected.iter().try_for_each(|key| self.must_exist(key))?;
+        for (field, target, id) in references(spec, &record.value) {
+            let place = key::record(organization, target, id);
+            // What is damaged is a problem of its own.
+            if matches!(self.find(&place), Ok(None)) {
+                return Err(format!("its `{}` is {}, which is not there", field.name, in_words(&place)));
+            }
+        }
+        if spec.tag == assignment::SPEC.tag { self.assignments(organization, record) } else { Ok(()) }
+    }
+
+    /// Checks that assignments have what their vehicle has by its own fields.
+    pub(super) fn assignments(&self, organization: OrganizationId, record: &Record) -> RowCheck {
+        let all: VehicleAssignments = parse(&record.key, &record.value).map_err(detail)?;
+        let place = Vehicle::key(organization, all.vehicle_id);
+        // What is damaged is a problem of its own.
+        let Ok(Some(found)) = self.find(&place) else { return Ok(()) };
+        let Ok(vehicle) = parse::<Vehicle>(&place, &found.value) else { return Ok(()) };
+        match assignment::lacking(&all.assignments, &vehicle).first() {
+            Some(own) => {
+                let (what, number) = (own.kind_in_words(), &*own.number);
+                Err(format!(
+                    "{} has the {what} {number} by its own fields, and no assignment without an end says so",
+                    in_words(&place)
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Counts records. The invoices and the credit notes of an organization must have every number up to its counter exactly
+    /// once.
+    pub(super) fn count(&mut self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
+        if spec.tag == api_key::SPEC.tag {
+            self.api_keys.0 += 1;
+        }
+        if spec.tag == operator::SPEC.tag {
+            self.tokens.0 += 1;
+        }
+        let Some(series) = series_of(spec) else { return Ok(()) };
+        self.count_numbered(Some((organization, series.counter)));
+        let counter = self.counter_of(organization, series.counter)?;
+        match series.number_of(&record.value) {
+            Some(number) if (1..=counter).contains(&number) => self.bills(organization, spec, record),
+            Some(number) => Err(format!("its number is {number}, but the counter stands at {counter}")),
+            None => Err("it has no number".into()),
+        }
+    }
+
+    /// Counts one numbered object of the organization and counter `now`. When they change, checks the previous count.
+    pub(super) fn count_numbered(&mut self, now: Option<(OrganizationId, &'static str)>) {
+        match (&mut self.numbered, now) {
+            (Some((place, count)), Some(now)) if *place == now => *count += 1,
+            _ => {
+                let before = std::mem::replace(&mut self.numbered, now.map(|now| (now, 1)));
+                let Some(((organization, name), count)) = before.filter(|_| !self.gaps) else { return };
+                match self.counter_of(organization, name) {
+                    Ok(counter) if counter == count => {}
+                    Ok(counter) => {
+                        let many = name.replace('_', " ");
+                        let what = format!("it has {count} {many}, but the counter stands at {counter}");
+                        self.report.add(format!("organization {organization}"), what, Remedy::Repair);
+                    }
+                    Err(what) => self.report.add(format!("organization {organization}"), what, Remedy::Repair),
+                }
+            }
+        }
+    }
+
+    pub(super) fn counter_of(&self, organization: OrganizationId, name: &str) -> Result<u64, String> {
+        Ok(self.find(&key::counter(organization, name))?.map_or(0, |record| record.revision))
+    }
+
+    pub(super) fn index_entry(&self, organization: OrganizationId, resource: u8, id: Uuid, entry: &Record) -> RowCheck {
+        marker(entry)?;
+        let spec = resources::spec_of_tag(resource).ok_or("it points at no record of a known resource")?;
+        let record = self.find(&key::record(organization, spec, id))?.ok_or("its record is not there")?;
+        let expected = expected_keys(organization, spec, id, &record.value).map_err(detail)?;
+        if expected.contains(&entry.key) { Ok(()) } else { Err("its record has other values".into()) }
+    }
+
+    /// Checks that what an invoice bills is there and lists it, and that the invoice of a credit note does. What is damaged is a
+    /// problem of its own.
+    pub(super) fn bills(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> RowCheck {
+        if spec.tag == credit_note::SPEC.tag {
+            let note: CreditNote = parse(&record.key, &record.value).map_err(detail)?;
+            let place = Invoice::key(organization, note.invoice_id);
+            let Ok(Some(credited)) = self.find(&place) else { return Ok(()) };
+            let invoice: Invoice = parse(&place, &credited.value).map_err(detail)?;
+            let lists = invoice.credit_note_ids.contains(&note.id);
+            return if lists {
+                Ok(())
+            } else {
+                Err(format!("it credits {}, which does not list it", in_words(&place)))
+            };
+        }
+        let invoice: Invoice = parse(&record.key, &record.value).map_err(detail)?;
+        #[derive(Deserialize)]
+        struct Billed {
+            invoice_ids: Vec<Uuid>,
+        }
+        for source in invoice.sources() {
+            let place = source.key(organization);
+            let record = match self.find(&place) {
+                Ok(Some(record)) => record,
+                Ok(None) => return Err(format!("it bills {}, which is not there", in_words(&place))),
+                Err(_) => continue,
+            };
+            let billed: Result<Billed, _> = serde_json::from_slice(&record.value);
+            if billed.is_ok_and(|billed| !billed.invoice_ids.contains(&invoice.id.uuid())) {
+                return Err(format!("it bills {}, which does not list it", in_words(&record.key)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a stored object says that it is the object of its key.
+pub(in crate::check) fn is_itself(spec: &ResourceSpec, id: Uuid, json: &[u8]) -> RowCheck {
+    #[derive(Deserialize)]
+    struct Any {
+        id: Uuid,
+        object: String,
+    }
+    let any: Any = serde_json::from_slice(json).map_err(|error| format!("it does not parse: {error}"))?;
+    if any.id == id && any.object == spec.object {
+        return Ok(());
+    }
+    Err(format!("it says that it is {} {}", any.object, any.id))
+}
