@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod body;
+pub mod calendar;
 pub mod cursor;
 pub mod deliveries;
 mod fixtures;

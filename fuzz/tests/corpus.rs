@@ -26,6 +26,7 @@ macro_rules! targets {
 targets!(
     archive,
     body,
+    calendar,
     cursor,
     deliveries,
     holds,
