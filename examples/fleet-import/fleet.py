@@ -204,14 +204,12 @@ def why(item: dict[str, Any]) -> str:
 
 
 def review(file: Path) -> None:
-    client = api()
     questions = []
     for item in cli("tolls", "review")["data"]:
-        toll = client.tolls.get(item["id"])
-        plate = " ".join(filter(None, (toll.plate_state, toll.plate)))
+        plate = " ".join(filter(None, (item["plate_state"], item["plate"])))
         candidates = "; ".join(f"{one['customer_name']} ({one['reason']})" for one in item["candidates"])
-        told = (toll.agency, toll.transaction_id, item["when"], toll.plaza, plate, toll.transponder_number)
-        questions.append([*map(cell, told), money(toll.amount), cell(why(item)), cell(candidates), ""])
+        told = (item["agency"], item["number"], item["when"], item["place"], plate, item["transponder_number"])
+        questions.append([*map(cell, told), money(item["amount"]), cell(why(item)), cell(candidates), ""])
     with file.open("w", newline="", encoding="utf-8-sig") as out:
         csv.writer(out).writerows([QUESTIONS, *questions])
     print(f"{len(questions)} tolls are in {file}. Write a name, an email address or `nobody` in the column `decision`, save it")

@@ -5,15 +5,16 @@ use crate::{
     commands::{collection, group::with_examples, session::Session},
     failure::Failure,
     output::{
-        print,
+        counted, print,
         progress::Progress,
-        record::{Page, Record, next_page},
+        record::{Page, Record, amount, next_page},
     },
     text::tsv_cell,
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
-    resources::{invoice::SPEC, organization},
+    resources::{invoice::SPEC, organization, toll, violation},
+    schema::ResourceSpec,
     value::Money,
 };
 use serde_json::{Value, json};
@@ -57,6 +58,8 @@ struct Done {
     invoices: u64,
     skipped: u64,
     total: Money,
+    /// The currency of the organization; `None` before the first draft.
+    currency: Option<String>,
 }
 
 pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
@@ -71,8 +74,8 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         for draft in &page.data {
             let draft = Record::read(draft.get())?;
             if let Err(failure) = done.bill(&draft, &path, dry_run, session) {
-                let created = done.invoices;
-                session.out.note(&format!("{created} invoices were created before this error; run it again to go on"));
+                let created = counted(done.invoices, "invoices");
+                session.out.note(&format!("{created} created before this error; run it again to go on"));
                 return Err(failure);
             }
         }
@@ -83,7 +86,34 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure
         }
     }
     progress.finish();
-    done.show(dry_run, session)
+    done.show(dry_run, session)?;
+    for spec in [&toll::SPEC, &violation::SPEC] {
+        hint(spec, matches, session)?;
+    }
+    Ok(())
+}
+
+/// Says how many of the newest 100 unattached tolls or violations fit a rental: no invoice bills them before they are attached.
+fn hint(spec: &ResourceSpec, matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    if !session.out.has_notes() {
+        return Ok(());
+    }
+    let path = [organization::SPEC.plural, session.organization(matches)?, spec.plural, "suggestions"];
+    let newest = Request::get(Access::Operator, &path).with_query(vec![("limit".into(), "100".into())]);
+    let page = Page::read(&session.send(&newest)?)?;
+    let mut clear = 0;
+    for suggestion in &page.data {
+        clear += u64::from(Record::read(suggestion.get())?.text("verdict").as_deref() == Some("clear"));
+    }
+    if clear > 0 {
+        let (at_least, found) = (if page.has_more { "at least " } else { "" }, counted(clear, spec.plural));
+        let (fit, are, them) = if clear == 1 { ("fits", "is", "it") } else { ("fit", "are", "them") };
+        session.out.note(&format!(
+            "{at_least}{found} {fit} a rental and {are} not attached; attach {them} with `rental-cli {} suggest --attach`",
+            spec.plural
+        ));
+    }
+    Ok(())
 }
 
 impl Done {
@@ -93,6 +123,7 @@ impl Done {
         for name in MEMBERS {
             row[name] = draft.text(name).map_or(Value::Null, Value::from);
         }
+        self.currency = draft.text("currency").or_else(|| self.currency.take());
         let mut problem = draft.text("problem");
         let mut billed = draft.text("total");
         if problem.is_none() && !dry_run {
@@ -112,8 +143,8 @@ impl Done {
                 Err(failure) => return Err(failure),
             }
         }
-        let amount = billed.and_then(|text| Money::parse(&text, 4).ok()).unwrap_or_default();
-        row["total"] = number(amount);
+        let sum = billed.and_then(|text| Money::parse(&text, 4).ok()).unwrap_or_default();
+        row["total"] = number(sum);
         for name in ["tolls", "violations"] {
             row[name] = draft.text(name).and_then(|text| text.parse::<u64>().ok()).map_or(Value::Null, Value::from);
         }
@@ -121,7 +152,7 @@ impl Done {
             self.skipped += 1;
         } else {
             self.invoices += 1;
-            self.total = self.total.plus(amount).unwrap_or(Money::MAX);
+            self.total = self.total.plus(sum).unwrap_or(Money::MAX);
         }
         row["problem"] = problem.map_or(Value::Null, Value::from);
         self.rows.push(row);
@@ -129,7 +160,7 @@ impl Done {
     }
 
     fn show(&self, dry_run: bool, session: &Session) -> Result<(), Failure> {
-        let Self { rows, invoices, skipped, total } = self;
+        let Self { rows, invoices, skipped, total, currency } = self;
         if session.out.json {
             let summary = json!({
                 "object": "invoice_run", "dry_run": dry_run, "invoices": invoices, "skipped": skipped,
@@ -140,6 +171,7 @@ impl Done {
         let cell = |row: &Value, name: &str| match &row[name] {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
+            total if name == "total" && session.out.is_terminal() => amount(&total.to_string(), currency.as_deref()),
             other => other.to_string(),
         };
         let columns = if session.out.is_terminal() { &SHOWN[..] } else { &MEMBERS[..] };
@@ -153,8 +185,11 @@ impl Done {
             let line = |row: &Vec<String>| row.iter().map(|cell| tsv_cell(cell)).collect::<Vec<_>>().join("\t") + "\n";
             print(&(columns.join("\t") + "\n" + &cells.iter().map(line).collect::<String>()))?;
         }
+        let [created, skipped] =
+            [(*invoices, "invoices"), (*skipped, "rentals")].map(|(count, many)| counted(count, many));
         let would = if dry_run { "would be " } else { "" };
-        session.out.note(&format!("{invoices} invoices {would}created over {total}, {skipped} rentals skipped"));
+        let total = amount(&total.to_string(), currency.as_deref());
+        session.out.note(&format!("{created} {would}created over {total}, {skipped} skipped"));
         Ok(())
     }
 }

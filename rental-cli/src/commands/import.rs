@@ -9,7 +9,7 @@ use crate::{
     commands::{collection, group::with_examples, session::Session},
     config::private_file,
     failure::Failure,
-    output::record::Record,
+    output::record::{Record, amount},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use rental_core::{
@@ -101,14 +101,15 @@ pub(super) fn send(
     let source = Source::of(matches.get_one::<PathBuf>("file").map_or_else(|| Path::new("-"), PathBuf::as_path))?;
     // Detects a wrong secret or organization before a large upload: during one, the connection may close before the error
     // response is read.
-    session.send(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
+    let owner = session.send(&Request::get(Access::Operator, &[organization::SPEC.plural, id]))?;
+    let currency = Record::read(&owner)?.text("default_currency");
     let path = [&[organization::SPEC.plural, id], words].concat();
     let request = Request::post(Access::Operator, &path, None).with_query(query);
     let json = upload::send(&session.api, &request, &source, media)?;
-    show(&json, session)
+    show(&json, currency.as_deref(), session)
 }
 
-fn show(json: &str, session: &Session) -> Result<(), Failure> {
+fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Failure> {
     if session.out.json {
         return session.out.object(json);
     }
@@ -117,7 +118,8 @@ fn show(json: &str, session: &Session) -> Result<(), Failure> {
     let mut counts: Vec<_> = record.fields().filter(|(name, _)| !others.contains(&name.as_str())).collect();
     if let Some(amounts) = record.text("amounts") {
         let amounts = Record::read(&amounts)?;
-        counts.extend(amounts.fields().map(|(name, amount)| (format!("amount {name}"), amount)));
+        let shown = |text: String| if session.out.is_terminal() { amount(&text, currency) } else { text };
+        counts.extend(amounts.fields().map(|(name, text)| (format!("amount {name}"), text.map(shown))));
     }
     session.out.fields(&counts)?;
     let review = record.list("review");

@@ -6,8 +6,8 @@ use crate::{
     edge,
     failure::Failure,
     output::{
-        print,
-        record::{Page, Record, next_page},
+        counted, print,
+        record::{Page, Record, amount, next_page},
     },
     text::{printable, tsv_cell, wrapped},
 };
@@ -16,8 +16,20 @@ use rental_core::{resources::organization, schema::ResourceSpec, value::Date};
 use serde::Deserialize;
 
 /// Columns of a pipe: members of the response.
-const COLUMNS: [&str; 10] =
-    ["when", "plate", "plate_state", "transponder_number", "place", "amount", "verdict", "reason", "id", "respond_by"];
+const COLUMNS: [&str; 12] = [
+    "when",
+    "plate",
+    "plate_state",
+    "transponder_number",
+    "place",
+    "amount",
+    "verdict",
+    "reason",
+    "id",
+    "respond_by",
+    "agency",
+    "number",
+];
 
 pub(super) fn command(spec: &'static ResourceSpec, examples: &[&str]) -> Command {
     let about = format!("Show the {} that a person has to look at, with candidates by name (operator)", spec.plural);
@@ -45,7 +57,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
             }
             let record = Record::read(object.get())?;
             let candidates = candidates(object.get());
-            let twin = twin(object.get());
+            let twin = twin(object.get(), record.text("currency").as_deref());
             print(&match session.out.width() {
                 Some(width) => block(&record, twin, &candidates, (edge::now().day_number(), width)),
                 None => line(&record, &candidates),
@@ -60,7 +72,7 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
         let data = json.join(",");
         print(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}\n"))?;
     }
-    session.out.note(&format!("{count} {} to look at", spec.plural));
+    session.out.note(&format!("{} to look at", counted(count, spec.plural)));
     Ok(())
 }
 
@@ -87,7 +99,7 @@ fn candidates(json: &str) -> Vec<String> {
 }
 
 /// The other posting of the same passage, as a sentence.
-fn twin(json: &str) -> Option<String> {
+fn twin(json: &str, currency: Option<&str>) -> Option<String> {
     #[derive(Deserialize)]
     struct Row {
         twin: Option<Twin>,
@@ -97,13 +109,17 @@ fn twin(json: &str) -> Option<String> {
         when: Option<String>,
         plate: Option<String>,
         transponder_number: Option<String>,
+        agency: Option<String>,
+        number: Option<String>,
         amount: serde_json::Number,
         customer_name: Option<String>,
     }
     let one = serde_json::from_str::<Row>(json).ok()?.twin?;
-    let read = [one.when, one.transponder_number.or(one.plate)].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let source = [one.agency, one.number].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let source = Some(source).filter(|source| !source.is_empty());
+    let read = [one.when, one.transponder_number.or(one.plate), source].into_iter().flatten().collect::<Vec<_>>();
     let whose = one.customer_name.map_or_else(|| "not attached".to_owned(), |name| format!("attached to {name}"));
-    Some(format!("the other toll: {read}, {}, {whose}", one.amount))
+    Some(format!("the other toll: {}, {}, {whose}", read.join(", "), amount(&one.amount.to_string(), currency)))
 }
 
 /// A row on a terminal: a few lines, wrapped at its width. `today` is the number of the day.
@@ -111,9 +127,12 @@ fn block(record: &Record, twin: Option<String>, candidates: &[String], (today, w
     let text = |member: &str| record.text(member).filter(|text| !text.is_empty());
     let plate = [text("plate"), text("plate_state")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let whose = Some(plate).filter(|plate| !plate.is_empty()).or_else(|| text("transponder_number"));
-    let amount = [text("amount"), text("currency")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let amount = [record.amount("amount"), text("currency")].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let head = [text("when"), whose, Some(amount), text("place")].into_iter().flatten().collect::<Vec<_>>();
     let mut lines = vec![("", head.join("  "))];
+    // By these a person finds it at the agency.
+    let source = [text("agency"), text("number")].into_iter().flatten().collect::<Vec<_>>();
+    lines.extend((!source.is_empty()).then(|| ("  ", source.join(" "))));
     lines.extend(text("respond_by").map(|day| ("  ", time_left(&day, today))));
     lines.extend(text("customer_name").map(|name| ("  ", format!("billed to {name}"))));
     lines.extend(text("reason").map(|reason| ("  ", reason)));
@@ -129,8 +148,13 @@ fn time_left(day: &str, today: u32) -> String {
     match last {
         None => format!("respond by {day}"),
         Some(0) => format!("respond by {day}: today is the last day"),
-        Some(days @ (1 | -1)) => format!("respond by {day}: 1 day {}", if days > 0 { "left" } else { "late" }),
-        Some(days) => format!("respond by {day}: {} days {}", days.abs(), if days > 0 { "left" } else { "late" }),
+        Some(days) => {
+            format!(
+                "respond by {day}: {} {}",
+                counted(days.unsigned_abs(), "days"),
+                if days > 0 { "left" } else { "late" }
+            )
+        }
     }
 }
 

@@ -122,7 +122,11 @@ fn show(page: &Page, tally: &mut Tally, shown: &mut Shown, session: &Session) ->
             _ => tally.nobody += 1,
         }
         tally.attached += u64::from(record.text("attached").as_deref() == Some("true"));
-        rows.push(COLUMNS.iter().map(|(_, member)| record.text(member).unwrap_or_default()).collect::<Vec<_>>());
+        let cell = |(_, member): &(&str, &str)| match *member {
+            "amount" if session.out.is_terminal() => record.amount(member),
+            member => record.text(member),
+        };
+        rows.push(COLUMNS.iter().map(|column| cell(column).unwrap_or_default()).collect::<Vec<_>>());
     }
     let first = shown.rows == 0;
     shown.rows += rows.len() as u64;

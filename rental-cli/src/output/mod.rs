@@ -11,7 +11,10 @@ use crate::{
     text::{printable, printable_json, wrapped},
 };
 use record::{Page, Record};
-use rental_core::{resources::spec_of, schema::ResourceSpec};
+use rental_core::{
+    resources::spec_of,
+    schema::{Kind, ResourceSpec},
+};
 use std::io::{self, IsTerminal as _, Write as _};
 use style::{DIM, Paint};
 use table::Row;
@@ -21,6 +24,9 @@ const USUAL_WIDTH: usize = 80;
 
 /// Width of lines that are wrapped also where there is no terminal.
 const LINE_WIDTH: usize = 100;
+
+/// Name and text of a field; `None` is `null`.
+type Field = (String, Option<String>);
 
 /// Output format: JSON, a table on a terminal, or tab-separated values in a pipe.
 #[derive(Clone)]
@@ -53,6 +59,7 @@ impl Output {
         // Summaries, such as `import`, have no description.
         let spec = record.text("object").and_then(|object| spec_of(&object));
         let fields: Vec<_> = record.fields().collect();
+        let fields = if self.is_terminal() { with_amounts(spec, &record, fields) } else { fields };
         print(&table::fields(spec, &fields, self.is_terminal(), self.paint))
     }
 
@@ -84,10 +91,15 @@ impl Output {
 
     /// Prints a note on stderr, unless `--json` or `--quiet` is set.
     pub(crate) fn note(&self, text: &str) {
-        if !self.json && !self.quiet {
+        if self.has_notes() {
             // The command succeeds even if stderr is closed.
             let _ = writeln!(anstream::stderr(), "{DIM}{}{DIM:#}", printable(text));
         }
+    }
+
+    /// Whether notes are printed.
+    pub(crate) fn has_notes(&self) -> bool {
+        !self.json && !self.quiet
     }
 
     /// Prints a warning on stderr, also with `--json`, unless `--quiet` is set.
@@ -102,6 +114,19 @@ impl Output {
     pub(crate) fn list(&self, spec: &'static ResourceSpec) -> List<'_> {
         List { output: self, spec, rows: Vec::new(), data: Vec::new(), begun: false }
     }
+}
+
+/// The fields of an object with its amounts as people read them.
+fn with_amounts(spec: Option<&ResourceSpec>, record: &Record, fields: Vec<Field>) -> Vec<Field> {
+    let is_amount = |name: &str| spec.and_then(|spec| spec.field(name)).is_some_and(|field| field.kind == Kind::Money);
+    let shown = |(name, text): Field| (name.clone(), if is_amount(&name) { record.amount(&name) } else { text });
+    fields.into_iter().map(shown).collect()
+}
+
+/// A number of things in words: `1 invoice`, `2 invoices`. `many` is a plural that ends in `s`.
+pub(crate) fn counted(count: u64, many: &str) -> String {
+    let things = if count == 1 { many.strip_suffix('s').unwrap_or(many) } else { many };
+    format!("{count} {things}")
 }
 
 /// Prints a list that arrives page by page. In a pipe each page is printed at once; JSON and tables need all pages.
@@ -123,7 +148,10 @@ impl List<'_> {
         let columns = table::columns(self.spec);
         for object in &page.data {
             let record = Record::read(object.get())?;
-            self.rows.push(columns.iter().map(|column| record.text(column.name())).collect());
+            let is_amount = |column: &table::Column| self.output.is_terminal() && column.is_amount();
+            let cell =
+                |column| if is_amount(column) { record.amount(column.name()) } else { record.text(column.name()) };
+            self.rows.push(columns.iter().map(cell).collect());
         }
         if self.output.terminal.is_none() {
             let names = if self.begun { String::new() } else { table::tsv_names(&columns) };

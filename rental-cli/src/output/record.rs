@@ -4,6 +4,7 @@ use crate::{
     failure::Failure,
     text::{printable, printable_json},
 };
+use rental_core::value::Currency;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -52,6 +53,12 @@ impl Record {
         self.0.iter().find(|(known, _)| known == name).and_then(|(_, value)| plain(value))
     }
 
+    /// Returns a member that is an amount, with all decimals of the currency of the object: `0.70`, where JSON has `0.7`.
+    pub(crate) fn amount(&self, name: &str) -> Option<String> {
+        let currency = self.text("currency").or_else(|| self.text("default_currency"));
+        Some(amount(&self.text(name)?, currency.as_deref()))
+    }
+
     /// Returns the objects of a member that is a list; empty if it is not a list of objects.
     pub(crate) fn list(&self, name: &str) -> Vec<Self> {
         let raw = self.0.iter().find(|(known, _)| known == name);
@@ -68,6 +75,16 @@ impl Page {
     /// Parses a list envelope.
     pub(crate) fn read(json: &str) -> Result<Self, Failure> {
         serde_json::from_str(json).map_err(|error| unreadable("a list", &error))
+    }
+}
+
+/// An amount with all decimals of its currency; unchanged when the currency is not known, or it has more decimals.
+pub(crate) fn amount(text: &str, currency: Option<&str>) -> String {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let is_plain = whole.trim_start_matches('-').bytes().chain(decimals.bytes()).all(|byte| byte.is_ascii_digit());
+    match currency.and_then(Currency::parse).map(Currency::digits) {
+        Some(digits @ 1..) if is_plain => format!("{whole}.{decimals:0<width$}", width = digits as usize),
+        _ => text.to_owned(),
     }
 }
 
@@ -132,6 +149,26 @@ mod tests {
             fields,
             [("z".into(), text("89.50")), ("a".into(), text("b")), ("raw".into(), Some(raw)), ("none".into(), None)]
         );
+    }
+
+    #[test]
+    fn amounts_have_all_decimals_of_their_currency() {
+        for (text, currency, shown) in [
+            ("0.7", Some("USD"), "0.70"),
+            ("12", Some("USD"), "12.00"),
+            ("-6.9", Some("USD"), "-6.90"),
+            ("0.125", Some("USD"), "0.125"),
+            ("358", Some("JPY"), "358"),
+            ("1.5", Some("KWD"), "1.500"),
+            ("1e2", Some("USD"), "1e2"),
+            ("0.7", Some("?"), "0.7"),
+            ("0.7", None, "0.7"),
+        ] {
+            assert_eq!(amount(text, currency), shown);
+        }
+        let amount = |json: &str| Record::read(json).unwrap().amount("toll_fee");
+        assert_eq!(amount(r#"{"toll_fee":1.5,"default_currency":"USD"}"#), Some("1.50".into()));
+        assert_eq!(amount(r#"{"toll_fee":null,"default_currency":"USD"}"#), None);
     }
 
     #[test]

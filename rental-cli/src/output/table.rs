@@ -36,6 +36,11 @@ impl Column {
     pub(crate) fn name(&self) -> &'static str {
         self.field.name
     }
+
+    /// Whether the field is an amount of money.
+    pub(crate) fn is_amount(&self) -> bool {
+        self.field.kind == Kind::Money
+    }
 }
 
 /// How a terminal shows a value. In a pipe every value is the text of the response.

@@ -55,14 +55,14 @@ const WIDTHS: [u16; 2] = [80, 140];
 
 #[test]
 fn the_counts_of_an_import_are_numbers() {
-    const SUMMARY: &str = r#"{"object":"import","received":5,"created":2,"updated":1,"duplicates":1,"skipped":0,"invalid":1,"amounts":{"received":27.76,"created":13.88,"updated":-6.94},"errors":[{"row":4,"message":"`amount` is missing."}]}"#;
+    const SUMMARY: &str = r#"{"object":"import","received":5,"created":2,"updated":1,"duplicates":1,"skipped":0,"invalid":1,"amounts":{"received":27.7,"created":13.88,"updated":-6.9},"errors":[{"row":4,"message":"`amount` is missing."}]}"#;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("tolls.csv");
     std::fs::write(&file, "transaction_id\n").unwrap();
     for columns in WIDTHS {
-        let server = FakeServer::new(vec![ok("{}"), ok(&format!("{SUMMARY}\n"))]);
+        let server = FakeServer::new(vec![ok(r#"{"default_currency":"USD"}"#), ok(&format!("{SUMMARY}\n"))]);
         let shown = plain(&server, &["tolls", "import", "--organization", "o", file.to_str().unwrap()], columns);
-        let counts = "received:        5\ncreated:         2\nupdated:         1\nduplicates:      1\nskipped:         0\ninvalid:         1\namount received: 27.76\namount created:  13.88\namount updated:  -6.94\nrow 4: `amount` is missing.\n";
+        let counts = "received:        5\ncreated:         2\nupdated:         1\nduplicates:      1\nskipped:         0\ninvalid:         1\namount received: 27.70\namount created:  13.88\namount updated:  -6.90\nrow 4: `amount` is missing.\n";
         assert!(shown.contains(counts), "{columns}: {shown}");
     }
 }
@@ -102,7 +102,7 @@ fn progress_is_a_line_that_goes_away() {
 /// A page of one row to look at.
 fn review(members: &str) -> String {
     let row = format!(
-        r#"{{"object":"review","id":"0190d0f2-7c3a-7cc0-8000-000000000001","verdict":"unclear","when":"2026-06-05 13:00","plate":"ABC1234","plate_state":"NY","transponder_number":null,"amount":6.94,"currency":"USD","customer_name":null,{members}}}"#
+        r#"{{"object":"review","id":"0190d0f2-7c3a-7cc0-8000-000000000001","verdict":"unclear","when":"2026-06-05 13:00 -04:00","agency":"MTAB&T","number":"61231234567","plate":"ABC1234","plate_state":"NY","transponder_number":null,"amount":6.9,"currency":"USD","customer_name":null,{members}}}"#
     );
     format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{row}]}}"#)
 }
@@ -110,7 +110,7 @@ fn review(members: &str) -> String {
 #[test]
 fn what_a_person_has_to_look_at_is_wrapped_at_the_width_of_the_terminal() {
     let list = review(
-        r#""place":"RKB","reason":"PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002 is probably the same passage, read by transponder. Attach this toll to a customer if it is another passage.","candidates":[{"customer_name":"Ada Lovelace","start_date":"2026-06-01","end_date":"2026-06-05","reason":"Had the vehicle 2026-06-01 to 2026-06-05, and somebody wrote a long reason."}],"twin":{"when":"2026-06-05 13:01","plate":null,"transponder_number":"00412345678","amount":11.19,"customer_name":"Ada Lovelace"}"#,
+        r#""place":"RKB","reason":"PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002 is probably the same passage, read by transponder. Attach this toll to a customer if it is another passage.","candidates":[{"customer_name":"Ada Lovelace","start_date":"2026-06-01","end_date":"2026-06-05","reason":"Had the vehicle 2026-06-01 to 2026-06-05, and somebody wrote a long reason."}],"twin":{"when":"2026-06-05 13:01 -04:00","plate":null,"transponder_number":"00412345678","agency":"MTAB&T","number":"6123","amount":11.2,"customer_name":"Ada Lovelace"}"#,
     );
     for columns in [80, 40, 140] {
         let args = ["tolls", "review", "--organization", "o"];
@@ -118,13 +118,76 @@ fn what_a_person_has_to_look_at_is_wrapped_at_the_width_of_the_terminal() {
         assert!(shown.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}: {shown}");
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         for text in [
-            "2026-06-05 13:00 ABC1234 NY 6.94 USD RKB PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002",
-            "the other toll: 2026-06-05 13:01, 00412345678, 11.19, attached to Ada Lovelace",
+            "2026-06-05 13:00 -04:00 ABC1234 NY 6.90 USD RKB MTAB&T 61231234567 PROBABLE_TWIN: toll 0190d0f2-7c3a-7cc0-8000-000000000002",
+            "the other toll: 2026-06-05 13:01 -04:00, 00412345678, MTAB&T 6123, 11.20, attached to Ada Lovelace",
             "- Ada Lovelace, 2026-06-01 to 2026-06-05: Had the vehicle",
         ] {
             assert!(words.contains(text), "{columns}: {shown}");
         }
     }
+}
+
+/// A page of drafts over these totals.
+fn drafts(totals: &[&str]) -> String {
+    let draft = |total: &&str| {
+        format!(
+            r#"{{"object":"invoice_draft","rental_id":"r","customer_name":"Ada","total":{total},"currency":"USD","tolls":1,"violations":0,"problem":null}}"#
+        )
+    };
+    let data = totals.iter().map(draft).collect::<Vec<_>>().join(",");
+    format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{data}]}}"#)
+}
+
+/// A page of suggestions with these verdicts.
+fn verdicts(verdicts: &[&str], has_more: bool) -> String {
+    let data = verdicts.iter().map(|verdict| format!(r#"{{"verdict":"{verdict}"}}"#)).collect::<Vec<_>>().join(",");
+    format!(r#"{{"object":"list","has_more":{has_more},"next_cursor":"1","data":[{data}]}}"#)
+}
+
+#[test]
+fn a_run_of_invoices_has_amounts_with_all_decimals_and_counts_in_words() {
+    let args = ["invoices", "draft-all", "--organization", "o", "--dry-run"];
+    for (totals, row, note) in [
+        (&["0.7"][..], "  0.70", "1 invoice would be created over 0.70, 0 rentals skipped\n"),
+        (&["0.7", "12"], "  12.00", "2 invoices would be created over 12.70, 0 rentals skipped\n"),
+    ] {
+        let none = verdicts(&[], false);
+        let shown = plain(&FakeServer::new(vec![ok(&drafts(totals)), ok(&none), ok(&none)]), &args, 140);
+        assert!(shown.contains(row) && shown.ends_with(note), "{shown}");
+    }
+}
+
+#[test]
+fn a_run_of_invoices_says_what_is_not_attached_yet() {
+    let run = |tolls: &str, violations: &str, more: &[&str]| {
+        let server = FakeServer::new(vec![ok(&drafts(&[])), ok(tolls), ok(violations)]);
+        let args = [&["invoices", "draft-all", "--organization", "o"], more].concat();
+        (plain(&server, &args, 140), server.asked().len())
+    };
+    let none = verdicts(&["unclear", "nobody"], true);
+    let (shown, _) = run(&verdicts(&["clear", "nobody", "clear"], false), &none, &[]);
+    let tolls = "2 tolls fit a rental and are not attached; attach them with `rental-cli tolls suggest --attach`\n";
+    assert!(shown.ends_with(tolls), "{shown}");
+    let (shown, _) = run(&none, &verdicts(&["clear"], true), &[]);
+    let violation = "at least 1 violation fits a rental and is not attached; attach it with `rental-cli violations suggest --attach`\n";
+    assert!(shown.ends_with(violation), "{shown}");
+    let (shown, _) = run(&none, &none, &[]);
+    assert!(!shown.contains("attach"), "{shown}");
+    let (shown, asked) = run(&none, &none, &["--json"]);
+    assert_eq!((shown.contains("attach"), asked), (false, 1), "a program asks itself: {shown}");
+}
+
+#[test]
+fn amounts_of_lists_and_objects_have_all_decimals_of_their_currency() {
+    let vehicle =
+        r#"{"id":"1","object":"vehicle","name":"Van","daily_rate":89.5,"deposit_amount":0.7,"currency":"USD"}"#;
+    let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{vehicle}]}}"#);
+    let shown = plain(&FakeServer::new(vec![ok(&list)]), &["vehicles", "list"], 140);
+    assert!(shown.contains("  89.50"), "{shown}");
+    let shown = plain(&FakeServer::new(vec![ok(vehicle)]), &["vehicles", "get", "1"], 80);
+    assert!(shown.contains(" 89.50\n") && shown.contains(" 0.70\n"), "{shown}");
+    let json = FakeServer::new(vec![ok(vehicle)]);
+    assert_eq!(plain(&json, &["vehicles", "get", "1", "--json"], 80), format!("{vehicle}\n"));
 }
 
 #[test]
@@ -136,7 +199,10 @@ fn a_violation_to_look_at_says_how_many_days_are_left() {
             r#""place":"NO PARKING","reason":"2 rentals come into question.","respond_by":{day},"candidates":[],"twin":null"#
         ));
         let shown = plain(&FakeServer::new(vec![ok(&list)]), &["violations", "review", "--organization", "o"], 80);
-        assert!(shown.starts_with("2026-06-05 13:00  ABC1234 NY  6.94 USD  NO PARKING\n"), "{shown}");
+        assert!(
+            shown.starts_with("2026-06-05 13:00 -04:00  ABC1234 NY  6.90 USD  NO PARKING\n  MTAB&T 61231234567\n"),
+            "{shown}"
+        );
         match day {
             "null" => assert!(!shown.contains("respond by"), "{shown}"),
             _ => assert!(shown.contains(text), "{shown}"),

@@ -105,7 +105,8 @@ async fn row<T: Attributable>(store: &dyn Store, organization: &Organization, ob
         "object": "review", "resource": T::SPEC.object, "id": object.id(), "verdict": verdict(&derived),
         "reason": payer.review.as_deref().filter(|_| is_billed).unwrap_or_else(|| derived.reason()),
         "when": local_time(organization, object), "occurred_at": at, "occurred_on": on, "plate": plate, "plate_state": state,
-        "transponder_number": tag, "place": charged.place, "amount": charged.amount, "currency": charged.currency,
+        "transponder_number": tag, "agency": charged.agency, "number": charged.number, "place": charged.place,
+        "amount": charged.amount, "currency": charged.currency,
         "respond_by": object.respond_by(),
         "vehicle_id": derived.vehicle.or_else(|| object.known_vehicle()), "billed": is_billed,
         "customer_id": payer.customer, "customer_name": payer.customer.and_then(name),
@@ -127,7 +128,7 @@ async fn twin<T: Attributable>(
     let charged = twin.charged();
     Ok(Some(json!({
         "id": id, "when": local_time(organization, &twin), "plate": plate, "plate_state": state, "transponder_number": tag,
-        "place": charged.place, "amount": charged.amount, "customer_id": payer.customer, "customer_name": name,
+        "agency": charged.agency, "number": charged.number, "place": charged.place, "amount": charged.amount, "customer_id": payer.customer, "customer_name": name,
         "billed": twin.billed().is_some(),
     })))
 }
@@ -156,12 +157,9 @@ fn verdict(derived: &Derived) -> &'static str {
     }
 }
 
-/// The day and time where the organization is: `2026-06-02 10:03`; only the day when the time is not known.
+/// The day and time where the organization is: `2026-06-02 10:03 -04:00`; only the day when the time is not known.
 #[must_use]
 pub fn local_time<T: Attributable>(organization: &Organization, object: &T) -> Option<String> {
     let (at, on) = object.when();
-    let Some(at) = at else { return on.map(|day| day.to_string()) };
-    let local = organization.time_zone.local(at);
-    let minutes = local.seconds() / 60;
-    Some(format!("{} {:02}:{:02}", local.date(), minutes / 60, minutes % 60))
+    at.map(|at| organization.time_zone.shown(at)).or_else(|| on.map(|day| day.to_string()))
 }

@@ -11,7 +11,7 @@ use crate::{
     },
     rows::key,
     schema::IndexPrefix,
-    store::{Follow, Key, Order, Span, Store, all_sound},
+    store::{Follow, Key, Order, Span, Store, all_sound, key_of},
     value::{Date, OrganizationId, RentalId, Timestamp, VehicleId},
 };
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ pub async fn rentals_around(
     at: Timestamp,
 ) -> Result<Vec<Rental>, Error> {
     let mut rentals: Vec<Rental> = Vec::new();
-    for mut span in stays_around(organization, vehicle, at.day_number()) {
+    for mut span in stays_around(store, organization, vehicle, at.day_number()).await? {
         while rentals.len() < MOST {
             let found = all_sound(store.scan(&span, STEP).await?)?;
             for record in &found {
@@ -97,7 +97,7 @@ async fn rentals_between(
     most: usize,
 ) -> Result<Vec<Rental>, Error> {
     let mut rentals: Vec<Rental> = Vec::new();
-    for span in stays_within(organization, vehicle, (first, end)) {
+    for span in stays_within(store, organization, vehicle, (first, end)).await? {
         for record in all_sound(store.scan(&span, most.saturating_sub(rentals.len())).await?)? {
             rentals.push(parse::<Rental>(&record.key, &record.value)?);
         }
@@ -196,16 +196,39 @@ fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> Key {
 
 /// The spans of stays that can contain a day. Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin at most
 /// so many days before can reach it. One day is added on both sides for days of other time zones.
-fn stays_around(organization: OrganizationId, vehicle: VehicleId, day: u32) -> Vec<Span> {
-    stays_within(organization, vehicle, (day, day + 1))
+async fn stays_around(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    day: u32,
+) -> Result<Vec<Span>, Error> {
+    stays_within(store, organization, vehicle, (day, day + 1)).await
 }
 
-/// The same for stays that can contain one of some days, `[first, end)`.
-fn stays_within(organization: OrganizationId, vehicle: VehicleId, (first, end): (u32, u32)) -> Vec<Span> {
+/// The same for stays that can contain one of some days, `[first, end)`. Most vehicles have stays of a few classes, and only
+/// for these there is a span: each is found by the first entry behind the class before.
+async fn stays_within(
+    store: &dyn Store,
+    organization: OrganizationId,
+    vehicle: VehicleId,
+    (first, end): (u32, u32),
+) -> Result<Vec<Span>, Error> {
+    let place = |class: u8, start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
     let of_class = |class: u8| {
-        let earliest = if class == OPEN { 0 } else { first.saturating_sub((2 << class) + 1) };
-        let prefix = |start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
-        Span { from: prefix(earliest), to: prefix(end + 1), order: Order::Descending, follow: follow(organization) }
+        let earliest = if class == OPEN { 0 } else { first.saturating_sub((2_u32 << class.min(30)).saturating_add(1)) };
+        let (from, to) = (place(class, earliest), place(class, end + 1));
+        Span { from, to, order: Order::Descending, follow: follow(organization) }
     };
-    (0..22).chain([OPEN]).map(of_class).collect()
+    let (mut spans, mut class) = (Vec::new(), 0);
+    while class <= OPEN {
+        let next = Span { from: place(class, 0), to: place(OPEN, u32::MAX), order: Order::Ascending, follow: None };
+        let entries = store.scan(&next, 1).await?;
+        // Before the day, which has 4 bytes, and its length.
+        let class_byte = next.from.as_bytes().len().saturating_sub(4 + 2 + 1);
+        let found = entries.first().and_then(|entry| key_of(entry).as_bytes().get(class_byte));
+        let Some(found) = found.filter(|found| **found >= class) else { break };
+        spans.push(of_class(*found));
+        class = found.saturating_add(1);
+    }
+    Ok(spans)
 }

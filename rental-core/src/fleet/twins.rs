@@ -4,10 +4,9 @@
 use crate::{
     error::Error,
     resources::{Attributable, Posting, parse, posting_look_up},
-    rows::key,
     schema::Attribution,
-    store::{Order, Span, Store, all_sound},
-    value::{OrganizationId, Text, Timestamp},
+    store::{Key, Order, Span, Store, key_of},
+    value::{Id, OrganizationId, Text, Timestamp},
 };
 
 /// Two postings of one passage are at most this far apart, in milliseconds: the clocks of tag readers and cameras differ.
@@ -65,9 +64,15 @@ pub async fn first_twin<T: Attributable>(
     more: &[T],
 ) -> Result<Option<T>, Error> {
     let Some(span) = entries_near(organization, object) else { return Ok(None) };
-    let mut found = Vec::new();
-    for record in all_sound(store.scan(&span.following(key::records(organization, T::SPEC)), MOST_NEAR).await?)? {
-        found.push(parse::<T>(&record.key, &record.value)?);
+    let entries = store.scan(&span, MOST_NEAR).await?;
+    // Nearly always the object itself is the only one.
+    let others = entries.iter().filter_map(|entry| key_of(entry).id()).filter(|id| *id != object.id().uuid());
+    let places: Vec<Key> = others.map(|id| T::key(organization, Id::from_uuid(id))).collect();
+    let mut found = Vec::with_capacity(places.len());
+    if !places.is_empty() {
+        for record in store.get(&places).await?.into_iter().flatten() {
+            found.push(parse::<T>(&record.key, &record.value)?);
+        }
     }
     Ok(first_among(object, found.into_iter().chain(more.iter().cloned())))
 }

@@ -27,6 +27,10 @@ pub enum Occasion {
 /// What a toll or violation charges, in words for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Charged<'a> {
+    /// The toll agency, or whose summons number it is.
+    pub agency: Option<&'a str>,
+    /// The agency's transaction number, or the summons number.
+    pub number: Option<&'a str>,
     /// Where it happened, or what was violated.
     pub place: Option<&'a str>,
     /// The amount.
@@ -84,7 +88,7 @@ pub trait Attributable: Billable + FromFields + Clone + PartialEq {
     /// The event type of an attached object.
     const ATTACHED: EventType;
 
-    /// Where it happened, or what was violated, and the amount.
+    /// Who charges it under which number, where it happened or what was violated, and the amount.
     fn charged(&self) -> Charged<'_>;
     /// The place among the objects that a person has to look at: the greatest number is listed first.
     fn review_order(&self) -> u32;
@@ -173,11 +177,12 @@ impl<T: Attributable> Create for T {
 }
 
 impl<T: Attributable> Update for T {
-    /// A customer that a request sets is its choice. What the server had chosen before is removed. The same customer is a
-    /// choice, too, for an object that a person has to look at.
+    /// A customer that a request sets is its choice, also nobody. What the server had chosen before is removed. The same
+    /// customer is a choice, too, for an object that a person has to look at: all that are unattached, and some that are billed.
     fn apply(&mut self, before: &Self, sent: &Fields, _: &RuleContext<'_>) -> Result<(), Error> {
         let (payer, before) = (self.payer(), before.payer());
-        if payer.customer != before.customer || (sent.has("customer_id") && before.review.is_some()) {
+        let is_undecided = before.review.is_some() || before.attribution.is_none();
+        if payer.customer != before.customer || (sent.has("customer_id") && is_undecided) {
             let attribution = Some(Attribution::Manual);
             self.set_payer(Payer { customer: payer.customer, attribution, ..Payer::default() });
         }

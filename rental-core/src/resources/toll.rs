@@ -190,7 +190,13 @@ impl Attributable for Toll {
     const ATTACHED: EventType = EventType::TollAttached;
 
     fn charged(&self) -> Charged<'_> {
-        Charged { place: self.plaza.as_deref(), amount: self.amount, currency: self.currency }
+        Charged {
+            agency: Some(&self.agency),
+            number: self.transaction_id.as_deref(),
+            place: self.plaza.as_deref(),
+            amount: self.amount,
+            currency: self.currency,
+        }
     }
 
     /// Tolls have no order but that of their import.

@@ -198,7 +198,13 @@ impl Attributable for Violation {
     const ATTACHED: EventType = EventType::ViolationAttached;
 
     fn charged(&self) -> Charged<'_> {
-        Charged { place: self.violation.as_deref(), amount: self.amount_due, currency: self.currency }
+        Charged {
+            agency: self.issuer.as_deref(),
+            number: Some(&self.summons_number),
+            place: self.violation.as_deref(),
+            amount: self.amount_due,
+            currency: self.currency,
+        }
     }
 
     /// The violation with the earliest day to respond is the most urgent one; then, of those without such a day, the one that

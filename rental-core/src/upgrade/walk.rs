@@ -267,7 +267,11 @@ impl<'s> Upgrade<'s> {
             let key = key_of(&row).clone();
             match self.lifted(organization, row).await? {
                 Ok(one) => lifted.push(one),
-                Err(reason) => {
+                Err(mut reason) => {
+                    let spec = parts(&key).map(|(spec, _)| spec.object);
+                    if self.marker.from < BILLED_SINCE && spec == Some(invoice::SPEC.object) {
+                        reason += "; what it bills counts as not billed, so restore it before you bill anything again";
+                    }
                     self.marker.note(&key, &reason);
                     self.marker.damage_here = true;
                 }

@@ -90,6 +90,15 @@ impl Zone {
         LocalTime { date, seconds: shown.time().num_seconds_from_midnight() }
     }
 
+    /// The local time at an instant as people read it, to the minute, with the offset from UTC: `2026-06-05 13:00 -04:00`.
+    #[must_use]
+    pub fn shown(self, at: Timestamp) -> String {
+        let (local, minutes) = (self.local(at), self.local(at).seconds / 60);
+        let utc = chrono::DateTime::from_timestamp_millis(i64::try_from(at.millis()).unwrap_or(0)).unwrap_or_default();
+        let offset = utc.with_timezone(&self.0).offset().fix();
+        format!("{} {:02}:{:02} {offset}", local.date, minutes / 60, minutes % 60)
+    }
+
     /// The offset from UTC, in seconds, before the gap that contains `shown`.
     fn seconds_before_gap(self, shown: NaiveDateTime) -> i64 {
         let earlier = (1..=STEPS).map(|step| shown - TimeDelta::minutes(15) * step);
@@ -139,6 +148,15 @@ mod tests {
         let zone = Zone::NEW_YORK;
         assert_eq!(zone.instants(local("2026-01-15", noon)), Instants::One(at("2026-01-15T12:00:00-05:00")));
         assert_eq!(zone.instants(local("2026-07-15", noon)), Instants::One(at("2026-07-15T12:00:00-04:00")));
+    }
+
+    #[test]
+    fn people_read_which_of_two_hours_it_was() {
+        let shown = |zone: &str, time: &str| Zone::parse(zone).unwrap().shown(at(time));
+        assert_eq!(shown("America/New_York", "2026-11-01T05:30:59Z"), "2026-11-01 01:30 -04:00");
+        assert_eq!(shown("America/New_York", "2026-11-01T06:30:00Z"), "2026-11-01 01:30 -05:00");
+        assert_eq!(shown("Asia/Kathmandu", "2026-06-05T20:00:00Z"), "2026-06-06 01:45 +05:45");
+        assert_eq!(shown("UTC", "2026-06-05T20:00:00Z"), "2026-06-05 20:00 +00:00");
     }
 
     #[test]

@@ -9,14 +9,16 @@ use rental_core::{
     resources::{
         Resource,
         assignment::{VehicleAssignments, lacking},
+        credit_note,
         customer::{self, Customer},
+        invoice::Invoice,
         rental,
         toll::{self, Toll},
         vehicle::{self, Vehicle},
     },
     rows::{Row, Tag, key, recheck::Recheck},
     store::Key,
-    value::{Id, OrganizationId, VehicleId},
+    value::{Id, Money, OrganizationId, VehicleId},
 };
 use serde_json::{Value, json};
 
@@ -56,6 +58,30 @@ fn a_lost_customer_and_a_lost_vehicle_that_a_rental_names_get_stand_ins() {
     let records: Vec<&Key> =
         after.keys().filter(|key| key.as_bytes()[0] == Tag::Record as u8 && changed(key)).collect();
     assert!(records.iter().all(|key| [&what, &who].contains(key)), "no other record is touched");
+}
+
+#[test]
+fn an_invoice_lists_again_a_credit_note_that_it_lacks() {
+    let (place, organization, note) = records(rows(), credit_note::SPEC.tag).pop().unwrap();
+    let invoice = Invoice::key(organization, Id::parse(note["invoice_id"].as_str().unwrap()).unwrap());
+    let whole = object(rows(), &invoice);
+    let mut without: Invoice = serde_json::from_value(whole.clone()).unwrap();
+    without.credit_note_ids.retain(|id| id.uuid() != place.id().unwrap());
+    without.amount_credited = Money::default();
+    let mut with = rows().clone();
+    let revision = with[&invoice].0;
+    with.insert(invoice.clone(), (revision, serde_json::to_vec(&without).unwrap().into()));
+    let store = store(&with);
+    let made = repaired(&store);
+    assert!(made.left.listed.is_empty(), "{:?}", made.left.listed);
+    let after = wait(everything(&store));
+    let now = object(&after, &invoice);
+    assert_eq!(
+        [&now["credit_note_ids"], &now["amount_credited"]],
+        [&whole["credit_note_ids"], &whole["amount_credited"]]
+    );
+    assert!(!now["credit_note_ids"].as_array().unwrap().is_empty());
+    assert_eq!(after[&invoice].0, revision + 1);
 }
 
 #[test]

@@ -56,6 +56,22 @@ fn a_record_that_cannot_be_read_stays_and_is_counted() {
     let _ = organization;
 }
 
+/// Stores of before version 6 learn from their invoices what is billed.
+#[test]
+fn a_damaged_invoice_is_reported_with_what_it_means_for_what_it_bills() {
+    let before = rows_of("v2");
+    let invoice = record_of(&before, 4, 0);
+    let mut rows = before.clone();
+    rows.get_mut(&invoice).unwrap().1 = bytes::Bytes::from_static(b"{\"id\":");
+    let counted = wait(upgrade(&memory("v2", &rows))).unwrap();
+    let told = &counted.damaged_rows[0];
+    assert!(told.contains(&invoice.id().unwrap().to_string()), "{told}");
+    assert!(
+        told.ends_with("; what it bills counts as not billed, so restore it before you bill anything again"),
+        "{told}"
+    );
+}
+
 /// Entries and holds without a record, of organizations that exist and of others.
 #[test]
 fn rows_that_no_record_has_are_removed() {

@@ -105,7 +105,7 @@ impl Document {
         let is_due = state == State::Open && !left.is_zero();
         let instructions = organization.payment_instructions.as_deref().filter(|_| is_due || credited.is_zero());
         let instructions = instructions.filter(|_| state == State::Open);
-        let mut sums = taxes(invoice, words, language);
+        let mut sums = taxes(invoice, [invoice.total, invoice.tax_amount], words, language);
         sums.push((words.total.into(), money(total)));
         if !credited.is_zero() {
             let rest = if state == State::Open { words.amount_due } else { words.after_credits };
@@ -158,10 +158,9 @@ impl Document {
         });
         let state = if refund.is_some() { State::Paid } else { State::Open };
         facts.extend(refund.map(|text| (words.refunded_on, text)));
-        let money = |amount: Option<Money>| formats::money(amount.unwrap_or_default(), note.currency, language);
-        let tax = note.tax_amount.and_then(|_| tax_label(invoice, words, language));
-        let mut sums: Vec<_> = tax.map(|name| (name.into(), money(note.tax_amount))).into_iter().collect();
-        sums.push((words.total_credit.into(), money(note.total)));
+        let mut sums = taxes(invoice, [note.total, note.tax_amount], words, language);
+        let total = formats::money(note.total.unwrap_or_default(), note.currency, language);
+        sums.push((words.total_credit.into(), total));
         Self {
             heading: words.credit_note,
             number,
@@ -204,11 +203,16 @@ fn buyer(customer: &Customer, invoice: &Invoice) -> Vec<String> {
     all
 }
 
-/// The rows above the total of a taxed invoice.
-fn taxes(invoice: &Invoice, words: &Words, language: InvoiceLanguage) -> Vec<(Cow<'static, str>, String)> {
+/// The rows above the total of a taxed invoice, or of a credit note about it: total and tax of the document.
+fn taxes(
+    invoice: &Invoice,
+    [total, tax]: [Option<Money>; 2],
+    words: &Words,
+    language: InvoiceLanguage,
+) -> Vec<(Cow<'static, str>, String)> {
     let money = |amount: Money| formats::money(amount, invoice.currency, language);
-    let (Some(label), Some(tax)) = (tax_label(invoice, words, language), invoice.tax_amount) else { return Vec::new() };
-    let net = invoice.total.unwrap_or_default().minus(tax).unwrap_or_default();
+    let (Some(label), Some(tax)) = (tax_label(invoice, words, language), tax) else { return Vec::new() };
+    let net = total.unwrap_or_default().minus(tax).unwrap_or_default();
     let added = invoice.tax_included != Some(true);
     let subtotal = added.then(|| (words.subtotal.into(), money(net)));
     subtotal.into_iter().chain([(label.into(), money(tax))]).collect()

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use rental_core::{
     resources::{
+        credit_note::CreditNote,
         customer::Customer,
         invoice::Invoice,
         organization::{InvoiceLanguage, Organization, PaperSize},
@@ -135,6 +136,35 @@ fn names_in_every_script_are_extracted_as_they_are_written() {
         "Zoë Łukaszewska-O'Neil",
     ] {
         has(&text_of(&simple(name, name)), &[name, "INV-000042", "$1,234.50"]);
+    }
+}
+
+#[test]
+fn a_credit_note_has_a_subtotal_when_its_tax_is_added() {
+    for (included, total, subtotal) in [(false, "119", true), (true, "100", false)] {
+        let tax = json!({"tax_name": "VAT", "tax_rate": 19, "tax_included": included, "tax_amount": 19});
+        let invoice = invoice(&[line("Extra cleaning", "100")], total, tax);
+        let note: CreditNote = serde_json::from_value(json!({
+            "id": ID, "object": "credit_note", "credit_note_number": "CN-000001", "invoice_id": ID, "rebill": false,
+            "lines": [{"line": 0, "description": "Extra cleaning", "amount": 50}], "total": if included { 50.0 } else { 59.5 },
+            "tax_amount": if included { 7.98 } else { 9.5 }, "currency": "USD", "created_at": TIME, "updated_at": TIME,
+        }))
+        .unwrap();
+        let (organization, customer, rentals) = (organization(json!({})), customer("Ada", "en"), rentals());
+        let source = Source {
+            organization: &organization,
+            customer: &customer,
+            invoice: &invoice,
+            rentals: &rentals,
+            logo: None,
+        };
+        let document = Document::of_credit(&note, source, Preferences::default());
+        for text in [text_of(&document), html::page(&document)] {
+            let rows: &[&str] =
+                if included { &["$7.98", "$50.00"] } else { &["Subtotal", "$50.00", "$9.50", "$59.50"] };
+            has(&text, rows);
+            assert_eq!(text.contains("Subtotal"), subtotal, "{text}");
+        }
     }
 }
 

@@ -163,7 +163,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Adds a line. The invoice itself refuses a total above [`Money::MAX`].
+    /// Adds a line. A total of [`Money::MAX`] is a problem of the draft.
     fn add(&mut self, member: &str, id: &dyn std::fmt::Display, left: Money) {
         self.sum = self.sum.plus(left).unwrap_or(Money::MAX);
         self.lines.push(json!({member: id.to_string(), "amount": left}));
@@ -172,7 +172,6 @@ impl Draft {
     /// Adds a line with the fee for `count` tolls or violations.
     fn add_fee(&mut self, what: &str, count: u32, fee: Option<Money>, organization: &Organization) {
         let Some(fee) = fee.filter(|fee| !fee.is_zero() && count > 0) else { return };
-        // The largest amount and a toll are too large for an invoice, which refuses them.
         let all = fee.times(count).unwrap_or(Money::MAX);
         self.sum = self.sum.plus(all).unwrap_or(Money::MAX);
         let each = fee.with_digits(organization.default_currency.digits());
@@ -218,6 +217,9 @@ async fn draft(
             Some("This rental has no price. Set its `final_price`, or create an invoice with the amount in a line.")
         }
         _ if draft.lines.is_empty() => Some("Nothing of this rental is left to bill."),
+        _ if draft.total == Money::MAX => Some(
+            "Its lines add up to more than the largest amount. Lower the fees of the organization, or bill it with several invoices.",
+        ),
         _ => None,
     };
     Ok(draft)

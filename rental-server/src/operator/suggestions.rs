@@ -163,6 +163,7 @@ async fn judge<T: Attributable>(
     row["when"] = json!(local_time(organization, object));
     row["plate"] = json!(object.identifiers()[1]);
     row["amount"] = json!(object.charged().amount);
+    row["currency"] = json!(object.charged().currency);
     row["twin_id"] = json!(twin.map(|(id, _)| id));
     let is_new = (vehicle.is_some() && known != vehicle) || object.payer() != unattached;
     // A vehicle that was found, and a probable twin, are recorded also when the customer is not clear.
@@ -223,9 +224,10 @@ fn schema() -> Value {
         "vehicle_id": optional_id("The vehicle that it is about, when it is known."),
         "rental_id": optional_id("The rental that answers for it, when that is clear."),
         "customer_id": optional_id("The customer of that rental."),
-        "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the organization."},
+        "when": {"type": ["string", "null"], "description": "The day and time in the time zone of the organization with the offset from UTC, such as `2026-06-05 13:00 -04:00`; only the day when the time is not known."},
         "plate": {"type": ["string", "null"], "description": "The plate as reported."},
         "amount": described(amount(), "The amount of a toll, or the amount due of a violation."),
+        "currency": text("The currency of the amount."),
         "twin_id": optional_id("The toll that is probably the same passage, for which this one is not attached."),
         "attached": {"type": "boolean", "description": "Whether this request attached it."},
         "candidates": {"type": "array", "items": object("", candidate)},

@@ -5,6 +5,7 @@ mod attachments;
 mod audit;
 mod billing;
 mod billing_settings;
+mod conservation;
 mod credits;
 mod deletion;
 mod imports;

@@ -212,7 +212,9 @@ impl<'v, 's, W: Waiter> Decider<'v, 's, W> {
         for derived in &missing {
             self.derive(organization, spec, record, derived);
         }
-        let lost = self.find_lost(organization, spec, record) || self.complete_assignments(organization, spec, record);
+        let lost = self.find_lost(organization, spec, record)
+            || self.complete_assignments(organization, spec, record)
+            || self.list_credit(organization, spec, record);
         lost || !missing.is_empty() || self.counter(organization, spec, record)
     }
 

@@ -13,7 +13,9 @@ use crate::{
     resources::{
         Object, Resource,
         assignment::{self, VehicleAssignments},
+        credit_note::{self, CreditNote},
         customer::{self, Customer},
+        invoice::Invoice,
         organization::{Organization, SYSTEM},
         parse,
         row_words::in_words,
@@ -23,7 +25,7 @@ use crate::{
     rows::{key, recheck::Recheck},
     schema::{Facts, Grounds, ResourceSpec},
     store::{Record, Revision},
-    value::{Id, Language, Members, Name, OrganizationId, Text},
+    value::{CreditNoteId, Id, Language, Members, Money, Name, OrganizationId, Text},
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -109,6 +111,33 @@ impl<W: Waiter> Decider<'_, '_, W> {
         self.view.put(&record.key, record.revision + 1, value, &why);
         let mark = key::recheck(organization, vehicle.id);
         self.view.put(&mark, self.new_revision(), Recheck::of_all().value(), &why);
+        true
+    }
+
+    /// Plans the invoice of a credit note that it does not list: it gets the credit note, and what all of its credit notes
+    /// credit. Returns whether the invoice lacked it.
+    pub(super) fn list_credit(&self, organization: OrganizationId, spec: &ResourceSpec, record: &Record) -> bool {
+        if spec.tag != credit_note::SPEC.tag {
+            return false;
+        }
+        let Ok(note) = parse::<CreditNote>(&record.key, &record.value) else { return false };
+        let place = Invoice::key(organization, note.invoice_id);
+        let Some(stored) = self.view.get(&place).ok().flatten() else { return false };
+        let Ok(mut invoice) = parse::<Invoice>(&place, &stored.value) else { return false };
+        if invoice.credit_note_ids.contains(&note.id) {
+            return false;
+        }
+        invoice.credit_note_ids.push(note.id);
+        // An id begins with its time.
+        invoice.credit_note_ids.sort_unstable();
+        let of = |id: &CreditNoteId| self.view.object::<CreditNote>(&CreditNote::key(organization, *id));
+        let known = invoice.credit_note_ids.iter().filter_map(of).filter_map(|note| note.total);
+        let sum = known.fold(Money::default(), |sum, total| sum.plus(total).unwrap_or(Money::MAX));
+        // Another credit note can be lost: what is credited never falls.
+        invoice.amount_credited = invoice.amount_credited.max(sum);
+        invoice.touch(self.now);
+        let Ok(value) = to_json(&invoice) else { return false };
+        self.view.put(&place, stored.revision + 1, value, &format!("it does not list {}", in_words(&record.key)));
         true
     }
 

@@ -268,7 +268,7 @@ fn what_a_person_has_to_look_at_is_listed_with_names_and_local_times() {
     let unclear = &shown[1];
     assert_eq!(
         (&unclear["when"], &unclear["plate"], &unclear["place"]),
-        (&json!("2026-06-05 13:00"), &json!("LOOK1"), &json!("RKB"))
+        (&json!("2026-06-05 13:00 -04:00"), &json!("LOOK1"), &json!("RKB"))
     );
     assert_eq!((&unclear["verdict"], &unclear["reason"]), (&json!("unclear"), &json!("2 rentals come into question.")));
     let candidate = &unclear["candidates"][0];

@@ -161,6 +161,37 @@ fn wrong_settings_are_named() {
 }
 
 #[test]
+fn settings_that_are_too_large_are_refused_with_their_bounds() {
+    let organization = Server::shared().organization();
+    let most = "must be at most 99999999999.9999";
+    for (body, rule) in [
+        (json!({"toll_fee": 100_000_000_000_u64}), most),
+        (json!({"violation_fee": 100_000_000_000_u64}), most),
+        (
+            json!({"tax_name": "VAT", "tax_rate": 100.0001}),
+            "must be a percentage from 0 to 100 with at most 4 decimals",
+        ),
+        (json!({"tax_name": "VAT", "tax_rate": 1e30}), "must be a percentage from 0 to 100 with at most 4 decimals"),
+    ] {
+        let reply = settings(&organization, &body);
+        reply.bad_fields();
+        assert!(reply.text().contains(rule), "{body}: {}", reply.text());
+    }
+    // Each fee is allowed, and their sum is no amount.
+    settings(&organization, &json!({"toll_fee": 99_999_999_999_u64})).ok();
+    let (rental, _) = rental(&organization, &["1", "2"]);
+    let path = format!("/admin/v1/organizations/{}/invoices/drafts", organization.id);
+    let draft = organization.server.admin("GET", &path, &Value::Null).ok()["data"][0].clone();
+    let problem = draft["problem"].as_str().expect("a problem");
+    assert!(problem.contains("more than the largest amount. Lower the fees"), "{problem}");
+    let body = json!({"rental_id": rental, "with_tolls": true});
+    let reply = organization.server.admin("POST", &path, &body);
+    assert_eq!((reply.status, reply.json()["error"]["message"].as_str()), (409, Some(problem)));
+    settings(&organization, &json!({"toll_fee": 1})).ok();
+    assert_eq!(invoice_of(&organization, &rental)["total"], json!(115.88));
+}
+
+#[test]
 fn open_invoices_are_listed_by_their_due_date() {
     let organization = Server::shared().organization();
     let customer = organization.customer(json!({}));

@@ -38,7 +38,7 @@ pub(crate) fn stay(organization: &Organization, vehicle: &str, days: [&str; 2], 
 }
 
 #[track_caller]
-pub(super) fn customer_of(organization: &Organization, rental: &str) -> Value {
+pub(crate) fn customer_of(organization: &Organization, rental: &str) -> Value {
     organization.get(&format!("/v1/rentals/{rental}")).ok()["customer_id"].clone()
 }
 

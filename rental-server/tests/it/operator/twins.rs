@@ -64,6 +64,7 @@ fn second_is_listed(organization: &Organization, customer: &Value, [first, secon
         ["id", "amount", "customer_id"].map(|member| &twin[member]),
         ["id", "amount", "customer_id"].map(|member| &first[member])
     );
+    assert_eq!([&twin["agency"], &twin["number"]], [&first["agency"], &first["transaction_id"]]);
     assert_eq!(twin["customer_name"], "Test Customer");
     assert_eq!(listed[0]["candidates"][0]["customer_id"], *customer);
 }

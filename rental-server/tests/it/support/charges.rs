@@ -1,6 +1,10 @@
 //! What holds for tolls and violations alike: their lists, and the customer who pays as the only change.
 
 use super::{Server, rules};
+use crate::operator::{
+    all, import,
+    suggestions::{attached, customer_of, stay, tolls},
+};
 use serde_json::{Value, json};
 
 /// The list holds whole objects as a GET gives them, newest first.
@@ -86,6 +90,36 @@ pub(crate) fn is_attached_detached_and_attached_to_another_customer(plural: &str
             assert_eq!(rules::ids(&rules::walk(&organization, plural, &query, 10)), expected);
         }
     }
+}
+
+/// PATCH gives an object that never had a customer to nobody: a choice, which no suggestion changes, until it is taken back.
+#[track_caller]
+pub(crate) fn is_given_to_nobody_until_that_is_taken_back(plural: &str) {
+    let organization = Server::shared().organization();
+    let vehicle = organization.vehicle(json!({"plate": "GIVEN1"}));
+    let rental = stay(&organization, &vehicle, ["2026-06-01", "2026-06-05"], "COMPLETED");
+    match plural {
+        "tolls" => tolls(&organization, "GIVEN1", &["2026-06-02T14:03:00Z"]),
+        _ => {
+            let head = "plate,state,summons_number,issue_date,violation_time,amount_due";
+            let row = "GIVEN1,NY,4000000001,06/02/2026,10:03A,50";
+            import(&organization, "violations", "", &format!("{head}\n{row}\n")).ok();
+        }
+    }
+    let path = format!("/v1/{plural}/{}", all(&organization, plural)[0]["id"].as_str().unwrap());
+    let review = || organization.get(&format!("/v1/{plural}/review")).ok()["data"].as_array().unwrap().len();
+    let payer = || ["customer_id", "attribution"].map(|member| organization.get(&path).ok()[member].clone());
+    assert_eq!((payer(), review()), ([Value::Null, Value::Null], 1));
+    organization.patch(&path, &json!({})).ok();
+    assert_eq!((payer(), review()), ([Value::Null, Value::Null], 1));
+    for _ in 0..2 {
+        organization.patch(&path, &json!({"customer_id": null})).ok();
+        assert!(attached(&organization, plural).is_empty());
+        assert_eq!((payer(), review()), ([Value::Null, json!("manual")], 0));
+    }
+    let release = path.replace("/v1/", "/admin/v1/") + "/release";
+    organization.server.admin("POST", &release, &Value::Null).ok();
+    assert_eq!(payer(), [customer_of(&organization, &rental), json!("automatic")]);
 }
 
 /// PATCH refuses a customer that does not exist, and names the field.

@@ -19,8 +19,11 @@ fn a_read_key_sees_what_operators_see_of_its_own_organization() {
     let path = format!("/admin/v1/organizations/{}/tolls/review", organization.id);
     assert_eq!(page, organization.server.admin("GET", &path, &Value::Null).ok());
     let [row] = page["data"].as_array().unwrap().as_slice() else { panic!("one row: {page}") };
-    let shown = ["when", "plate", "place", "amount", "verdict", "reason"].map(|member| row[member].clone());
-    let expected = json!(["2026-06-05 13:00", "OWN1", "RKB", 1, "unclear", "2 rentals come into question."]);
+    let shown =
+        ["when", "agency", "number", "plate", "place", "amount", "verdict", "reason"].map(|member| row[member].clone());
+    let number = "OWN1 2026-06-05T17:00:00Z";
+    let why = "2 rentals come into question.";
+    let expected = json!(["2026-06-05 13:00 -04:00", "MTAB&T", number, "OWN1", "RKB", 1, "unclear", why]);
     assert_eq!(json!(shown), expected);
     let names: Vec<_> = row["candidates"].as_array().unwrap().iter().map(|one| &one["customer_name"]).collect();
     assert_eq!(names, [&json!("Test Customer"); 2]);

@@ -8,6 +8,11 @@ fn a_violation_is_attached_detached_and_attached_to_another_customer() {
 }
 
 #[test]
+fn a_violation_that_was_never_attached_is_given_to_nobody_until_that_is_taken_back() {
+    charges::is_given_to_nobody_until_that_is_taken_back("violations");
+}
+
+#[test]
 fn a_customer_that_there_is_not_is_refused_by_name() {
     charges::a_customer_that_there_is_not_is_refused_by_name("violations");
 }
