@@ -1,6 +1,8 @@
 //! Why a request is refused: one exhaustive match from errors to statuses, and the error body (`docs/decisions.md`,
 //! "Errors").
 
+pub(crate) mod catalogue;
+
 use bytes::Bytes;
 use rental_core::{
     error::{Error, FieldError, FieldErrors, KeyProblem},
@@ -142,94 +144,6 @@ const REQUEST: &str = "invalid_request_error";
 const IDEMPOTENCY: &str = "idempotency_error";
 const RATE: &str = "rate_limit_error";
 const API: &str = "api_error";
-
-/// Every way in which a request can be refused: status, `type`, `code`, meaning. The documentation shows it.
-pub(crate) const CATALOGUE: &[(u16, &str, &str, &str)] = &[
-    (400, REQUEST, "body_invalid_json", "The body is not one JSON object. The message says the line and column."),
-    (400, REQUEST, "file_refused", "The file is not what its format says. Nothing of it was recorded."),
-    (400, REQUEST, "parameter_invalid", "A field or parameter has a value that it does not take."),
-    (400, REQUEST, "parameter_missing", "A required field is missing."),
-    (400, REQUEST, "parameter_unknown", "There is no such field or parameter, or only the server sets it."),
-    (400, REQUEST, "parameter_duplicate", "A field or parameter is sent more than once."),
-    (400, REQUEST, "resource_missing", "The body names an object that does not exist."),
-    (401, AUTHENTICATION, "api_key_missing", "There is no `Authorization: Bearer` header, or it is garbled."),
-    (401, AUTHENTICATION, "api_key_invalid", "There is no such API key."),
-    (401, AUTHENTICATION, "api_key_revoked", "The API key was revoked."),
-    (401, AUTHENTICATION, "api_key_expired", "The API key has expired."),
-    (403, PERMISSION, "plan_required", "API access requires the Pro plan."),
-    (403, PERMISSION, "insufficient_scope", "The API key may read, but not write."),
-    (
-        403,
-        PERMISSION,
-        "insufficient_role",
-        "The role of the operator does not allow the request. The message says which one does.",
-    ),
-    (
-        403,
-        PERMISSION,
-        "quota_exceeded",
-        "The organization has used up its quota of objects or bytes; reads go on. The message says which one.",
-    ),
-    (404, REQUEST, "resource_missing", "There is no such object."),
-    (404, REQUEST, "route_unknown", "There is no such path."),
-    (405, REQUEST, "method_not_allowed", "The path exists, but not with this method. `Allow` lists those it has."),
-    (408, REQUEST, "request_timeout", "The body did not arrive in time."),
-    (
-        409,
-        REQUEST,
-        "vehicle_unavailable",
-        "Another rental or a block holds the vehicle on one of these nights; `conflicting_rental_id` or `conflicting_block_id` names it.",
-    ),
-    (409, REQUEST, "export_required", "The organization has changed since its last complete export. Export it first."),
-    (409, REQUEST, "state_conflict", "What the object is now does not allow this change."),
-    (
-        409,
-        IDEMPOTENCY,
-        "idempotency_key_in_use",
-        "The first request with this idempotency key still runs. Retry after `Retry-After` seconds.",
-    ),
-    (412, REQUEST, "precondition_failed", "`If-Match` names another revision than the present one."),
-    (413, REQUEST, "request_too_large", "The body is larger than the server takes."),
-    (415, REQUEST, "unsupported_media_type", "The body is not `application/json`, or it has a `Content-Encoding`."),
-    (422, IDEMPOTENCY, "idempotency_key_reused", "The idempotency key was used for another request."),
-    (
-        429,
-        RATE,
-        "rate_limited",
-        "Too many requests with this key, or of its organization. Retry after `Retry-After` seconds.",
-    ),
-    (
-        429,
-        RATE,
-        "too_many_failures",
-        "Too many failed authentications from this address, and this one failed too. Valid keys still work.",
-    ),
-    (
-        500,
-        API,
-        "data_damaged",
-        "What the server has stored of this object, or of one that the request needs, is damaged. Retries do not help; give the operator the request id.",
-    ),
-    (500, API, "internal_error", "A fault of the server. The request id helps to find it."),
-    (
-        503,
-        API,
-        "service_unavailable",
-        "The server cannot serve now. Retry after `Retry-After` seconds, with the same idempotency key.",
-    ),
-    (
-        503,
-        API,
-        "storage_full",
-        "The server's disk has too little room for changes; reads go on. Retry after `Retry-After` seconds, with the same idempotency key.",
-    ),
-    (
-        503,
-        API,
-        "store_upgrading",
-        "The server upgrades its store. Retry after `Retry-After` seconds; `/readyz` tells how far the upgrade is.",
-    ),
-];
 
 fn class(problem: &Problem) -> Class {
     match problem {
@@ -401,12 +315,12 @@ pub(crate) fn render(problem: &Problem, request_id: &str) -> (StatusCode, Bytes)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{catalogue::CATALOGUE, *};
     use rental_core::error::FieldCode;
 
     #[test]
     fn the_catalogue_has_every_class_of_field_and_key_error() {
-        let known = |code: &str| CATALOGUE.iter().any(|row| row.2 == code);
+        let known = |code: &str| CATALOGUE.iter().any(|refusal| refusal.code == code);
         for problem in [KeyProblem::Missing, KeyProblem::Invalid, KeyProblem::Revoked, KeyProblem::Expired] {
             assert!(known(key_code(problem)));
         }

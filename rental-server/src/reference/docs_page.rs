@@ -1,6 +1,6 @@
 //! `/docs`: the OpenAPI document as one static page, without scripts and without anything from other servers.
 
-use crate::http::problem::CATALOGUE;
+use crate::http::problem::catalogue::CATALOGUE;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Value};
 
@@ -300,17 +300,18 @@ fn webhooks(document: &Value) -> Markup {
 }
 
 fn errors(document: &Value) -> Markup {
-    let first = |at: usize| at == 0 || CATALOGUE[at - 1].0 != CATALOGUE[at].0;
+    let first = |at: usize| at == 0 || CATALOGUE[at - 1].status != CATALOGUE[at].status;
     html! {
         section id="errors" {
             h2 { "Errors" }
             table {
-                (heads(&["Status", "Code", "Meaning"]))
+                (heads(&["Status", "Code", "Cause", "Next step"]))
                 @let unchanged = inline("The object still has the revision in `If-None-Match`.");
-                tr id="problem304" { td { "304" } td {} td { (unchanged) } }
-                @for (at, (status, kind, code, meaning)) in CATALOGUE.iter().enumerate() {
-                    tr id=[first(at).then(|| format!("problem{status}"))] {
-                        td { (status) } td { code { (code) } br; small { (kind) } } td { (inline(meaning)) }
+                tr id="problem304" { td { "304" } td {} td { (unchanged) } td { "Use what you have." } }
+                @for (at, refusal) in CATALOGUE.iter().enumerate() {
+                    tr id=[first(at).then(|| format!("problem{}", refusal.status))] {
+                        td { (refusal.status) } td { code { (refusal.code) } br; small { (refusal.kind) } }
+                        td { (inline(refusal.cause)) } td { (inline(refusal.next)) }
                     }
                 }
             }

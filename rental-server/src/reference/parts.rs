@@ -1,7 +1,7 @@
 //! Parts of the document that operations share: parameters, headers, responses to problems, and the introduction.
 
 use crate::{
-    http::problem::CATALOGUE,
+    http::problem::catalogue::{CATALOGUE, Refusal},
     reference::{
         schema,
         shapes::{self, described},
@@ -142,13 +142,16 @@ pub(super) fn responses() -> Value {
         "NotModified".into(),
         json!({"description": "The object still has this `ETag`.", "headers": unchanged}),
     );
-    let mut statuses: Vec<u16> = CATALOGUE.iter().map(|row| row.0).collect();
+    let mut statuses: Vec<u16> = CATALOGUE.iter().map(|row| row.status).collect();
     statuses.dedup();
     for status in statuses {
-        let rows: Vec<_> = CATALOGUE.iter().filter(|row| row.0 == status).collect();
-        let description = rows.iter().map(|row| format!("`{}`: {}", row.2, row.3)).collect::<Vec<_>>().join("\n\n");
-        let examples: Map<String, Value> =
-            rows.iter().map(|row| (row.2.to_owned(), json!({"value": example(row)}))).collect();
+        let rows: Vec<_> = CATALOGUE.iter().filter(|row| row.status == status).collect();
+        let description = rows
+            .iter()
+            .map(|row| format!("`{}`: {} {}", row.code, row.cause, row.next))
+            .collect::<Vec<_>>()
+            .join("\n\n");
+        let examples: Map<String, Value> = rows.iter().map(|row| (row.code.to_owned(), example(row))).collect();
         let mut headers = common_headers();
         match status {
             401 => headers["WWW-Authenticate"] = header("WwwAuthenticate"),
@@ -166,9 +169,10 @@ pub(super) fn responses() -> Value {
     Value::Object(responses)
 }
 
-fn example(row: &(u16, &str, &str, &str)) -> Value {
-    let (_, kind, code, message) = row;
-    json!({"error": {"type": kind, "code": code, "message": message, "request_id": "req_0190d0f27c3a7cc08000000000000000"}})
+fn example(Refusal { kind, code, cause, next, .. }: &Refusal) -> Value {
+    let error =
+        json!({"type": kind, "code": code, "message": cause, "request_id": "req_0190d0f27c3a7cc08000000000000000"});
+    json!({"summary": cause, "description": next, "value": {"error": error}})
 }
 
 /// The parameter `pace`: whether a long response leaves the processor to other requests.

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn next_step(report: &Report) -> &'static str {
     let has = |remedy| report.remedies.contains_key(&remedy);
     if has(Remedy::Backup) {
-        "restore the last good backup with `rental-cli store restore`; docs/runbook.md says what no repair mends (\"What a repair does\")"
+        "restore the last good backup with `rental-cli store restore`; docs/backup.md says what no repair mends (\"What a repair does\")"
     } else if has(Remedy::Repair) {
         "keep a copy of the file, then restore the last good backup with `rental-cli store restore`, or remove damaged rows with `rental-cli store repair`"
     } else if has(Remedy::Copy) {

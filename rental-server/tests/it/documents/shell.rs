@@ -211,6 +211,7 @@ fn the_examples_for_api_users_work_when_pasted() {
 #[test]
 fn the_examples_for_operators_work_when_pasted() {
     check("docs/runbook.md", Kind::Own);
+    check("docs/backup.md", Kind::Own);
 }
 
 /// Its commands start and stop servers, so the shell has them all.
