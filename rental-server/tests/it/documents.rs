@@ -19,13 +19,14 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 30] = [
+const DOCUMENTS: [&str; 31] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
     "docs/api.md",
+    "docs/cli.md",
     "docs/clients.md",
     "docs/deploy.md",
     "docs/imports.md",
