@@ -2,8 +2,9 @@
 
 use crate::{
     commands::{
-        GROUPS, SINGLE_COMMANDS, config, doctor,
+        GROUPS, SINGLE_COMMANDS, candidates, config, doctor,
         group::with_examples,
+        login,
         session::{Session, api},
         shell,
     },
@@ -13,7 +14,7 @@ use crate::{
         values,
     },
     failure::Failure,
-    output::{Output, style},
+    output::{Output, jq::Filter, style},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -69,6 +70,7 @@ pub(crate) fn command() -> Command {
             GROUPS.iter().map(|group| (group.command)().arg_required_else_help(true).subcommand_required(true)),
         )
         .subcommands(SINGLE_COMMANDS.iter().map(|command| (command.command)()))
+        .subcommand(login::command())
         .subcommand(doctor::command())
         .subcommand(config::command().arg_required_else_help(true).subcommand_required(true))
         .subcommands(shell::commands())
@@ -80,7 +82,7 @@ pub(crate) fn command() -> Command {
         "rental-cli vehicles create --name 'White Tesla' --daily-rate 89.50",
         "rental-cli rentals list --status ACTIVE --json",
     ];
-    framed(with_examples(command, &examples))
+    candidates::offered(framed(with_examples(command, &examples)))
 }
 
 /// Runs the command that a parsed command line names.
@@ -88,10 +90,12 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     let Some((name, group_matches)) = matches.subcommand() else {
         return Err(Failure::Usage("no command given".into()));
     };
-    let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"));
+    let filter = matches.get_one::<String>("jq").map(|expression| Filter::compile(expression)).transpose()?;
+    let out = Output::new(matches.get_flag("json"), matches.get_flag("quiet"), filter);
     let Some(group) = GROUPS.iter().chain(SINGLE_COMMANDS).find(|group| group.name == name) else {
         return match name {
             "config" => config::run(group_matches, &out),
+            "login" => login::run(group_matches, &out),
             "doctor" => doctor::run(group_matches, &out),
             _ => shell::run(name, group_matches, &out, command()),
         };
@@ -103,10 +107,22 @@ pub(crate) fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
     (group.run)(group_matches, &Session { api: api(&settings, matches), out, settings })
 }
 
-fn global_args() -> [Arg; 6] {
+fn global_args() -> [Arg; 8] {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     [
         global(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the API's response as JSON")),
+        global(
+            Arg::new("jq")
+                .long("jq")
+                .value_name("EXPRESSION")
+                .help("Filter the JSON with an expression of jq, such as '.data[].id'"),
+        ),
+        global(
+            Arg::new("debug")
+                .long("debug")
+                .action(ArgAction::SetTrue)
+                .help("Show requests and responses on stderr, without secrets"),
+        ),
         global(
             Arg::new("base_url")
                 .long("base-url")
@@ -186,7 +202,7 @@ mod tests {
     fn the_examples_of_every_command_are_accepted() {
         fn check(command: &Command) {
             let text = command.get_before_help().map(ToString::to_string).unwrap_or_default();
-            for line in text.lines().skip(1).filter(|line| !line.contains(['|', '>', '@'])) {
+            for line in text.lines().skip(1).filter(|line| !line.contains(['|', '<', '>', '@'])) {
                 // Quotes hold no spaces of their own here once they are replaced.
                 let words: Vec<String> = split(line);
                 assert!(super::command().try_get_matches_from(&words).is_ok(), "{line}");

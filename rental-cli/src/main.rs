@@ -20,6 +20,8 @@ mod flags;
 mod output;
 mod text;
 
+use clap_complete::CompleteEnv;
+use commands::candidates::VARIABLE;
 use failure::Failure;
 use std::{env, process::ExitCode};
 
@@ -34,6 +36,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
+    let completing = CompleteEnv::with_factory(command_tree::command).var(VARIABLE);
+    if completing.try_complete(env::args_os(), env::current_dir().ok().as_deref())? {
+        return Ok(());
+    }
     output::style::apply_color_flag();
     let matches = command_tree::command().try_get_matches()?;
     command_tree::dispatch(&matches)

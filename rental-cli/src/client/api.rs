@@ -5,6 +5,7 @@ use crate::{
         access::Access,
         attempt::{AttemptError, pause_asked_for, retried},
         request::{Request, percent_encode},
+        trace::Trace,
     },
     config::settings::Secret,
     edge,
@@ -37,6 +38,8 @@ pub(crate) struct Api {
     client: OnceCell<Client>,
     /// Objects that the lists left out so far because they are damaged.
     left_out: Cell<u64>,
+    /// Shows requests and responses on stderr.
+    trace: Trace,
 }
 
 /// The secrets of both halves of the API.
@@ -56,13 +59,19 @@ pub(crate) struct ResponseHead {
 impl Api {
     /// Creates a client of the server at `base_url`. `timeout` limits each attempt.
     pub(crate) fn new(base_url: Url, timeout: Duration, secrets: Secrets) -> Self {
-        Self { base_url, timeout, secrets, client: OnceCell::new(), left_out: Cell::new(0) }
+        let (client, left_out) = (OnceCell::new(), Cell::new(0));
+        Self { base_url, timeout, secrets, client, left_out, trace: Trace::Off }
+    }
+
+    /// Shows requests and responses on stderr.
+    pub(crate) fn traced(self, trace: Trace) -> Self {
+        Self { trace, ..self }
     }
 
     /// Returns a client of the same server with another API key.
     pub(crate) fn with_api_key(&self, key: Secret) -> Self {
         let secrets = Secrets { api_key: Some(key), ..self.secrets.clone() };
-        Self::new(self.base_url.clone(), self.timeout, secrets)
+        Self::new(self.base_url.clone(), self.timeout, secrets).traced(self.trace)
     }
 
     /// Builds the `Authorization` header for a half of the API.
@@ -111,10 +120,21 @@ impl Api {
                 attempt = attempt.header(HeaderName::from_static("idempotency-key"), key);
             }
             if let Some(body) = &request.body {
-                attempt = attempt.header(CONTENT_TYPE, request.media).body(body.clone());
+                attempt = attempt.header(CONTENT_TYPE, &request.media).body(body.clone());
             }
+            self.trace.request(&request.method, &url, idempotency_key.as_ref(), request.body.as_deref());
             self.read(attempt.send().map_err(|error| self.unreachable(&error))?, request)
         })
+    }
+
+    /// Sends a GET once and reads its response within `time`.
+    pub(crate) fn get_within(&self, request: &Request, time: Duration) -> Result<Vec<u8>, Failure> {
+        let authorization = self.authorization(request.access)?;
+        let url = self.url(request);
+        self.trace.request(&request.method, &url, None, None);
+        let get = self.client()?.get(url).header(AUTHORIZATION, authorization).timeout(time.min(self.timeout));
+        let response = get.send().map_err(|error| self.unreachable(&error));
+        response.and_then(|response| self.read(response, request)).map_err(AttemptError::into_failure)
     }
 
     /// Sends a GET, with retries, and returns the successful response unread. Its size is unlimited; the time-out applies to
@@ -123,9 +143,13 @@ impl Api {
         let authorization = self.authorization(request.access)?;
         let client = self.client()?;
         retried(|| {
+            self.trace.request(&request.method, &self.url(request), None, None);
             let get = client.get(self.url(request)).header(AUTHORIZATION, authorization.clone());
             match get.send().map_err(|error| self.unreachable(&error))? {
-                response if response.status().is_success() => Ok(response),
+                response if response.status().is_success() => {
+                    self.trace.body(self.trace.head(&response), b"");
+                    Ok(response)
+                }
                 response => Err(self.refused(response, request)),
             }
         })
@@ -134,6 +158,7 @@ impl Api {
     /// Returns an authorized POST without a body, which the caller adds and sends.
     pub(crate) fn upload(&self, request: &Request) -> Result<RequestBuilder, Failure> {
         let authorization = self.authorization(request.access)?;
+        self.trace.request(&request.method, &self.url(request), None, None);
         Ok(self.client()?.post(self.url(request)).header(AUTHORIZATION, authorization))
     }
 
@@ -160,11 +185,13 @@ impl Api {
 
     fn url(&self, request: &Request) -> Url {
         let mut url = self.base_url.clone();
-        url.set_path(&format!("{}{}", self.base_url.path().trim_end_matches('/'), request.path));
+        let (path, raw_query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        url.set_path(&format!("{}{path}", self.base_url.path().trim_end_matches('/')));
         let query: Vec<String> = request
             .query
             .iter()
             .map(|(name, value)| format!("{}={}", percent_encode(name), percent_encode(value)))
+            .chain((!raw_query.is_empty()).then(|| raw_query.to_owned()))
             .collect();
         url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
         url
@@ -195,6 +222,7 @@ impl Api {
 
     fn read(&self, response: Response, request: &Request) -> Result<Vec<u8>, AttemptError> {
         let status = response.status();
+        let head = self.trace.head(&response);
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (request_id, retry_after) = (header("request-id"), header(RETRY_AFTER.as_str()));
         let left_out = header("rental-damaged-rows").and_then(|count| count.parse().ok()).unwrap_or(0);
@@ -207,6 +235,7 @@ impl Api {
             let problem = format!("the response is longer than {} MiB", BODY_MAX_BYTES / (1024 * 1024));
             return Err(AttemptError::Final(Failure::Unreadable(problem)));
         }
+        self.trace.body(head, &body);
         if status.is_success() {
             return Ok(body);
         }

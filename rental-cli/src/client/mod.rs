@@ -6,4 +6,5 @@ mod attempt;
 pub(crate) mod event_feed;
 pub(crate) mod request;
 mod retry;
+pub(crate) mod trace;
 pub(crate) mod upload;

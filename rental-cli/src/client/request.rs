@@ -13,7 +13,7 @@ pub(crate) struct Request {
     pub(super) query: Vec<(String, String)>,
     pub(super) body: Option<Vec<u8>>,
     /// Media type of the body.
-    pub(super) media: &'static str,
+    pub(super) media: String,
     pub(super) idempotency_key: Option<HeaderValue>,
     /// The id in the path, if it is not a UUID and so cannot exist.
     pub(super) odd_id: Option<String>,
@@ -27,7 +27,7 @@ impl Request {
             .fold(access.prefix().to_owned(), |path, segment| format!("{path}/{}", percent_encode(segment)));
         // The second segment is the id: `vehicles/ID`, `organizations/ID/events`.
         let odd_id = segments.get(1).filter(|id| Uuid::try_parse(id).is_err()).map(|id| (*id).to_owned());
-        let (query, media) = (Vec::new(), "application/json");
+        let (query, media) = (Vec::new(), "application/json".to_owned());
         Self { method: Method::GET, access, path, query, body: None, media, idempotency_key: None, odd_id }
     }
 
@@ -42,13 +42,23 @@ impl Request {
     }
 
     /// A PUT of a file.
-    pub(crate) fn put(access: Access, segments: &[&str], media: &'static str, body: Vec<u8>) -> Self {
-        Self { method: Method::PUT, body: Some(body), media, ..Self::get(access, segments) }
+    pub(crate) fn put(access: Access, segments: &[&str], media: &str, body: Vec<u8>) -> Self {
+        Self { method: Method::PUT, body: Some(body), media: media.to_owned(), ..Self::get(access, segments) }
     }
 
     /// A DELETE.
     pub(crate) fn delete(access: Access, segments: &[&str]) -> Self {
         Self { method: Method::DELETE, ..Self::get(access, segments) }
+    }
+
+    /// Any request. `path` starts with the prefix of `access`, is percent-encoded, and may have a query.
+    pub(crate) fn raw(method: Method, access: Access, path: &str, body: Option<Vec<u8>>, media: &str) -> Self {
+        Self { method, path: path.to_owned(), body, media: media.to_owned(), odd_id: None, ..Self::get(access, &[]) }
+    }
+
+    /// The half of the API that the request is for.
+    pub(crate) fn access(&self) -> Access {
+        self.access
     }
 
     /// Adds query parameters.

@@ -3,6 +3,7 @@
 use crate::{
     client::{access::Access, request::Request},
     commands::{
+        candidates,
         fields::{self, Body},
         group::with_examples,
         json_text::JsonText,
@@ -134,11 +135,12 @@ pub(crate) fn writing(command: Command) -> Command {
 }
 
 /// Builds the positional `ID`.
-pub(crate) fn id(spec: &ResourceSpec) -> Arg {
+pub(crate) fn id(spec: &'static ResourceSpec) -> Arg {
     Arg::new("id")
         .value_name("ID")
         .required(true)
         .value_parser(values::id)
+        .add(candidates::ids(spec.plural))
         .help(format!("Id of the {}", display_name(spec.object)))
 }
 
@@ -196,8 +198,9 @@ impl Collection {
     /// Prints the list at `path`.
     pub(crate) fn list(&self, matches: &ArgMatches, session: &Session, path: &[&str]) -> Result<(), Failure> {
         let query = fields::query(matches, self.spec);
-        session.list(self.spec, matches.get_flag("all"), |cursor| {
+        session.list(self.spec, &fields::wanted(matches), |cursor, size| {
             let mut query = query.clone();
+            query.extend(size.map(|size| ("limit".to_owned(), size.to_string())));
             if let Some(cursor) = cursor {
                 query.retain(|(name, _)| name != "starting_after");
                 query.push(("starting_after".into(), cursor.to_owned()));

@@ -1,7 +1,7 @@
 //! `config`: manages profiles. Sends no requests.
 
 use crate::{
-    commands::{collection, group::with_examples},
+    commands::{candidates, collection, group::with_examples},
     config::{
         private_file,
         profiles::{self, KEYS, Profile, Profiles},
@@ -28,7 +28,10 @@ pub(crate) fn command() -> Command {
     let remove = ["rental-cli config remove staging"];
     let path = ["rental-cli config path"];
     let sub = |name, about, examples: &[&str]| with_examples(Command::new(name).about(about), examples);
-    let name = || Arg::new("name").value_name("NAME").value_parser(profiles::name).help("Name of the profile");
+    let name = || {
+        let name = Arg::new("name").value_name("NAME").value_parser(profiles::name).help("Name of the profile");
+        candidates::named_profiles(name)
+    };
     let command = Command::new("config")
         .about("Manage profiles: server, organization and secret files under one name")
         .subcommand(
@@ -79,7 +82,7 @@ fn saved(profiles: Profiles, name: &str, out: &Output, note: &str) -> Result<(),
     let path = profiles.save()?;
     out.note(note);
     if out.json {
-        return output::print(&format!("{}\n", json!({"object": "profile", "name": name, "file": path})));
+        return out.json(&json!({"object": "profile", "name": name, "file": path}).to_string());
     }
     Ok(())
 }
@@ -167,7 +170,7 @@ fn list(out: &Output) -> Result<(), Failure> {
         };
         let data: Vec<Value> = profiles.all().map(object).collect();
         let list = json!({"object": "list", "has_more": false, "next_cursor": null, "data": data});
-        return output::print(&format!("{list}\n"));
+        return out.json(&list.to_string());
     }
     let row = |(name, profile): (&str, &Profile)| {
         let current = if is_current(name) { "yes" } else { "" };
@@ -208,7 +211,7 @@ fn get(name: Option<&str>, matches: &ArgMatches, out: &Output) -> Result<(), Fai
             |row: Option<(String, String)>| row.map(|(value, origin)| json!({"value": value, "origin": origin}));
         let rows = rows.into_iter().map(|(name, row)| (name.to_owned(), json!(value(row))));
         let object: Map<String, Value> = [("object".to_owned(), json!("settings"))].into_iter().chain(rows).collect();
-        return output::print(&format!("{}\n", Value::Object(object)));
+        return out.json(&Value::Object(object).to_string());
     }
     let rows: Vec<Vec<String>> = rows
         .into_iter()
@@ -226,10 +229,7 @@ fn path(out: &Output) -> Result<(), Failure> {
         return Err(Failure::Config(problem.into()));
     };
     if out.json {
-        return output::print(&format!(
-            "{}\n",
-            json!({"object": "config_file", "path": path, "exists": path.exists()})
-        ));
+        return out.json(&json!({"object": "config_file", "path": path, "exists": path.exists()}).to_string());
     }
     output::print(&format!("{}\n", path.display()))
 }

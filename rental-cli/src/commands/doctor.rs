@@ -120,7 +120,8 @@ impl Findings<'_> {
         if self.out.json {
             let check = |check: &Check| json!({"name": check.name, "status": check.status.word(), "fact": check.fact, "next": check.next});
             let checks: Vec<_> = self.checks.iter().map(check).collect();
-            output::print(&format!("{}\n", json!({"object": "diagnosis", "ok": bad.is_empty(), "checks": checks})))?;
+            let diagnosis = json!({"object": "diagnosis", "ok": bad.is_empty(), "checks": checks});
+            self.out.json(&diagnosis.to_string())?;
         }
         match BY_SEVERITY.into_iter().find(|code| bad.contains(code)).or_else(|| bad.first().copied()) {
             Some(exit_code) => Err(Failure::Checks { failed: bad.len(), exit_code }),

@@ -166,7 +166,7 @@ impl Done {
                 "object": "invoice_run", "dry_run": dry_run, "invoices": invoices, "skipped": skipped,
                 "total": number(*total), "data": rows,
             });
-            return print(&format!("{summary}\n"));
+            return session.out.json(&summary.to_string());
         }
         let cell = |row: &Value, name: &str| match &row[name] {
             Value::Null => String::new(),

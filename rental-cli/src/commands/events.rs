@@ -13,6 +13,7 @@ use crate::{
     output::{
         progress::Progress,
         record::{Page, next_page},
+        references::Names,
     },
 };
 use clap::{Arg, ArgMatches, Command};
@@ -101,8 +102,8 @@ fn resend(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         session.out.note("nothing was sent: no webhook endpoint of the organization is subscribed to this event");
         return Ok(());
     }
-    let mut list = session.out.list(&delivery::SPEC);
-    list.add_page(&made)?;
+    let mut list = session.out.list(&delivery::SPEC, &[]);
+    list.add_page(&made, &Names::default())?;
     list.finish(None)
 }
 

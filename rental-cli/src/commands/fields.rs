@@ -1,10 +1,14 @@
 //! Flags built from resource descriptions: one for each field that a request accepts.
 
 use crate::{
-    commands::json_text::{self, JsonText},
+    commands::{
+        json_text::{self, JsonText},
+        session::Wanted,
+    },
     config::settings::Settings,
     failure::Failure,
     flags::flag,
+    output::columns,
 };
 use clap::{
     Arg, ArgAction, ArgMatches,
@@ -86,12 +90,19 @@ pub(crate) fn list_args(spec: &'static ResourceSpec) -> Vec<Arg> {
             .long("limit")
             .value_name("N")
             .value_parser(clap::value_parser!(u32))
-            .help("Objects per page, 1 to 100 [default: 20; with --all, 100]"),
+            .help("How many objects to list; with --all, how many on each page, at most 100 [default: 20]"),
         Arg::new("starting_after")
             .long("starting-after")
             .value_name("CURSOR")
             .help("Start after this cursor: `next_cursor` of the previous page"),
         Arg::new("all").long("all").action(ArgAction::SetTrue).help("Fetch all pages"),
+        Arg::new("columns")
+            .long("columns")
+            .value_name("NAMES")
+            .value_delimiter(',')
+            .hide_possible_values(true)
+            .value_parser(PossibleValuesParser::new(columns::choices(spec)))
+            .help("Fields to show, separated by commas; `vehicle` shows the name for `vehicle_id`"),
     ];
     let ranges = spec.ranges.iter().flat_map(|range| {
         let (value, example) = match spec.field(range.field).map(|field| field.kind) {
@@ -119,17 +130,21 @@ pub(crate) fn query(matches: &ArgMatches, spec: &ResourceSpec) -> Vec<(String, S
     let filters = spec.filters.iter().map(|filter| filter.param.to_owned());
     let common = ["created[gte]", "created[lt]", "starting_after"].map(str::to_owned);
     let texts = filters.chain(page::range_parameters(spec)).chain(common);
-    let mut query: Vec<(String, String)> = texts
+    texts
         .filter_map(|name| {
             let value = matches.get_one::<String>(&name)?.clone();
             Some((name, value))
         })
-        .collect();
-    let whole_pages = matches.get_flag("all").then_some(100);
-    if let Some(limit) = matches.get_one::<u32>("limit").copied().or(whole_pages) {
-        query.push(("limit".into(), limit.to_string()));
+        .collect()
+}
+
+/// Reads how much of a list is wanted.
+pub(crate) fn wanted(matches: &ArgMatches) -> Wanted {
+    Wanted {
+        all: matches.get_flag("all"),
+        limit: matches.get_one::<u32>("limit").copied(),
+        columns: matches.get_many::<String>("columns").into_iter().flatten().cloned().collect(),
     }
-    query
 }
 
 /// A request body: names of fields with their JSON text.

@@ -2,11 +2,11 @@
 //! update.
 
 use super::{
-    api_keys, audit, calendar_feeds,
+    api, api_keys, audit, calendar_feeds,
     collection::{self, Collection},
     credit_notes, customers, deliveries, events,
     group::{Group, with_examples},
-    invoices, leads, listen, master_key, operators, organizations, store, tolls, transfer, trigger, vehicles,
+    invoices, leads, listen, master_key, me, operators, organizations, store, tolls, transfer, trigger, vehicles,
     violations, webhook_endpoints,
 };
 use crate::client::access::Access;
@@ -40,7 +40,8 @@ pub(crate) const GROUPS: &[Group] = &[
 ];
 
 /// Commands without subcommands that talk to the server.
-pub(crate) const SINGLE_COMMANDS: &[Group] = &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT];
+pub(crate) const SINGLE_COMMANDS: &[Group] =
+    &[listen::COMMAND, trigger::COMMAND, transfer::EXPORT, transfer::IMPORT, me::COMMAND, api::COMMAND];
 
 /// A resource of the public API with its help. A command without examples does not exist.
 trait Plain: Resource {

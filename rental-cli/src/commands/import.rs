@@ -6,7 +6,7 @@ use crate::{
         request::Request,
         upload::{self, Source},
     },
-    commands::{collection, group::with_examples, session::Session},
+    commands::{candidates, collection, group::with_examples, session::Session},
     config::private_file,
     failure::Failure,
     output::record::{Record, amount},
@@ -32,6 +32,7 @@ pub(super) fn command(kind: &Kind, examples: &[&str]) -> Command {
     let names: Vec<&str> = kind.formats.iter().map(|(name, _)| *name).collect();
     let text = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     let format = text("format", "NAME").help(format!("Format of the file: {} [default: the first]", names.join(", ")));
+    let format = candidates::words(format, names);
     let zone = text("time-zone", "ZONE")
         .help("Time zone of local times in the file, such as America/Chicago [default: the format's]");
     let own = match kind.parameter {

@@ -5,7 +5,7 @@ use crate::{
     commands::{
         by_number,
         collection::{self, Collection, chosen_key, text},
-        credit_notes, documents, drafts,
+        confirm, credit_notes, documents, drafts,
         fields::Body,
         group::{Group, with_examples},
         session::Session,
@@ -33,7 +33,7 @@ fn command() -> Command {
         "rental-cli invoices pdf INV-000042 --to INV-000042.pdf",
         "rental-cli invoices pdf INV-000042 --language fr --paper a4 --to f.pdf",
     ];
-    let void = ["rental-cli invoices void INV-000042"];
+    let void = ["rental-cli invoices void INV-000042", "rental-cli invoices void INV-000042 --yes"];
     let action = |verb, about, examples: &[&str]| {
         by_number::operator_id(&SPEC, collection::action(&SPEC, verb, about, examples))
     };
@@ -53,7 +53,7 @@ fn command() -> Command {
             documents::command(&SPEC, "print", "Get the printable page of an invoice (HTML)"),
             &printed,
         ))
-        .subcommand(action("void", "Void an open invoice", &void));
+        .subcommand(action("void", "Void an open invoice", &void).arg(confirm::yes()));
     with_examples(command, &[list[0], create[0], pay[0]])
 }
 
@@ -77,6 +77,9 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         }
         "pdf" | "print" => return documents::save(&SPEC, verb, matches, session),
         "pay" | "void" => {
+            if verb == "void" {
+                confirm::confirm(matches, &format!("Void invoice {} for good", text(matches, "id")))?;
+            }
             let id = by_number::resolve(&SPEC, text(matches, "id"), (Access::Operator, matches), session)?;
             Request::post(Access::Operator, &[SPEC.plural, &id, verb], None)
         }

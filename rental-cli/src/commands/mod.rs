@@ -1,11 +1,13 @@
 //! The command groups, their list ([`groups`]), and what they have in common: [`group`], [`collection`],
 //! [`fields`], [`session`], [`confirm`].
 
+mod api;
 mod api_keys;
 mod assignments;
 mod audit;
 mod by_number;
 mod calendar_feeds;
+pub(crate) mod candidates;
 mod collection;
 pub(crate) mod config;
 mod confirm;
@@ -22,9 +24,13 @@ mod groups;
 mod import;
 mod invoices;
 mod json_text;
+mod kept_secret;
 mod leads;
 mod listen;
+pub(crate) mod login;
 mod master_key;
+mod me;
+mod names;
 mod operators;
 mod organizations;
 mod review;

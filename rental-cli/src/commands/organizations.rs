@@ -7,8 +7,11 @@ use crate::{
     client::access::Access,
     commands::{
         collection::{self, Collection},
+        confirm,
         fields::Body,
         group::{Group, with_examples},
+        json_text::JsonText,
+        kept_secret,
         session::Session,
     },
     failure::Failure,
@@ -25,18 +28,22 @@ fn command() -> Command {
     let create = [
         "rental-cli organizations create --name 'Sunrise Rentals'",
         "rental-cli organizations create --name 'Tokyo Cars' --currency JPY --booking-policy open",
+        "rental-cli organizations create --name 'Sunrise Rentals' --save-profile sunrise",
     ];
     let list = ["rental-cli organizations list"];
     let get = ["rental-cli organizations get ID"];
-    let update = ["rental-cli organizations update ID --plan free"];
+    let update = [
+        "rental-cli organizations update ID --booking-policy open",
+        "rental-cli organizations update ID --plan free --yes",
+    ];
     let logo = ["rental-cli organizations logo ID logo.png", "rental-cli organizations logo ID --remove"];
     let delete = ["rental-cli organizations delete ID", "rental-cli organizations delete ID --yes --json"];
     let command = Command::new(GROUP.name)
         .about("Manage organizations, the tenants of the server (operator)")
-        .subcommand(collection::create(&SPEC, &create))
+        .subcommand(collection::create(&SPEC, &create).arg(kept_secret::save_profile("its server and id")))
         .subcommand(collection::list(&SPEC, &list))
         .subcommand(collection::get(&SPEC, &get))
-        .subcommand(collection::update(&SPEC, &update))
+        .subcommand(collection::update(&SPEC, &update).arg(confirm::yes()))
         .subcommand(logo::command(&logo))
         .subcommand(deletion::command(&delete));
     with_examples(command, &[create[0], list[0], update[0]])
@@ -49,12 +56,30 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "logo" => return logo::run(matches, session),
         _ => {}
     }
+    if verb == "update" && is_suspended(matches) {
+        let id = collection::text(matches, "id");
+        confirm::confirm(
+            matches,
+            &format!("Put organization {id} on the free plan, on which its API keys do not work"),
+        )?;
+    }
     if verb != "create" {
         return COLLECTION.run(verb, matches, session);
     }
     let response = COLLECTION.create(matches, session, Body::read(matches, &SPEC, Verb::Create)?)?;
-    if let Some(id) = Record::read(&response)?.text("id") {
+    let Some(id) = Record::read(&response)?.text("id") else { return Ok(()) };
+    if let Some(name) = matches.get_one::<String>("save_profile") {
+        kept_secret::save(name, &id, None, session)?;
+        session.out.note(&format!(
+            "next: rental-cli api-keys create --profile {name} --scope read_write --save-profile {name}"
+        ));
+    } else {
         session.out.note(&format!("next: rental-cli api-keys create --organization {id} --scope read_write"));
     }
     Ok(())
+}
+
+/// Whether an update takes the API from an organization.
+fn is_suspended(matches: &ArgMatches) -> bool {
+    matches.get_one::<JsonText>("plan").and_then(JsonText::text).as_deref() == Some("free")
 }

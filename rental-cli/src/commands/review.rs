@@ -70,7 +70,9 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     }
     if session.out.json {
         let data = json.join(",");
-        print(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}\n"))?;
+        session
+            .out
+            .json(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}"))?;
     }
     session.out.note(&format!("{} to look at", counted(count, spec.plural)));
     Ok(())

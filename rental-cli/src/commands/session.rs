@@ -5,7 +5,9 @@ use crate::{
         access::Access,
         api::{Api, Secrets},
         request::Request,
+        trace::Trace,
     },
+    commands::names::LookUp,
     config::settings::Settings,
     failure::Failure,
     output::{
@@ -18,6 +20,8 @@ use rental_core::schema::ResourceSpec;
 use serde_json::value::RawValue;
 use std::time::Duration;
 
+/// Maximum objects of a page.
+const MAX_LIMIT: u32 = 100;
 /// Maximum number of pages that [`any_object`] reads.
 const MAX_PAGES: usize = 10;
 
@@ -52,14 +56,14 @@ impl Session {
         Ok(json)
     }
 
-    /// Prints one page of a list, or all pages. `page` builds the request for the page after a cursor.
+    /// Prints a list. `page` builds the request for the page after a cursor, of a size.
     pub(crate) fn list(
         &self,
         spec: &'static ResourceSpec,
-        all: bool,
-        page: impl Fn(Option<&str>) -> Request,
+        wanted: &Wanted,
+        page: impl Fn(Option<&str>, Option<u32>) -> Request,
     ) -> Result<(), Failure> {
-        let listed = self.pages(spec, all, page);
+        let listed = self.pages(spec, wanted, page);
         match self.api.left_out() {
             0 => {}
             1 => self.out.warn("1 object is not listed because it is damaged; the operator finds it with `rental-cli store check`"),
@@ -73,19 +77,28 @@ impl Session {
     fn pages(
         &self,
         spec: &'static ResourceSpec,
-        all: bool,
-        page: impl Fn(Option<&str>) -> Request,
+        wanted: &Wanted,
+        page: impl Fn(Option<&str>, Option<u32>) -> Request,
     ) -> Result<(), Failure> {
-        let mut list = self.out.list(spec);
-        let mut cursor: Option<String> = None;
+        let mut list = self.out.list(spec, &wanted.columns);
+        let (mut cursor, mut left): (Option<String>, Option<u32>) = (None, wanted.limit.filter(|_| !wanted.all));
+        let mut names: Option<LookUp<'_>> = None;
         loop {
-            let json = self.send(&page(cursor.as_deref()))?;
-            if self.out.json && !all {
-                return self.out.object(&json);
+            let size =
+                if wanted.all { Some(wanted.limit.unwrap_or(MAX_LIMIT)) } else { left.map(|left| left.min(MAX_LIMIT)) };
+            let request = page(cursor.as_deref(), size);
+            let json = self.send(&request)?;
+            if self.out.json && wanted.is_one_page() {
+                return self.out.json(&json);
             }
             let fetched = Page::read(&json)?;
-            list.add_page(&fetched)?;
-            if !all || !fetched.has_more {
+            let columns: Vec<_> = list.named().copied().collect();
+            let names = names.get_or_insert_with(|| LookUp::new(&self.api, request.access()));
+            names.extend(&fetched, &columns)?;
+            list.add_page(&fetched, &names.names)?;
+            left = left.map(|left| left.saturating_sub(u32::try_from(fetched.data.len()).unwrap_or(u32::MAX)));
+            let enough = !wanted.all && left.unwrap_or(0) == 0;
+            if enough || !fetched.has_more {
                 return list.finish(fetched.next_cursor.as_deref().filter(|_| fetched.has_more));
             }
             cursor = next_page(fetched.has_more, fetched.next_cursor, cursor.as_deref())?;
@@ -93,11 +106,28 @@ impl Session {
     }
 }
 
+/// Which objects of a list a command prints, and which of their fields.
+pub(crate) struct Wanted {
+    /// All pages.
+    pub(crate) all: bool,
+    /// How many objects; with `all`, how many on each page.
+    pub(crate) limit: Option<u32>,
+    /// Names of columns; empty for the usual ones.
+    pub(crate) columns: Vec<String>,
+}
+
+impl Wanted {
+    fn is_one_page(&self) -> bool {
+        !self.all && self.limit.is_none_or(|limit| limit <= MAX_LIMIT)
+    }
+}
+
 /// Creates a client from the settings.
 pub(crate) fn api(settings: &Settings, matches: &ArgMatches) -> Api {
     let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(Duration::from_secs(30));
     let secrets = Secrets { api_key: settings.api_key.clone(), admin_token: settings.admin_token.clone() };
-    Api::new(settings.base_url.value.clone(), timeout, secrets)
+    let trace = if matches.get_flag("debug") { Trace::On } else { Trace::Off };
+    Api::new(settings.base_url.value.clone(), timeout, secrets).traced(trace)
 }
 
 /// Whether `is` returns true for any object of an operator's list. Reads up to [`MAX_PAGES`] pages, newest first.

@@ -1,12 +1,12 @@
 //! `completions` and `man`, generated from the command tree. They send no requests.
 
 use crate::{
-    commands::group::with_examples,
+    commands::{candidates::VARIABLE, group::with_examples},
     failure::Failure,
     output::{self, Output},
 };
 use clap::{Arg, ArgMatches, Command};
-use clap_complete::Shell;
+use clap_complete::{Shell, env::Shells};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -35,34 +35,30 @@ pub(crate) fn commands() -> [Command; 2] {
 /// Runs one of them; `tree` is the command tree that they describe.
 pub(crate) fn run(name: &str, matches: &ArgMatches, out: &Output, tree: Command) -> Result<(), Failure> {
     match name {
-        "completions" => completions(matches, out, tree),
+        "completions" => completions(matches, out),
         "man" => man(matches, out, tree),
         _ => Err(Failure::Usage(format!("no such command: {name}"))),
     }
 }
 
-fn completions(matches: &ArgMatches, out: &Output, mut tree: Command) -> Result<(), Failure> {
+/// Prints the script that makes a shell ask this program, found on the search path, for candidates.
+fn completions(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
     let Some(shell) = matches.get_one::<Shell>("shell").copied() else {
         return Err(Failure::Usage("no shell given".into()));
     };
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut tree, "rental-cli", &mut script);
+    let (mut script, name) = (Vec::new(), "rental-cli");
+    let shells = Shells::builtins();
+    let known = shells.completer(&shell.to_string());
+    let known = known.ok_or_else(|| Failure::Usage(format!("there are no completions for {shell}")))?;
+    known
+        .write_registration(VARIABLE, name, name, name, &mut script)
+        .map_err(|error| Failure::Io { doing: "make the completion script".into(), error })?;
     let script = String::from_utf8_lossy(&script);
-    let script = if shell == Shell::Bash { with_one_spelling(&script) } else { script.into_owned() };
     if out.json {
-        return output::print(&format!(
-            "{}\n",
-            json!({"object": "completions", "shell": shell.to_string(), "script": script})
-        ));
+        let script = json!({"object": "completions", "shell": shell.to_string(), "script": script});
+        return out.json(&script.to_string());
     }
     output::print(&script)
-}
-
-/// A bash script whose states have one spelling. clap_complete 4.6 sets `rental__cli__subcmd__vehicles` but looks for
-/// `rental__subcmd__cli__subcmd__vehicles`, because it replaces the hyphen of the program's name in two ways, so that
-/// nothing is completed after the first word (<https://github.com/clap-rs/clap/issues/6421>).
-fn with_one_spelling(script: &str) -> String {
-    script.replace("rental__subcmd__cli__", "rental__cli__")
 }
 
 fn man(matches: &ArgMatches, out: &Output, tree: Command) -> Result<(), Failure> {
@@ -74,7 +70,7 @@ fn man(matches: &ArgMatches, out: &Output, tree: Command) -> Result<(), Failure>
     rendered.map_err(|error| Failure::Io { doing: "render the manual page".into(), error })?;
     let page = String::from_utf8_lossy(&page);
     if out.json {
-        return output::print(&format!("{}\n", json!({"object": "manual", "name": "rental-cli.1", "page": page})));
+        return out.json(&json!({"object": "manual", "name": "rental-cli.1", "page": page}).to_string());
     }
     output::print(&page)
 }
@@ -83,7 +79,7 @@ fn man_pages(directory: &Path, out: &Output, tree: Command) -> Result<(), Failur
     let written = clap_mangen::generate_to(tree, directory);
     written.map_err(|error| Failure::Io { doing: format!("write to {}", directory.display()), error })?;
     if out.json {
-        return output::print(&format!("{}\n", json!({"object": "manual", "directory": directory})));
+        return out.json(&json!({"object": "manual", "directory": directory}).to_string());
     }
     out.note(&format!("the pages were written to {}", directory.display()));
     Ok(())

@@ -93,7 +93,9 @@ pub(super) fn run(spec: &'static ResourceSpec, matches: &ArgMatches, session: &S
     progress.finish();
     if session.out.json {
         let data = shown.json.join(",");
-        print(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}\n"))?;
+        session
+            .out
+            .json(&format!("{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{data}]}}"))?;
     }
     let Tally { clear, unclear, nobody, attached } = tally;
     let done = if attach { format!("; {attached} attached") } else { String::new() };

@@ -17,10 +17,7 @@ use crate::{
     },
     config::settings::{Origin, Secret, Source},
     failure::Failure,
-    output::{
-        self,
-        record::{self, Record},
-    },
+    output::record::{self, Record},
 };
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser};
 use rental_core::{
@@ -125,7 +122,7 @@ fn list(session: &Session) -> Result<(), Failure> {
         let row = |event: &EventSpec| json!({"object": "event_type", "type": event.name, "data": event.object(), "description": event.doc});
         let data: Vec<Value> = EVENT_TYPES.iter().map(row).collect();
         let list = json!({"object": "list", "has_more": false, "next_cursor": null, "data": data});
-        return output::print(&format!("{list}\n"));
+        return session.out.json(&list.to_string());
     }
     let rows: Vec<Vec<String>> =
         EVENT_TYPES.iter().map(|event| vec![event.name.to_owned(), event.doc.to_owned()]).collect();
@@ -286,10 +283,8 @@ impl Run<'_> {
             let event = |event: &Event| json!({"id": event.id, "type": event.kind, "object_id": event.object_id});
             let steps: Vec<Value> = self.steps.iter().map(step).collect();
             let events: Vec<Value> = events.iter().map(event).collect();
-            return output::print(&format!(
-                "{}\n",
-                json!({"object": "trigger", "type": kind, "steps": steps, "events": events})
-            ));
+            let done = json!({"object": "trigger", "type": kind, "steps": steps, "events": events});
+            return self.session.out.json(&done.to_string());
         }
         let row = |event: &Event| vec![event.id.to_string(), event.kind.clone(), event.object_id.clone()];
         let rows: Vec<Vec<String>> = events.iter().map(row).collect();

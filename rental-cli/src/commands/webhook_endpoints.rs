@@ -6,6 +6,7 @@ use crate::{
     client::{access::Access, request::Request},
     commands::{
         collection::{self, Collection, chosen_key, text},
+        confirm,
         fields::Body,
         group::{Group, with_examples},
         json_text::JsonText,
@@ -40,7 +41,7 @@ fn command() -> Command {
     let rotate =
         ["rental-cli webhook-endpoints rotate-secret ID", "rental-cli webhook-endpoints rotate-secret ID --overlap 7d"];
     let test = ["rental-cli webhook-endpoints test ID"];
-    let delete = ["rental-cli webhook-endpoints delete ID"];
+    let delete = ["rental-cli webhook-endpoints delete ID", "rental-cli webhook-endpoints delete ID --yes"];
     let action = |verb, about, examples: &[&str]| collection::action(&SPEC, verb, about, examples);
     let overlap = collection::overlap(
         "How long the old secrets also sign, at most 7d; of more than 5 secrets, the oldest ends at once",
@@ -71,7 +72,7 @@ fn command() -> Command {
             Command::new("test").about("Send an example event now and show the result").arg(collection::id(&SPEC)),
             &test,
         ))
-        .subcommand(action("delete", "Delete an endpoint and its secrets", &delete));
+        .subcommand(action("delete", "Delete an endpoint and its secrets", &delete).arg(confirm::yes()));
     with_examples(command, &[create[0], list[0], test[0], rotate[0]])
 }
 
@@ -120,6 +121,8 @@ fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
         "disable" => COLLECTION.act(verb, None, matches, session).map(drop),
         "test" => test(matches, session),
         "delete" => {
+            let id = text(matches, "id");
+            confirm::confirm(matches, &format!("Delete webhook endpoint {id}, its secrets and its deliveries"))?;
             let request = Request::delete(Access::Operator, &[SPEC.plural, text(matches, "id")]);
             session.object(&request.with_idempotency_key(chosen_key(matches))).map(drop)
         }

@@ -24,13 +24,26 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     // Follow a symbolic link, so that the link is kept and its target is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let directory =
-        path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let directory = directory_of(&path);
     make_private(directory)?;
     let mut file = NamedTempFile::new_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(&path).map(drop).map_err(|error| error.error)
+}
+
+/// Fails if [`write_private`] could not write this file.
+pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let directory = directory_of(path);
+    make_private(directory)?;
+    NamedTempFile::new_in(directory).map(drop)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
 /// Whether users other than the owner can read a file. `None` if that is unknown.

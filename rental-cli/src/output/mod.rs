@@ -1,21 +1,30 @@
 //! Prints data to stdout, and notes and errors to stderr.
 
+mod clock;
+pub(crate) mod columns;
+pub(crate) mod jq;
 pub(crate) mod progress;
 pub(crate) mod record;
+pub(crate) mod references;
 pub(crate) mod style;
 mod table;
 pub(crate) mod whole_file;
 
 use crate::{
+    edge,
     failure::Failure,
     text::{printable, printable_json, wrapped},
 };
+use clock::Clock;
+use columns::Column;
+use jq::Filter;
 use record::{Page, Record};
-use rental_core::{
-    resources::spec_of,
-    schema::{Kind, ResourceSpec},
+use references::Names;
+use rental_core::{resources::spec_of, schema::ResourceSpec};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    sync::Arc,
 };
-use std::io::{self, IsTerminal as _, Write as _};
 use style::{DIM, Paint};
 use table::Row;
 
@@ -25,9 +34,6 @@ const USUAL_WIDTH: usize = 80;
 /// Width of lines that are wrapped also where there is no terminal.
 const LINE_WIDTH: usize = 100;
 
-/// Name and text of a field; `None` is `null`.
-type Field = (String, Option<String>);
-
 /// Output format: JSON, a table on a terminal, or tab-separated values in a pipe.
 #[derive(Clone)]
 pub(crate) struct Output {
@@ -36,31 +42,49 @@ pub(crate) struct Output {
     /// Print no notes.
     pub(crate) quiet: bool,
     terminal: Option<usize>,
+    clock: Clock,
+    /// The filter of `--jq`, which all JSON goes through.
+    filter: Option<Arc<Filter>>,
     /// Colours of stdout.
     pub(crate) paint: Paint,
 }
 
 impl Output {
     /// Chooses the format from the flags and from whether stdout is a terminal.
-    pub(crate) fn new(json: bool, quiet: bool) -> Self {
+    pub(crate) fn new(json: bool, quiet: bool, filter: Option<Filter>) -> Self {
+        let json = json || filter.is_some();
         if json || quiet {
             progress::silence();
         }
         let width = || terminal_size::terminal_size().map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0));
-        Self { json, quiet, terminal: io::stdout().is_terminal().then(width), paint: Paint::stdout() }
+        Self {
+            json,
+            quiet,
+            terminal: io::stdout().is_terminal().then(width),
+            clock: Clock::at(edge::now()),
+            filter: filter.map(Arc::new),
+            paint: Paint::stdout(),
+        }
+    }
+
+    /// Prints one JSON value, or what `--jq` makes of it.
+    pub(crate) fn json(&self, json: &str) -> Result<(), Failure> {
+        match &self.filter {
+            Some(filter) => print(&filter.run(json)?),
+            None => print(&format!("{}\n", json.trim())),
+        }
     }
 
     /// Prints one object of a response: unchanged with `--json`, else one field per line.
     pub(crate) fn object(&self, json: &str) -> Result<(), Failure> {
         if self.json {
-            return print(&format!("{}\n", json.trim()));
+            return self.json(json);
         }
         let record = Record::read(json)?;
         // Summaries, such as `import`, have no description.
         let spec = record.text("object").and_then(|object| spec_of(&object));
         let fields: Vec<_> = record.fields().collect();
-        let fields = if self.is_terminal() { with_amounts(spec, &record, fields) } else { fields };
-        print(&table::fields(spec, &fields, self.is_terminal(), self.paint))
+        print(&table::fields(spec, &fields, self.clock(), self.paint))
     }
 
     /// Prints one object that this program built.
@@ -70,7 +94,12 @@ impl Output {
 
     /// Prints names and values of an object without a description.
     pub(crate) fn fields(&self, fields: &[(String, Option<String>)]) -> Result<(), Failure> {
-        print(&table::fields(None, fields, self.is_terminal(), self.paint))
+        print(&table::fields(None, fields, self.clock(), self.paint))
+    }
+
+    /// The clock of times on a terminal.
+    fn clock(&self) -> Option<Clock> {
+        self.terminal.map(|_| self.clock)
     }
 
     /// The width of the terminal; `None` when the output goes elsewhere.
@@ -110,17 +139,16 @@ impl Output {
         }
     }
 
-    /// Starts the output of a list.
-    pub(crate) fn list(&self, spec: &'static ResourceSpec) -> List<'_> {
-        List { output: self, spec, rows: Vec::new(), data: Vec::new(), begun: false }
+    /// Starts the output of a list. Without `chosen` columns, a terminal gets those for people, and a pipe all fields.
+    pub(crate) fn list(&self, spec: &'static ResourceSpec, chosen: &[String]) -> List<'_> {
+        let columns = match (chosen, self.terminal) {
+            ([], Some(_)) => columns::of_terminal(spec),
+            ([], None) => columns::of_pipe(spec),
+            (names, _) => columns::chosen(spec, names),
+        };
+        let chosen = !chosen.is_empty();
+        List { output: self, spec, columns, chosen, rows: Vec::new(), data: Vec::new(), begun: false }
     }
-}
-
-/// The fields of an object with its amounts as people read them.
-fn with_amounts(spec: Option<&ResourceSpec>, record: &Record, fields: Vec<Field>) -> Vec<Field> {
-    let is_amount = |name: &str| spec.and_then(|spec| spec.field(name)).is_some_and(|field| field.kind == Kind::Money);
-    let shown = |(name, text): Field| (name.clone(), if is_amount(&name) { record.amount(&name) } else { text });
-    fields.into_iter().map(shown).collect()
 }
 
 /// A number of things in words: `1 invoice`, `2 invoices`. `many` is a plural that ends in `s`.
@@ -133,29 +161,37 @@ pub(crate) fn counted(count: u64, many: &str) -> String {
 pub(crate) struct List<'a> {
     output: &'a Output,
     spec: &'static ResourceSpec,
+    columns: Vec<Column>,
+    chosen: bool,
     rows: Vec<Row>,
     data: Vec<String>,
     begun: bool,
 }
 
 impl List<'_> {
-    /// Adds the next page.
-    pub(crate) fn add_page(&mut self, page: &Page) -> Result<(), Failure> {
+    /// The columns whose values are names of objects.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| !self.output.json && column.is_name())
+    }
+
+    /// Adds the next page. `names` has names of objects that it refers to.
+    pub(crate) fn add_page(&mut self, page: &Page, names: &Names) -> Result<(), Failure> {
         if self.output.json {
             self.data.extend(page.data.iter().map(|object| object.get().to_owned()));
             return Ok(());
         }
-        let columns = table::columns(self.spec);
+        let clock = self.output.clock();
         for object in &page.data {
             let record = Record::read(object.get())?;
-            let is_amount = |column: &table::Column| self.output.is_terminal() && column.is_amount();
-            let cell =
-                |column| if is_amount(column) { record.amount(column.name()) } else { record.text(column.name()) };
-            self.rows.push(columns.iter().map(cell).collect());
+            let value = |column: &Column| match &clock {
+                Some(clock) => column.shown(&record, names, clock),
+                None => column.plain(&record, names),
+            };
+            self.rows.push(self.columns.iter().map(value).collect());
         }
         if self.output.terminal.is_none() {
-            let names = if self.begun { String::new() } else { table::tsv_names(&columns) };
-            print(&(names + &table::tsv(&self.rows)))?;
+            let heads = if self.begun { String::new() } else { table::tsv_names(&self.columns) };
+            print(&(heads + &table::tsv(&self.rows)))?;
             self.begun = true;
             self.rows.clear();
         }
@@ -166,8 +202,9 @@ impl List<'_> {
     pub(crate) fn finish(self, next_cursor: Option<&str>) -> Result<(), Failure> {
         if self.output.json {
             // `Session::list` prints a single page as it came.
-            return print(&format!(
-                "{{\"object\":\"list\",\"has_more\":false,\"next_cursor\":null,\"data\":[{}]}}\n",
+            let (more, cursor) = (next_cursor.is_some(), serde_json::json!(next_cursor));
+            return self.output.json(&format!(
+                "{{\"object\":\"list\",\"has_more\":{more},\"next_cursor\":{cursor},\"data\":[{}]}}",
                 self.data.join(",")
             ));
         }
@@ -175,7 +212,7 @@ impl List<'_> {
             self.table(width)?;
         }
         if let Some(cursor) = next_cursor {
-            self.output.note(&format!("there are more: use --starting-after {cursor}, or --all"));
+            self.output.note(&format!("there are more: use --limit N or --all, or --starting-after {cursor}"));
         }
         Ok(())
     }
@@ -185,15 +222,15 @@ impl List<'_> {
             self.output.note(&format!("no {} found", self.spec.plural.replace('_', " ")));
             return Ok(());
         }
-        let (text, hidden) = table::aligned(&table::columns(self.spec), &self.rows, width, self.output.paint);
-        print(&text)?;
-        match hidden {
-            0 => {}
-            1 => self.output.note("1 column is hidden because the terminal is too narrow; --json shows all fields"),
-            _ => self.output.note(&format!(
-                "{hidden} columns are hidden because the terminal is too narrow; --json shows all fields"
-            )),
-        }
+        let width = (!self.chosen).then_some(width);
+        let table = table::aligned(&self.columns, &self.rows, width, self.output.paint);
+        print(&table.text)?;
+        let hidden = match table.hidden {
+            0 => return Ok(()),
+            1 => "1 column is hidden".to_owned(),
+            hidden => format!("{hidden} columns are hidden"),
+        };
+        self.output.note(&format!("{hidden} because the terminal is too narrow; choose with --columns"));
         Ok(())
     }
 }

@@ -59,6 +59,13 @@ impl Record {
         Some(amount(&self.text(name)?, currency.as_deref()))
     }
 
+    /// Returns the object as JSON without a member.
+    pub(crate) fn without(&self, name: &str) -> String {
+        let members = self.0.iter().filter(|(known, _)| known != name);
+        let members = members.map(|(name, value)| format!("{}:{}", serde_json::json!(name), value.get()));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    }
+
     /// Returns the objects of a member that is a list; empty if it is not a list of objects.
     pub(crate) fn list(&self, name: &str) -> Vec<Self> {
         let raw = self.0.iter().find(|(known, _)| known == name);

@@ -1,14 +1,14 @@
 //! Formats rows: aligned on a terminal, tab-separated in a pipe. No I/O.
 
 use crate::{
-    output::style::{self, Paint},
+    output::{
+        clock::Clock,
+        columns::{self, Column, Form, NOTHING},
+        style::{self, Paint},
+    },
     text::tsv_cell,
 };
-use rental_core::{
-    resources::event,
-    schema::{FieldSpec, Kind, Presence, ResourceSpec},
-    value::Timestamp,
-};
+use rental_core::schema::ResourceSpec;
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -16,66 +16,13 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 const CELL_MAX: usize = 40;
 /// Space between two columns.
 const GAP: &str = "  ";
-/// Shown for an empty value on a terminal.
-const NOTHING: &str = "-";
-
-/// Rank of columns that tables never show.
-const NEVER_SHOWN: u8 = 9;
 
 /// One row: the text of each column, `None` for `null`.
 pub(crate) type Row = Vec<Option<String>>;
 
-/// One column of a list.
-pub(crate) struct Column {
-    field: &'static FieldSpec,
-    form: Form,
-}
-
-impl Column {
-    /// The field's name in JSON.
-    pub(crate) fn name(&self) -> &'static str {
-        self.field.name
-    }
-
-    /// Whether the field is an amount of money.
-    pub(crate) fn is_amount(&self) -> bool {
-        self.field.kind == Kind::Money
-    }
-}
-
-/// How a terminal shows a value. In a pipe every value is the text of the response.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Form {
-    /// The text of the response.
-    Text,
-    /// The date and time of a number of seconds since 1970.
-    UnixSeconds,
-    /// A list of event types; `null` means all of them.
-    EventTypes,
-}
-
-impl Form {
-    /// Returns the form of a field of this object type. The field's name alone is ambiguous: `created` is a time in an
-    /// event and a count in the summary of an import.
-    fn of(spec: &ResourceSpec, field: &FieldSpec) -> Self {
-        match field.kind {
-            Kind::EventTypes => Self::EventTypes,
-            // The API's one time in Unix seconds (spec, Delivery 3).
-            Kind::Integer(..) if spec.object == event::SPEC.object && field.name == "created" => Self::UnixSeconds,
-            _ => Self::Text,
-        }
-    }
-}
-
-/// Columns of a list: all fields except `object`, and logs, which are lists themselves.
-pub(crate) fn columns(spec: &'static ResourceSpec) -> Vec<Column> {
-    let shown = spec.fields.iter().filter(|field| !matches!(field.kind, Kind::Object | Kind::AttemptLog));
-    shown.map(|field| Column { field, form: Form::of(spec, field) }).collect()
-}
-
 /// Formats the names of columns as the first line of tab-separated values.
 pub(crate) fn tsv_names(columns: &[Column]) -> String {
-    columns.iter().map(Column::name).collect::<Vec<_>>().join("\t") + "\n"
+    columns.iter().map(Column::label).collect::<Vec<_>>().join("\t") + "\n"
 }
 
 /// Formats rows as tab-separated values. `null` is empty. No cell is a formula of a spreadsheet.
@@ -89,41 +36,52 @@ pub(crate) fn tsv(rows: &[Row]) -> String {
     text
 }
 
-/// Formats a table of at most `width` terminal columns. Also returns the number of hidden fields.
-pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: usize, paint: Paint) -> (String, usize) {
+/// A table, and how many of its essential columns did not fit.
+pub(crate) struct Table {
+    pub(crate) text: String,
+    pub(crate) hidden: usize,
+}
+
+/// Formats a table of at most `width` terminal columns; without a width, of all columns. If the essential columns do not
+/// fit beside the id, which is the first column, each id has a line of its own under its row.
+pub(crate) fn aligned(columns: &[Column], rows: &[Row], width: Option<usize>, paint: Paint) -> Table {
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
-            rows.iter()
-                .map(|row| cell(&columns[at], row, at).width())
-                .chain([heading(&columns[at]).width()])
-                .max()
-                .unwrap_or(0)
+            let cells = rows.iter().map(|row| cell(&columns[at], row, at).width());
+            cells.chain([heading(&columns[at]).width()]).max().unwrap_or(0)
         })
         .collect();
-    let filled = |at: usize| rows.iter().any(|row| row[at].is_some());
-    // Columns by rank, as many as fit. Columns that are empty in every row are left out.
-    let mut wanted: Vec<usize> =
-        (0..columns.len()).filter(|at| rank(columns[*at].field) < NEVER_SHOWN && filled(*at)).collect();
-    wanted.sort_by_key(|at| rank(columns[*at].field));
+    // Columns that are empty in every row are left out, unless somebody chose them.
+    let filled = |at: usize| width.is_none() || rows.iter().any(|row| row[at].is_some());
+    let wanted: Vec<usize> = (0..columns.len()).filter(|at| filled(*at)).collect();
+    let needed = |from: usize| {
+        let all = wanted.iter().skip(from).filter(|at| columns[**at].essential);
+        all.map(|at| widths[*at] + GAP.len()).sum::<usize>().saturating_sub(GAP.len())
+    };
+    let room = width.unwrap_or(usize::MAX);
+    let id_first = wanted.first() == Some(&0) && columns.first().is_some_and(|column| column.name() == "id");
+    let below = id_first && wanted.len() > 1 && needed(0) > room;
     let (mut shown, mut hidden, mut used) = (Vec::new(), 0, 0);
-    for at in wanted {
+    for at in wanted.into_iter().skip(usize::from(below)) {
         let needed = widths[at] + if shown.is_empty() { 0 } else { GAP.len() };
-        if shown.is_empty() || used + needed <= width {
+        if shown.is_empty() || used + needed <= room {
             used += needed;
             shown.push(at);
         } else {
-            hidden += 1;
+            hidden += usize::from(columns[at].essential);
         }
     }
-    shown.sort_unstable();
     let mut text = String::new();
-    let heads = shown.iter().map(|at| (heading(&columns[*at]), widths[*at], right(&columns[*at])));
+    let heads = shown.iter().map(|at| (heading(&columns[*at]), widths[*at], columns[*at].right()));
     push_line(&mut text, heads, |text| paint.with(style::HEADING, text));
     for row in rows {
-        let cells = shown.iter().map(|at| (cell(&columns[*at], row, *at), widths[*at], right(&columns[*at])));
+        let cells = shown.iter().map(|at| (cell(&columns[*at], row, *at), widths[*at], columns[*at].right()));
         push_line(&mut text, cells, |text| paint.status(text));
+        if below {
+            text.push_str(&format!("{GAP}{}\n", paint.with(style::DIM, &cell(&columns[0], row, 0))));
+        }
     }
-    (text, hidden)
+    Table { text, hidden }
 }
 
 /// Formats rows without a description under their names: aligned, or tab-separated.
@@ -147,81 +105,40 @@ pub(crate) fn plain(names: &[&str], rows: &[Vec<String>], aligned: bool, paint: 
     text
 }
 
-/// Formats one field per line. `spec` is the description of the object type, if it has one.
+/// Formats one field per line. `spec` is the description of the object type, if it has one; `clock` is there on a
+/// terminal.
 pub(crate) fn fields(
     spec: Option<&ResourceSpec>,
     fields: &[(String, Option<String>)],
-    aligned: bool,
+    clock: Option<Clock>,
     paint: Paint,
 ) -> String {
     let form = |name: &str| spec.and_then(|spec| Some(Form::of(spec, spec.field(name)?))).unwrap_or(Form::Text);
+    let currency = || fields.iter().find(|(name, _)| name == "currency").and_then(|(_, currency)| currency.clone());
     let longest = fields.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let line = |(name, value): &(String, Option<String>)| {
-        if aligned {
-            let padding = " ".repeat(longest - name.width() + 1);
-            let name_shown = paint.with(style::HEADING, &format!("{name}:"));
-            format!("{name_shown}{padding}{}\n", paint.status(&shown(form(name), value.as_deref())))
-        } else {
-            format!("{name}\t{}\n", tsv_cell(value.as_deref().unwrap_or("")))
-        }
+        let Some(clock) = clock else { return format!("{name}\t{}\n", tsv_cell(value.as_deref().unwrap_or(""))) };
+        let padding = " ".repeat(longest - name.width() + 1);
+        let name_shown = paint.with(style::HEADING, &format!("{name}:"));
+        let form = form(name);
+        let shown = value.as_ref().map_or_else(
+            || columns::absent(form).to_owned(),
+            |text| columns::shown(form, text, currency, |time| clock.long(time)),
+        );
+        format!("{name_shown}{padding}{}\n", paint.status(&shown))
     };
     fields.iter().map(line).collect()
 }
 
-/// Rank of a column: 0 is the most important. [`NEVER_SHOWN`] leaves it to `get`.
-fn rank(field: &FieldSpec) -> u8 {
-    match field.kind {
-        Kind::Id if field.name == "id" => 0,
-        Kind::Id
-        | Kind::Object
-        | Kind::References(_)
-        | Kind::EarlierVehicles
-        | Kind::Json(_)
-        | Kind::Lines
-        | Kind::CreditLines
-        | Kind::Assignments
-        | Kind::AttemptLog => NEVER_SHOWN,
-        Kind::Text(max) if max > 255 => NEVER_SHOWN,
-        Kind::Paragraph(_) => NEVER_SHOWN,
-        Kind::Time if field.name == "updated_at" => NEVER_SHOWN,
-        Kind::Time if field.name == "next_attempt_at" => 3,
-        Kind::Reference(_) => 4,
-        Kind::Currency | Kind::Time => 5,
-        Kind::Word(_) if !field.nullable => 1,
-        Kind::Name(_) => 1,
-        _ if field.create == Presence::Required => 1,
-        Kind::Money | Kind::Date => 2,
-        _ => 3,
-    }
-}
-
-/// Heading of a column: the field's name, shortened.
+/// Heading of a column: its name, shortened.
 fn heading(column: &Column) -> String {
-    column.name().replace("_response_", "_").replace('_', " ").to_uppercase()
-}
-
-fn right(column: &Column) -> bool {
-    matches!(column.field.kind, Kind::Money | Kind::Percent | Kind::Integer(..)) && column.form != Form::UnixSeconds
-}
-
-/// Formats a value for a terminal.
-fn shown(form: Form, value: Option<&str>) -> Cow<'_, str> {
-    match (form, value) {
-        (Form::UnixSeconds, Some(text)) => match text.parse::<i64>() {
-            Ok(seconds) => Timestamp::from_millis(seconds.saturating_mul(1000)).to_string().into(),
-            Err(_) => text.into(),
-        },
-        (_, Some(text)) => text.into(),
-        // An endpoint without a list of types gets all events.
-        (Form::EventTypes, None) => "(all)".into(),
-        (_, None) => NOTHING.into(),
-    }
+    column.label().replace("_response_", "_").replace('_', " ").to_uppercase()
 }
 
 fn cell(column: &Column, row: &Row, at: usize) -> String {
-    let text = shown(column.form, row[at].as_deref());
+    let text = row[at].as_deref().unwrap_or_else(|| columns::absent(column.form));
     if text.width() <= CELL_MAX {
-        return text.into_owned();
+        return text.to_owned();
     }
     let mut room = CELL_MAX - 1;
     let kept = text.chars().take_while(|char| {
@@ -252,99 +169,112 @@ fn push_line(text: &mut String, cells: impl Iterator<Item = (String, usize, bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rental_core::resources::{delivery, rental, vehicle, webhook_endpoint};
+    use crate::output::{
+        columns::{of_pipe, of_terminal},
+        record::Record,
+        references::Names,
+    };
+    use rental_core::{
+        resources::{delivery, event, rental, vehicle, webhook_endpoint},
+        value::Timestamp,
+    };
 
-    fn row(columns: &[Column], values: &[(&str, &str)]) -> Row {
-        let value = |name| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        columns.iter().map(|column| value(column.name())).collect()
+    const LONG: &str = "0190d0f2-7c3a-7cc0-8000-000000000001";
+
+    fn clock() -> Clock {
+        Clock::at(Timestamp::parse("2026-05-05T09:30:00.000Z").unwrap())
+    }
+
+    fn row(columns: &[Column], json: &str) -> Row {
+        let record = Record::read(json).unwrap();
+        let mut names = Names::default();
+        names.insert("v".into(), "White Tesla".into());
+        columns.iter().map(|column| column.shown(&record, &names, &clock())).collect()
+    }
+
+    fn table(spec: &'static ResourceSpec, rows: &[&str], width: usize) -> Table {
+        let columns = of_terminal(spec);
+        let rows: Vec<Row> = rows.iter().map(|json| row(&columns, json)).collect();
+        aligned(&columns, &rows, Some(width), Paint::NONE)
     }
 
     #[test]
     fn columns_are_aligned_and_empty_ones_left_out() {
-        let columns = columns(&vehicle::SPEC);
         let rows = [
-            row(&columns, &[("id", "1"), ("name", "東京 Van"), ("daily_rate", "9.5"), ("status", "available")]),
-            row(&columns, &[("id", "22"), ("name", "Bus"), ("daily_rate", "120"), ("status", "rented")]),
-            row(&columns, &[("id", "3"), ("name", "Cart"), ("status", "rented")]),
+            r#"{"id":"1","name":"東京 Van","daily_rate":9.5,"currency":"USD","status":"available"}"#,
+            r#"{"id":"22","name":"Bus","daily_rate":120,"currency":"USD","status":"rented"}"#,
+            r#"{"id":"3","name":"Cart","currency":"USD","status":"rented"}"#,
         ];
-        let (text, hidden) = aligned(&columns, &rows, 80, Paint::NONE);
+        let table = table(&vehicle::SPEC, &rows, 80);
         let expected = "ID  NAME      DAILY RATE  STATUS\n\
-                        1   東京 Van         9.5  available\n\
-                        22  Bus              120  rented\n\
+                        1   東京 Van    9.50 USD  available\n\
+                        22  Bus       120.00 USD  rented\n\
                         3   Cart               -  rented\n";
-        assert_eq!((text.as_str(), hidden), (expected, 0));
+        assert_eq!((table.text.as_str(), table.hidden), (expected, 0));
     }
 
     #[test]
-    fn a_narrow_terminal_keeps_id_and_status() {
-        let columns = columns(&rental::SPEC);
-        let long = "0190d0f2-7c3a-7cc0-8000-000000000001";
-        let values = [
-            ("id", long),
-            ("customer_id", long),
-            ("vehicle_id", long),
-            ("start_date", "2026-06-01"),
-            ("status", "ACTIVE"),
-        ];
-        let (text, hidden) = aligned(&columns, &[row(&columns, &values)], 60, Paint::NONE);
-        assert_eq!(text.lines().next(), Some("ID                                    START DATE  STATUS"));
-        assert_eq!(hidden, 2, "customer and vehicle");
-        assert!(text.lines().all(|line| line.width() <= 60));
-        let (text, _) = aligned(&columns, &[row(&columns, &values)], 10, Paint::NONE);
-        assert!(text.contains(long), "an id is never cut");
+    fn a_narrow_terminal_shows_each_id_under_its_row() {
+        let rental = format!(
+            r#"{{"id":"{LONG}","vehicle_id":"v","customer_id":"c","start_date":"2026-06-01","end_date":"2026-06-05","final_price":400,"currency":"USD","status":"ACTIVE","booking_id":"BK-1"}}"#
+        );
+        let narrow = table(&rental::SPEC, &[&rental], 80);
+        let expected = format!(
+            "VEHICLE      CUSTOMER  START DATE  END DATE    FINAL PRICE  STATUS  BOOKING ID\n\
+             White Tesla  c         2026-06-01  2026-06-05   400.00 USD  ACTIVE  BK-1\n  {LONG}\n"
+        );
+        assert_eq!((narrow.text, narrow.hidden), (expected, 0));
+        let wide = table(&rental::SPEC, &[&rental], 140);
+        assert!(wide.text.starts_with("ID  ") && wide.text.lines().count() == 2, "{}", wide.text);
+        let tiny = table(&rental::SPEC, &[&rental], 30);
+        assert!(tiny.hidden > 0 && tiny.text.contains(LONG), "an id is never cut: {}", tiny.text);
+        assert!(tiny.text.lines().all(|line| line.contains(LONG) || line.width() <= 30));
     }
 
     #[test]
     fn a_table_of_deliveries_tells_how_they_went() {
-        let columns = columns(&delivery::SPEC);
-        let long = "0190d0f2-7c3a-7cc0-8000-000000000001";
-        let values = [
-            ("id", long),
-            ("endpoint_id", long),
-            ("event_id", long),
-            ("event_type", "rental.created"),
-            ("status", "pending"),
-            ("attempts", "2"),
-            ("next_attempt_at", "2026-05-05T09:30:00.000Z"),
-            ("last_response_status", "500"),
-        ];
-        let (text, _) = aligned(&columns, &[row(&columns, &values)], 120, Paint::NONE);
+        let delivery = format!(
+            r#"{{"id":"{LONG}","endpoint_id":"{LONG}","event_type":"rental.created","status":"pending","attempts":2,"next_attempt_at":"2026-05-05T09:40:00.000Z","last_response_status":500}}"#
+        );
+        let text = table(&delivery::SPEC, &[&delivery], 120).text;
         let names = text.lines().next().unwrap_or_default().split("  ").filter(|name| !name.is_empty());
         let names: Vec<&str> = names.map(str::trim).collect();
-        assert_eq!(names, ["ID", "EVENT TYPE", "STATUS", "ATTEMPTS", "NEXT ATTEMPT AT", "LAST STATUS"]);
+        assert_eq!(names, ["ID", "EVENT TYPE", "STATUS", "ATTEMPTS", "LAST STATUS", "NEXT ATTEMPT AT"]);
+        assert!(text.contains("  in 10 min\n"), "{text}");
     }
 
     #[test]
     fn the_time_of_an_event_is_readable() {
-        let columns = columns(&event::SPEC);
-        let (text, _) = aligned(&columns, &[row(&columns, &[("id", "1"), ("created", "1795294579")])], 80, Paint::NONE);
-        assert_eq!(text, "ID  CREATED\n1   2026-11-21T20:56:19.000Z\n");
-        assert_eq!(shown(Form::UnixSeconds, Some("soon")), "soon");
-        assert!(tsv(&[row(&columns, &[("created", "1795294579")])]).contains("\t1795294579\t"));
+        let event = r#"{"id":"1","created":1777973400}"#;
+        assert_eq!(table(&event::SPEC, &[event], 80).text, "ID  CREATED\n1   now\n");
+        let columns = of_pipe(&event::SPEC);
+        let record = Record::read(event).unwrap();
+        let plain: Row = columns.iter().map(|column| column.plain(&record, &Names::default())).collect();
+        assert!(tsv(&[plain]).contains("\t1777973400\t"));
     }
 
     #[test]
     fn an_endpoint_without_a_choice_gets_all_events() {
-        let columns = columns(&webhook_endpoint::SPEC);
-        let rows = [row(&columns, &[("id", "1"), ("events", "[\"rental.created\"]")]), row(&columns, &[("id", "2")])];
-        let (text, _) = aligned(&columns, &rows, 80, Paint::NONE);
+        let rows = [r#"{"id":"1","events":["rental.created"]}"#, r#"{"id":"2"}"#];
+        let text = table(&webhook_endpoint::SPEC, &rows, 80).text;
         assert_eq!(text, "ID  EVENTS\n1   [\"rental.created\"]\n2   (all)\n");
+        let shown = [("events".into(), None), ("url".into(), None)];
         assert_eq!(
-            fields(Some(&webhook_endpoint::SPEC), &[("events".into(), None), ("url".into(), None)], true, Paint::NONE),
+            fields(Some(&webhook_endpoint::SPEC), &shown, Some(clock()), Paint::NONE),
             "events: (all)\nurl:    -\n"
         );
     }
 
     #[test]
     fn long_texts_are_cut_to_their_width() {
-        let text = cell(&columns(&vehicle::SPEC)[0], &vec![Some("東".repeat(40))], 0);
+        let text = cell(&of_pipe(&vehicle::SPEC)[0], &vec![Some("東".repeat(40))], 0);
         assert!(text.ends_with('…') && text.width() <= CELL_MAX, "{text}");
     }
 
     #[test]
     fn tsv_names_every_field_and_leaves_nulls_empty() {
-        let columns = columns(&vehicle::SPEC);
-        let text = tsv_names(&columns) + &tsv(&[row(&columns, &[("id", "1"), ("status", "rented")])]);
+        let columns = of_pipe(&vehicle::SPEC);
+        let text = tsv_names(&columns) + &tsv(&[row(&columns, r#"{"id":"1","status":"rented"}"#)]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
         assert_eq!(lines[0].len(), lines[1].len());
         assert_eq!((lines[0][0], lines[0][1], lines[1][0], lines[1][1]), ("id", "name", "1", ""));

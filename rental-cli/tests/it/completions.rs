@@ -1,7 +1,7 @@
 //! Completions, tried by completing: each shell loads the script and completes command lines.
 
 use crate::{
-    fake_server::{Ran, cli},
+    fake_server::{FakeServer, Ran, Reply, cli, ok},
     terminal,
 };
 use std::{
@@ -21,7 +21,18 @@ const LINES: &[(&str, &[&str], &str)] = &[
     ("rental-cli api-keys create --scope r", &["read", "read_write"], "rotate"),
     ("rental-cli webhook-endpoints rotate-secret --ov", &["--overlap"], "--url"),
     ("rental-cli config s", &["set"], "get"),
+    ("rental-cli tolls import --format ", &["ezpass-ny"], "nyc"),
+    ("rental-cli trigger rental.c", &["rental.created"], "vehicle.created"),
+    ("rental-cli vehicles list --columns na", &["name"], "plate"),
+    ("rental-cli rentals list --status A", &["ACTIVE", "APPROVED"], "NEW"),
+    ("rental-cli config use s", &["staging"], "production"),
+    ("rental-cli vehicles list --profile pro", &["production"], "staging"),
+    ("rental-cli vehicles get 0", &["0190d0f2-7c3a-7cc0-8000-000000000001"], "White Tesla"),
+    ("rental-cli rentals list --vehicle ", &["0190d0f2-7c3a-7cc0-8000-000000000001"], "White Tesla"),
 ];
+
+const PROFILES: &str = "[profiles.staging]\n[profiles.production]\n";
+const VEHICLES: &str = r#"{"object":"list","has_more":false,"next_cursor":null,"data":[{"object":"vehicle","id":"0190d0f2-7c3a-7cc0-8000-000000000001","name":"White Tesla","status":"rented"}]}"#;
 
 /// Checks every line with `complete`, which gets the words of a line in one text and gives the candidates.
 #[track_caller]
@@ -51,10 +62,15 @@ fn script(shell: &str) -> Option<(TempDir, PathBuf)> {
     Some((directory, file))
 }
 
-/// A shell that knows nothing of this user.
-fn shell(program: &str, home: &Path) -> Command {
+/// A shell that knows nothing of this user but its profiles, and finds the program.
+fn shell(program: &str, home: &Path, server: &FakeServer) -> Command {
     let mut command = Command::new(program);
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let own = Path::new(env!("CARGO_BIN_EXE_rental-cli")).parent().unwrap().to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths([own].into_iter().chain(std::env::split_paths(&others))).unwrap();
+    fs::write(home.join("config.toml"), PROFILES).unwrap();
+    command.env_clear().env("PATH", path).env("RENTAL_CONFIG_FILE", home.join("config.toml"));
+    command.env("RENTAL_BASE_URL", &server.base_url).env("RENTAL_API_KEY", "rk_live_test");
     command.env("HOME", home).env("ZDOTDIR", home).env("XDG_CONFIG_HOME", home).current_dir(home);
     command
 }
@@ -68,8 +84,9 @@ fn bash_completes_commands_flags_and_values_at_every_level() {
         "${function%% *}" rental-cli "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
         printf '%s\n' "${COMPREPLY[@]}""#;
     let Some((home, script)) = script("bash") else { return };
+    let server = FakeServer::new(vec![ok(VEHICLES)]);
     check(|line| {
-        let mut bash = shell("bash", home.path());
+        let mut bash = shell("bash", home.path(), &server);
         let ran = Ran::of(bash.args(["--norc", "-c", COMPLETE, "bash"]).arg(&script).arg(line));
         assert_eq!(ran.stderr, "", "{line}");
         ran.stdout
@@ -90,10 +107,11 @@ fn zsh_completes_commands_flags_and_values_at_every_level() {
         zle -N zle-line-init"#;
     let Some((home, _)) = script("zsh") else { return };
     fs::write(home.path().join(".zshrc"), START).unwrap();
+    let server = FakeServer::new(vec![ok(VEHICLES)]);
     check(|line| {
         let matches = home.path().join("matches");
         fs::write(&matches, "").unwrap();
-        let (_, shown) = terminal::run(shell("zsh", home.path()).args(["-d", "-i"]).env("LINE", line), 80);
+        let (_, shown) = terminal::run(shell("zsh", home.path(), &server).args(["-d", "-i"]).env("LINE", line), 80);
         let matches = fs::read_to_string(matches).unwrap();
         assert!(!matches.is_empty(), "{line:?} is not completed: {shown:?}");
         matches
@@ -103,10 +121,39 @@ fn zsh_completes_commands_flags_and_values_at_every_level() {
 #[test]
 fn fish_completes_commands_flags_and_values_at_every_level() {
     let Some((home, script)) = script("fish") else { return };
+    let server = FakeServer::new(vec![ok(VEHICLES)]);
     check(|line| {
-        let mut fish = shell("fish", home.path());
+        let mut fish = shell("fish", home.path(), &server);
         let ran = Ran::of(fish.args(["-c", "source $argv[1]; complete -C $argv[2]"]).arg(&script).arg(line));
         assert_eq!(ran.stderr, "", "{line}");
         ran.stdout
     });
+}
+
+/// What a shell asks the program for when the last of these words is completed.
+fn candidates(command: &mut Command, words: &[&str]) -> Ran {
+    command.env("RENTAL_CLI_COMPLETE", "fish").args(["--", "rental-cli"]).args(words);
+    Ran::of(command)
+}
+
+#[test]
+fn an_id_is_offered_with_its_name_from_the_server_of_the_line() {
+    let server = FakeServer::new(vec![ok(VEHICLES)]);
+    let mut command = cli(&[]);
+    command.env("RENTAL_API_KEY", "rk_live_test");
+    let ran = candidates(&mut command, &["--base-url", &server.base_url, "vehicles", "update", ""]);
+    assert!(ran.stdout.contains("0190d0f2-7c3a-7cc0-8000-000000000001\tWhite Tesla, rented\n"), "{ran:?}");
+    assert_eq!(server.asked()[0].line, "GET /v1/vehicles?limit=100");
+}
+
+#[test]
+fn without_a_key_or_an_answer_nothing_is_offered_and_nothing_said() {
+    let server = FakeServer::new(vec![Reply::Silence]);
+    let ran = candidates(cli(&[]).env("RENTAL_BASE_URL", &server.base_url), &["vehicles", "get", "0"]);
+    assert_eq!((ran.code, ran.stdout.trim(), ran.stderr.as_str()), (Some(0), "", ""));
+    assert_eq!(server.asked().len(), 0);
+    let started = std::time::Instant::now();
+    let ran = candidates(&mut server.command(&[]), &["vehicles", "get", "0"]);
+    assert_eq!((ran.code, ran.stdout.trim(), ran.stderr.as_str()), (Some(0), "", ""));
+    assert!(started.elapsed() < std::time::Duration::from_secs(3), "{:?}", started.elapsed());
 }

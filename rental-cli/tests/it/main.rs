@@ -7,6 +7,8 @@ mod completions;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod confirming;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod errors;
@@ -17,7 +19,13 @@ mod help;
 #[cfg(test)]
 mod listen;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
+mod login;
+#[cfg(test)]
 mod output;
+#[cfg(test)]
+mod raw;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn json_is_the_answer_byte_for_byte() {
         &["--json", "vehicles", "get", "1"],
         &["vehicles", "create", "--name", "x", "--json"],
         &["organizations", "create", "--name", "x", "--json"],
-        &["api-keys", "revoke", "1", "--json"],
+        &["api-keys", "revoke", "1", "--yes", "--json"],
         &["leads", "create", "--json"],
     ];
     for line in lines {
@@ -85,7 +85,7 @@ fn a_list_that_breaks_off_prints_no_json() {
 #[test]
 fn a_page_that_is_not_the_last_says_how_to_go_on() {
     let ran = FakeServer::new(vec![ok(&list(&["2"], Some("2")))]).run(&["vehicles", "list"]);
-    assert_eq!(ran.stderr, "there are more: use --starting-after 2, or --all\n");
+    assert_eq!(ran.stderr, "there are more: use --limit N or --all, or --starting-after 2\n");
 }
 
 #[test]

@@ -36,9 +36,9 @@ fn api_keys_are_the_operators() {
     );
     check("api-keys|list|--organization|o", "GET /admin/v1/api_keys?organization=o", "");
     check("api-keys|get|1", "GET /admin/v1/api_keys/1", "");
-    check("api-keys|revoke|1", "POST /admin/v1/api_keys/1/revoke", "");
+    check("api-keys|revoke|1|--yes", "POST /admin/v1/api_keys/1/revoke", "");
     check("api-keys|rotate|1", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":86400}"#);
-    check("api-keys|rotate|1|--overlap|0s", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":0}"#);
+    check("api-keys|rotate|1|--overlap|0s|--yes", "POST /admin/v1/api_keys/1/rotate", r#"{"overlap_seconds":0}"#);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn invoices_are_read_by_the_organization_and_written_by_the_operator() {
         r#"{"customer_id":"c","rental_id":"r","lines":[{"description":"a=b","amount":12.50},{"description":"Toll","amount":6.94}]}"#,
     );
     check("invoices|pay|1", "POST /admin/v1/invoices/1/pay", "");
-    check("invoices|void|1", "POST /admin/v1/invoices/1/void", "");
+    check("invoices|void|1|--yes", "POST /admin/v1/invoices/1/void", "");
     check(
         "invoices|credit|1|--line|0|--line|2=4.50|--reason|x|--rebill|true",
         "POST /admin/v1/invoices/1/credit",

@@ -50,7 +50,7 @@ fn endpoints_are_the_operators() {
     check("webhook-endpoints|get|1", &format!("GET {ALL}/1"), "");
     check("webhook-endpoints|enable|1", &format!("POST {ALL}/1/enable"), "");
     check("webhook-endpoints|disable|1", &format!("POST {ALL}/1/disable"), "");
-    check("webhook-endpoints|delete|1", &format!("DELETE {ALL}/1"), "");
+    check("webhook-endpoints|delete|1|--yes", &format!("DELETE {ALL}/1"), "");
     let rotate = format!("POST {ALL}/1/rotate_secret");
     check("webhook-endpoints|rotate-secret|1", &rotate, r#"{"overlap_seconds":86400}"#);
     check("webhook-endpoints|rotate-secret|1|--overlap|0s", &rotate, r#"{"overlap_seconds":0}"#);
@@ -104,7 +104,7 @@ fn json_is_the_answer_byte_for_byte() {
         (DELIVERY, "deliveries|get|d"),
         (DELIVERY, "webhook-endpoints|create|--organization|o|--url|https://h"),
         (DELIVERY, "webhook-endpoints|enable|1"),
-        (DELIVERY, "webhook-endpoints|delete|1"),
+        (DELIVERY, "webhook-endpoints|delete|1|--yes"),
         (list.as_str(), "deliveries|list|--organization|o"),
         (list.as_str(), "events|list|--organization|o"),
         (list.as_str(), "events|resend|1"),
@@ -145,7 +145,7 @@ fn a_rotation_says_how_many_secrets_sign_and_enabling_says_when_deliveries_are_s
 #[test]
 fn a_delete_is_tried_again_with_the_same_key() {
     let server = FakeServer::new(vec![Reply::HangUp, ok(r#"{"id":"1","deleted":true}"#)]);
-    let ran = run(&server, "webhook-endpoints|delete|1|--idempotency-key|k");
+    let ran = run(&server, "webhook-endpoints|delete|1|--yes|--idempotency-key|k");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "id\t1\ndeleted\ttrue\n"));
     assert!(server.asked().iter().all(|asked| asked.header("idempotency-key") == Some("k")));
 }

@@ -65,7 +65,7 @@ Try it:
 
 For the examples of the README and for rental-cli, paste this in another terminal:
 
-  export RENTAL_BASE_URL={base} RENTAL_API_KEY={write_key} RENTAL_ADMIN_TOKEN={token}
+  export RENTAL_BASE_URL={base} RENTAL_API_KEY={write_key} RENTAL_ADMIN_TOKEN={token} RENTAL_ORGANIZATION={id}
 ",
         version = env!("CARGO_PKG_VERSION"),
         id = organization.id,

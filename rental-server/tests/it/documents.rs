@@ -20,7 +20,7 @@ use std::{
     process::Command,
 };
 
-const DOCUMENTS: [&str; 38] = [
+const DOCUMENTS: [&str; 39] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -30,6 +30,7 @@ const DOCUMENTS: [&str; 38] = [
     "docs/README.md",
     "docs/SUMMARY.md",
     "docs/backup.md",
+    "docs/cli.md",
     "docs/clients.md",
     "docs/comparison.md",
     "docs/glossary.md",

@@ -215,7 +215,7 @@ fn an_invoice_is_printed_and_the_log_says_who_did_what() {
     assert_eq!(written.json()["bytes"], json!(page.stdout.len()));
     assert_eq!(fs::read_to_string(cli.home.path().join("page.html")).unwrap(), page.stdout);
     assert_eq!(cli.run(server, &format!("invoices print {id} --to page.html")).code, Some(6));
-    cli.run(server, &format!("invoices void {id}"));
+    cli.run(server, &format!("invoices void {id} --yes"));
     let log = cli.run(server, &format!("audit list --organization {} --action voidInvoice --json", organization.id));
     let rows = log.json()["data"].as_array().unwrap().clone();
     assert_eq!((rows.len(), &rows[0]["resource_id"]), (1, &json!(id)), "{log:?}");

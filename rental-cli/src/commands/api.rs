@@ -1,0 +1,105 @@
+//! `api`: sends any request to the API with the secret of its half and prints the response as it came.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{
+        collection,
+        group::{Group, with_examples},
+        session::Session,
+    },
+    failure::Failure,
+    output,
+};
+use clap::{Arg, ArgMatches, Command};
+use reqwest::Method;
+use std::{
+    fs::File,
+    io::{self, Read as _},
+};
+
+pub(crate) const COMMAND: Group = Group { name: "api", command, run };
+
+/// Maximum bytes of a body, which is in memory. Imports have commands of their own.
+const MAX_BODY_BYTES: u64 = 16 * 1024 * 1024;
+
+fn command() -> Command {
+    let positional = |name: &'static str, value: &'static str| Arg::new(name).value_name(value).required(true);
+    let method = positional("method", "METHOD").value_parser(method).help("GET, POST, PUT, PATCH or DELETE");
+    let path = positional("path", "PATH")
+        .help("Path with its query: /v1/... takes the API key, /admin/v1/... the admin token");
+    let data = Arg::new("data")
+        .long("data")
+        .value_name("JSON|@FILE")
+        .help("Body of the request; @FILE reads a file, @- reads stdin");
+    let media = Arg::new("content_type")
+        .long("content-type")
+        .value_name("TYPE")
+        .value_parser(["application/json", "text/csv", "application/x-ndjson", "image/png"])
+        .default_value("application/json")
+        .help("Media type of the body");
+    let command = Command::new(COMMAND.name)
+        .about("Send a request to any path of the API and print the response")
+        .args([method, path, data, media]);
+    with_examples(
+        collection::writing(command),
+        &[
+            "rental-cli api GET '/v1/rentals?status=ACTIVE&limit=5' --jq '.data[].id'",
+            r#"rental-cli api PATCH /v1/vehicles/ID --data '{"daily_rate":95}'"#,
+            "rental-cli api GET /admin/v1/organizations",
+        ],
+    )
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    let known = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let method = known.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(text));
+    method.ok_or_else(|| "must be GET, POST, PUT, PATCH or DELETE, as in `rental-cli api GET /v1/vehicles`".into())
+}
+
+fn run(matches: &ArgMatches, session: &Session) -> Result<(), Failure> {
+    let method = matches.get_one::<Method>("method").cloned().unwrap_or(Method::GET);
+    let path = collection::text(matches, "path");
+    let access = if path.starts_with("/v1/") {
+        Access::Organization
+    } else if path.starts_with("/admin/v1/") {
+        Access::Operator
+    } else {
+        return Err(Failure::Usage(format!("{path} is not a path of the API: it starts with /v1/ or /admin/v1/")));
+    };
+    // The URL parser resolves these, so that the request would leave the half whose secret it carries.
+    let location = path.split(['?', '#']).next().unwrap_or(path).to_ascii_lowercase().replace("%2e", ".");
+    if path.contains(['#', '\\']) || location.split('/').any(|segment| matches!(segment, "." | "..")) {
+        return Err(Failure::Usage("the path must not have `#`, `\\`, `.` or `..` in it".into()));
+    }
+    let body = matches.get_one::<String>("data").map(|data| body(data)).transpose()?;
+    if body.is_some() && method == Method::GET {
+        return Err(Failure::Usage("a GET has no body: omit --data, or use POST, PUT or PATCH".into()));
+    }
+    let media = collection::text(matches, "content_type");
+    let request = Request::raw(method, access, path, body, media);
+    let response = session.api.send(&request.with_idempotency_key(collection::chosen_key(matches)))?;
+    match std::str::from_utf8(&response) {
+        Ok("") => Ok(()),
+        Ok(text) if session.out.json || text.starts_with(['{', '[']) => session.out.json(text),
+        _ => output::print_bytes(&response),
+    }
+}
+
+fn body(data: &str) -> Result<Vec<u8>, Failure> {
+    let Some(file) = data.strip_prefix('@') else { return Ok(data.as_bytes().to_vec()) };
+    let failed = |error| Failure::Io { doing: format!("read {}", if file == "-" { "stdin" } else { file }), error };
+    let mut body = Vec::new();
+    let read = if file == "-" {
+        io::stdin().lock().take(MAX_BODY_BYTES + 1).read_to_end(&mut body)
+    } else {
+        File::open(file).and_then(|file| file.take(MAX_BODY_BYTES + 1).read_to_end(&mut body))
+    };
+    read.map_err(failed)?;
+    if body.len() as u64 > MAX_BODY_BYTES {
+        return Err(Failure::Usage(format!(
+            "the body is longer than {} MiB; `rental-cli import` and the imports of tolls and violations send long files",
+            MAX_BODY_BYTES / (1024 * 1024)
+        )));
+    }
+    Ok(body)
+}

@@ -1,0 +1,124 @@
+//! Values that completion offers: profiles, formats, and ids with names from the server. Without a key or an answer in
+//! time there are none, and no message.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::session,
+    config::{
+        profiles::{self, Profiles},
+        settings::Settings,
+        values,
+    },
+    output::{
+        record::{Page, Record, json},
+        references,
+    },
+};
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
+use std::{env, ffi::OsStr, time::Duration};
+
+/// Variable with the name of the shell that asks for candidates.
+pub(crate) const VARIABLE: &str = "RENTAL_CLI_COMPLETE";
+/// Time for the request of a completion.
+const TIME: Duration = Duration::from_millis(300);
+/// Objects that are offered, the newest first.
+const MOST: &str = "100";
+
+/// Arguments that take the id of an object, and its collection.
+const REFERENCES: [(&str, &str); 11] = [
+    ("organization", "organizations"),
+    ("organization_id", "organizations"),
+    ("vehicle", "vehicles"),
+    ("vehicle_id", "vehicles"),
+    ("customer", "customers"),
+    ("customer_id", "customers"),
+    ("rental", "rentals"),
+    ("rental_id", "rentals"),
+    ("invoice_id", "invoices"),
+    ("endpoint", "webhook_endpoints"),
+    ("endpoint_id", "webhook_endpoints"),
+];
+
+/// Adds candidates to the arguments of a command and of those below it.
+pub(crate) fn offered(command: Command) -> Command {
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "profile" | "save_profile" => named_profiles(arg),
+        id => match REFERENCES.iter().find(|(known, _)| *known == id) {
+            Some((_, plural)) => arg.add(ids(plural)),
+            None => arg,
+        },
+    });
+    command.mut_subcommands(offered)
+}
+
+/// Offers the names of profiles.
+pub(super) fn named_profiles(arg: Arg) -> Arg {
+    arg.add(ArgValueCandidates::new(|| {
+        let profiles = Profiles::load().ok();
+        profiles.iter().flat_map(Profiles::all).map(|(name, _)| CompletionCandidate::new(name)).collect()
+    }))
+}
+
+/// Offers words.
+pub(super) fn words(arg: Arg, words: Vec<&'static str>) -> Arg {
+    arg.add(ArgValueCandidates::new(move || words.iter().map(CompletionCandidate::new).collect()))
+}
+
+/// Offers the ids of a collection; of invoices and credit notes their numbers.
+pub(super) fn ids(plural: &'static str) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let found = current.to_str().and_then(|current| {
+            let mut found = listed(plural)?;
+            found.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(current));
+            Some(found)
+        });
+        found.unwrap_or_default()
+    })
+}
+
+fn listed(plural: &str) -> Option<Vec<CompletionCandidate>> {
+    let matches = typed_so_far()?;
+    let settings = Settings::read(&matches, None).ok()?;
+    let (access, path) = match plural {
+        "organizations" | "api_keys" | "webhook_endpoints" | "operators" | "audit_entries" => {
+            (Access::Operator, vec![plural])
+        }
+        "events" | "deliveries" => (Access::Operator, vec!["organizations", settings.organization().ok()?, plural]),
+        _ => (Access::Organization, vec![plural]),
+    };
+    let request = Request::get(access, &path).with_query(vec![("limit".into(), MOST.into())]);
+    let response = session::api(&settings, &matches).get_within(&request, TIME).and_then(json).ok()?;
+    let page = Page::read(&response).ok()?;
+    let candidate = |record: &Record| {
+        let number = record.text("invoice_number").filter(|_| plural == "invoices");
+        let value = number.or_else(|| record.text("credit_note_number")).or_else(|| record.text("id"))?;
+        let about = [references::name_of(record), record.text("type"), record.text("status")];
+        let about: Vec<String> = about.into_iter().flatten().filter(|text| *text != value).collect();
+        let help = (!about.is_empty()).then(|| about.join(", ").into());
+        Some(CompletionCandidate::new(value).help(help))
+    };
+    let records = page.data.iter().filter_map(|object| Record::read(object.get()).ok());
+    Some(records.filter_map(|record| candidate(&record)).collect())
+}
+
+/// The server and the profile on the command line that is completed, whose other words may be incomplete.
+fn typed_so_far() -> Option<clap::ArgMatches> {
+    let words: Vec<String> = env::args().skip_while(|word| word != "--").skip(1).collect();
+    let mut known = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let (flag, value) = match word.split_once('=') {
+            Some((flag, value)) => (flag, Some(value)),
+            None => (word.as_str(), words.get(at + 1).map(String::as_str)),
+        };
+        if let ("--profile" | "--base-url", Some(value)) = (flag, value) {
+            known.push(format!("{flag}={value}"));
+        }
+    }
+    let base_url = Arg::new("base_url").long("base-url").value_parser(values::base_url);
+    let profile = Arg::new("profile").long("profile").value_parser(profiles::name);
+    let flag = |name: &'static str| Arg::new(name).long(name).action(clap::ArgAction::SetTrue);
+    let command = Command::new("typed").no_binary_name(true).args([base_url, profile, flag("debug")]);
+    let timeout = Arg::new("timeout").value_parser(values::timeout);
+    command.arg(timeout).try_get_matches_from(known).ok()
+}

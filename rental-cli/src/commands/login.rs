@@ -1,0 +1,157 @@
+//! `login`: checks a key or token and stores it for later commands, in a file that only its owner can read.
+
+use crate::{
+    client::{access::Access, request::Request},
+    commands::{
+        group::with_examples,
+        kept_secret,
+        session::{Session, api},
+    },
+    config::{
+        private_file,
+        profiles::{self, Profiles},
+        settings::{Origin, Secret, Setting, Settings, Source},
+    },
+    failure::Failure,
+    output::{Output, record::Record},
+};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+
+/// Maximum bytes of a secret that is typed or piped.
+const MAX_SECRET_BYTES: u64 = 4096;
+
+/// Builds the command.
+pub(crate) fn command() -> Command {
+    let name = Arg::new("name")
+        .value_name("NAME")
+        .value_parser(profiles::name)
+        .default_value("default")
+        .help("Profile to store it in");
+    let operator = Arg::new("operator")
+        .long("operator")
+        .action(ArgAction::SetTrue)
+        .help("Store the admin token, or the token of an operator, instead of an API key");
+    let examples = [
+        "rental-cli login --base-url https://rental.example.com",
+        "rental-cli login staging --operator < staging.token",
+    ];
+    let command = Command::new("login")
+        .about("Check an API key and store it in a profile; it is typed, or read from stdin")
+        .args([name, operator]);
+    with_examples(command, &examples)
+}
+
+/// Runs it.
+pub(crate) fn run(matches: &ArgMatches, out: &Output) -> Result<(), Failure> {
+    let name = matches.get_one::<String>("name").map_or("default", String::as_str);
+    let access = if matches.get_flag("operator") { Access::Operator } else { Access::Organization };
+    let known = Profiles::load()?.all().find(|(known, _)| *known == name).map(|(_, profile)| profile.clone());
+    let mut settings = Settings::without_file(matches)?;
+    let url = known.and_then(|profile| profile.base_url).filter(|_| settings.base_url.origin == Origin::Default);
+    if let Some(value) = url {
+        settings.base_url = Setting { value, origin: Origin::Profile(name.to_owned()) };
+    }
+    let (kind, key, what) = match access {
+        Access::Organization => ("api-key", "api_key_file", "API key"),
+        Access::Operator => ("token", "admin_token_file", "admin token"),
+    };
+    let path = kept_secret::key_file(name, kind)?;
+    private_file::check_writable(&path).map_err(|error| kept_secret::cannot_write(&path, error))?;
+    let text = ask(&format!("{what} for {}", settings.base_url.value.as_str().trim_end_matches('/')))?;
+    let secret = Some(Secret { source: Source::Text(text.clone().into()), origin: Origin::Flag("login") });
+    // A token from the environment is not the one to store.
+    settings.admin_token = None;
+    match access {
+        Access::Organization => settings.api_key = secret,
+        Access::Operator => settings.admin_token = secret,
+    }
+    let session = Session { api: api(&settings, matches), out: out.clone(), settings };
+    let organization = check(access, &session)?;
+    private_file::write_private(&path, &format!("{text}\n"))
+        .map_err(|error| kept_secret::cannot_write(&path, error))?;
+    let (id, called) = organization.unwrap_or_default();
+    kept_secret::save(name, &id, Some((key, &path)), &session)?;
+    if out.json {
+        return out
+            .value(&serde_json::json!({"object": "login", "profile": name, "organization_id": id, "file": path}));
+    }
+    let of = if called.is_empty() { String::new() } else { format!(" of {called}") };
+    out.note(&format!("the {what}{of} works; it is in {}", path.display()));
+    Ok(())
+}
+
+/// Asks the server whether the secret works. Returns id and name of the organization of an API key.
+fn check(access: Access, session: &Session) -> Result<Option<(String, String)>, Failure> {
+    match access {
+        Access::Organization => {
+            let me = Record::read(&session.send(&Request::get(access, &["me"]))?)?;
+            Ok(me.text("organization_id").zip(me.text("organization_name")))
+        }
+        Access::Operator => {
+            let query = vec![("limit".into(), "1".into())];
+            session.send(&Request::get(access, &["organizations"]).with_query(query)).map(|_| None)
+        }
+    }
+}
+
+/// Reads a secret: from a terminal without showing it, else from stdin.
+fn ask(what: &str) -> Result<String, Failure> {
+    let failed = |error| Failure::Io { doing: format!("read the {what}"), error };
+    let stdin = io::stdin();
+    let mut text = String::new();
+    if stdin.is_terminal() {
+        write!(io::stderr(), "{what}: ").and_then(|()| io::stderr().flush()).map_err(failed)?;
+        let hidden = Hidden::begin();
+        let read = stdin.lock().take(MAX_SECRET_BYTES).read_line(&mut text);
+        drop(hidden);
+        // The line feed that was typed was not shown either.
+        let _ = writeln!(io::stderr());
+        read.map_err(failed)?;
+    } else {
+        stdin.lock().take(MAX_SECRET_BYTES).read_to_string(&mut text).map_err(failed)?;
+    }
+    match text.trim() {
+        "" => Err(Failure::Usage(format!("no {what} was given; nothing was stored"))),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+#[cfg(unix)]
+struct Hidden(Option<rustix::termios::Termios>);
+
+#[cfg(unix)]
+impl Hidden {
+    fn begin() -> Self {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(mut hidden) = before.clone() {
+            hidden.local_modes.remove(LocalModes::ECHO);
+            // A terminal that refuses shows what is typed.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &hidden);
+        }
+        Self(before)
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        if let Some(before) = &self.0 {
+            // The shell sets its own modes.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Hidden;
+
+#[cfg(not(unix))]
+impl Hidden {
+    fn begin() -> Self {
+        Self
+    }
+}

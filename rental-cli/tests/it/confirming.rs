@@ -1,0 +1,48 @@
+//! Commands that destroy or lock out ask first: on a terminal a person answers, elsewhere `--yes` does.
+
+use crate::{
+    fake_server::{FakeServer, ok},
+    terminal,
+};
+
+const COMMANDS: [&[&str]; 5] = [
+    &["api-keys", "revoke", "1"],
+    &["api-keys", "rotate", "1", "--overlap", "0s"],
+    &["invoices", "void", "0190d0f2-7c3a-7cc0-8000-000000000001"],
+    &["webhook-endpoints", "delete", "1"],
+    &["organizations", "update", "1", "--plan", "free"],
+];
+
+#[test]
+fn a_pipe_needs_yes_and_nothing_is_sent_without_it() {
+    let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+    for command in COMMANDS {
+        let ran = server.run(command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command:?}");
+        assert!(ran.stderr.contains("add --yes"), "{}", ran.stderr);
+    }
+    assert_eq!(server.asked().len(), 0);
+    for (at, command) in COMMANDS.iter().enumerate() {
+        let ran = server.run(&[command, &["--yes"][..]].concat());
+        assert_eq!((ran.code, server.asked().len()), (Some(0), at + 1), "{command:?} {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_person_is_asked() {
+    for command in COMMANDS {
+        let server = FakeServer::new(vec![ok(r#"{"id":"1"}"#)]);
+        let (code, shown) = terminal::answering(&mut server.command(command), 80, "n\n");
+        assert!(code == Some(1) && shown.contains("? [y/N]"), "{command:?}: {shown}");
+        assert_eq!(server.asked().len(), 0);
+        let (code, shown) = terminal::answering(&mut server.command(command), 80, "y\n");
+        assert_eq!((code, server.asked().len()), (Some(0), 1), "{command:?}: {shown}");
+    }
+}
+
+#[test]
+fn what_harms_nobody_is_done_at_once() {
+    for command in [&["api-keys", "rotate", "1"][..], &["organizations", "update", "1", "--plan", "pro"]] {
+        assert_eq!(FakeServer::new(vec![ok(r#"{"id":"1"}"#)]).run(command).code, Some(0), "{command:?}");
+    }
+}
