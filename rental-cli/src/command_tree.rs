@@ -51,7 +51,8 @@ Exit codes:
   6  invalid request, or conflict with existing data
   7  server unreachable
   8  rate limited
-  9  server error";
+  9  server error
+  130  interrupted";
 
 /// For the commands of operators. No flag takes a secret.
 const TOKEN: &str = "\

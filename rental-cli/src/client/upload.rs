@@ -17,13 +17,14 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE},
 };
 use serde::Deserialize;
+use signal_hook::{consts::SIGINT, flag};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread,
@@ -106,10 +107,35 @@ enum Step {
 /// Uploads a file and returns the JSON of the result. Retries if the server rejects the request temporarily; that is safe,
 /// because an import records no row twice.
 pub(crate) fn send(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, Failure> {
-    retried(|| attempt(api, request, source, media))
+    let stop = stop_flag().map_err(|error| Failure::Io { doing: "handle signals".into(), error })?;
+    retried(|| attempt(api, request, source, media, &stop))
 }
 
-fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -> Result<String, AttemptError> {
+/// Returns a flag that Ctrl-C sets. A second Ctrl-C ends the process at once.
+fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&stop))?;
+    flag::register(SIGINT, Arc::clone(&stop))?;
+    Ok(stop)
+}
+
+fn interrupted(rows: u64) -> Failure {
+    let problem = match rows {
+        0 => "interrupted before the server reported a row; it may have imported some".into(),
+        1 => "interrupted after 1 row; what the server imported stays".into(),
+        rows => format!("interrupted after {rows} rows; what the server imported stays"),
+    };
+    let hint = "import the file again: rows that were imported are not imported twice";
+    Failure::Interrupted { problem, hint }
+}
+
+fn attempt(
+    api: &Api,
+    request: &Request,
+    source: &Source,
+    media: &'static str,
+    stop: &AtomicBool,
+) -> Result<String, AttemptError> {
     let (sent, failed) = (Arc::new(AtomicU64::new(0)), Arc::default());
     let from = source.open().map_err(AttemptError::Final)?;
     let watched = CountingReader { from, sent: Arc::clone(&sent), failed: Arc::clone(&failed) };
@@ -121,7 +147,7 @@ fn attempt(api: &Api, request: &Request, source: &Source, media: &'static str) -
     let post = post.header(ACCEPT, "application/x-ndjson").header(CONTENT_TYPE, media);
     let (steps, received) = sync_channel(16);
     thread::spawn(move || post_file(post.timeout(REQUEST_TIMEOUT).body(body), &steps));
-    let outcome = follow_progress(&received, &sent, source, api);
+    let outcome = follow_progress(&received, &sent, (source, stop), api);
     let unread = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     let failure = match (outcome, unread) {
         (Ok(Step::Line(result)), _) => return result_of(result).map_err(AttemptError::Final),
@@ -174,12 +200,20 @@ struct ProgressLine {
 }
 
 /// Shows the progress until the result or an error arrives.
-fn follow_progress(received: &Receiver<Step>, sent: &AtomicU64, source: &Source, api: &Api) -> Result<Step, Failure> {
+fn follow_progress(
+    received: &Receiver<Step>,
+    sent: &AtomicU64,
+    (source, stop): (&Source, &AtomicBool),
+    api: &Api,
+) -> Result<Step, Failure> {
     let mut uploading = Some(Progress::bytes(source.length, &format!("sending {}", source.name)));
     let mut importing: Option<Progress> = None;
-    let (mut before, mut changed) = (0, Instant::now());
+    let (mut before, mut changed, mut rows) = (0, Instant::now(), 0);
     let stall_timeout = STALL_TIMEOUT.max(api.timeout());
     loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(interrupted(rows));
+        }
         match received.recv_timeout(POLL_INTERVAL) {
             Ok(Step::Line(line)) => {
                 let told: ProgressLine = serde_json::from_str(&line)
@@ -188,6 +222,7 @@ fn follow_progress(received: &Receiver<Step>, sent: &AtomicU64, source: &Source,
                     return Ok(Step::Line(line));
                 }
                 uploading = None;
+                rows = told.rows;
                 importing.get_or_insert_with(|| Progress::count(told.of, "rows")).at(told.rows);
                 changed = Instant::now();
             }

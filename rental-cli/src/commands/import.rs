@@ -8,6 +8,7 @@ use crate::{
     },
     commands::{candidates, collection, group::with_examples, session::Session},
     config::private_file,
+    edge,
     failure::Failure,
     output::record::{Record, amount},
 };
@@ -16,10 +17,16 @@ use rental_core::{
     imports::statements::{DEFAULT_ISSUER, Kind, Parameter},
     resources::organization,
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Maximum number of invalid rows shown.
 const MOST_SHOWN: usize = 20;
+
+/// How far the server's clock may be behind this one in the command that lists what was updated.
+const MOST_SKEW: Duration = Duration::from_secs(5);
 
 /// End of the help of every import.
 pub(super) const EXIT: &str = "\
@@ -106,8 +113,18 @@ pub(super) fn send(
     let currency = Record::read(&owner)?.text("default_currency");
     let path = [&[organization::SPEC.plural, id], words].concat();
     let request = Request::post(Access::Operator, &path, None).with_query(query);
+    let began = edge::time_ago(MOST_SKEW);
     let json = upload::send(&session.api, &request, &source, media)?;
-    show(&json, currency.as_deref(), session)
+    show(&json, currency.as_deref(), session)?;
+    let dry_run = matches.get_flag("dry-run");
+    let of_statement = words.len() == 2 && !dry_run && !session.out.json;
+    if of_statement && Record::read(&json)?.text("updated").is_some_and(|updated| updated != "0") {
+        let group = words.first().copied().unwrap_or_default();
+        session.out.note(&format!(
+            "created and updated ones, the latest change last: rental-cli {group} list --updated-gte {began} --columns updated_at,id,created_at"
+        ));
+    }
+    Ok(())
 }
 
 fn show(json: &str, currency: Option<&str>, session: &Session) -> Result<(), Failure> {

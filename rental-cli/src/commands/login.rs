@@ -31,7 +31,7 @@ pub(crate) fn command() -> Command {
     let operator = Arg::new("operator")
         .long("operator")
         .action(ArgAction::SetTrue)
-        .help("Store the admin token, or the token of an operator, instead of an API key");
+        .help("Keep the admin token, or the token of an operator, instead of an API key");
     let examples = [
         "rental-cli login --base-url https://rental.example.com",
         "rental-cli login staging --operator < staging.token",

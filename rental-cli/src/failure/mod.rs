@@ -49,6 +49,13 @@ pub(crate) enum Failure {
         /// The next step.
         hint: &'static str,
     },
+    /// A person ended the command before it was done.
+    Interrupted {
+        /// How far it came.
+        problem: String,
+        /// The next step.
+        hint: &'static str,
+    },
     /// A file or store exists that the command would overwrite.
     AlreadyExists {
         /// What exists.
@@ -85,6 +92,7 @@ impl Failure {
             Self::Checks { exit_code, .. } => *exit_code,
             Self::NoCredential { .. } => 4,
             Self::Unreachable { .. } => 7,
+            Self::Interrupted { .. } => 130,
             Self::AlreadyExists { .. } => 6,
             Self::ErrorResponse(response) => response.exit_code(),
             Self::Unreadable(_) | Self::Unsuccessful { .. } => 1,
@@ -149,6 +157,7 @@ impl Failure {
             }
             Self::Unreachable { problem, hint } => of("unreachable", problem, advice(hint)),
             Self::Unsuccessful { kind, problem, hint } => of(kind, problem, advice(hint)),
+            Self::Interrupted { problem, hint } => of("interrupted", problem, advice(hint)),
             Self::AlreadyExists { problem, hint } => of("exists", problem, advice(hint)),
             Self::ErrorResponse(response) => Report {
                 kind: response.kind(),

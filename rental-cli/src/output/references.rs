@@ -8,7 +8,8 @@ use rental_core::{
 use std::collections::HashMap;
 
 /// Fields that name an object for people; the first that has a value counts.
-const NAMING: [&str; 7] = ["name", "full_name", "invoice_number", "booking_id", "url", "summons_number", "email"];
+const NAMING: [&str; 8] =
+    ["name", "full_name", "invoice_number", "booking_id", "url", "summons_number", "email", "hint"];
 
 /// Names by id.
 #[derive(Default)]

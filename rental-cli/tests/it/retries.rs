@@ -1,6 +1,7 @@
 //! What is sent again, and that the server can tell.
 
 use crate::fake_server::{FakeServer, Ran, Reply, error, ok};
+use std::process::{Command, Stdio};
 
 const CREATE: &[&str] = &["vehicles", "create", "--name", "x", "--json"];
 
@@ -63,7 +64,7 @@ fn a_file_that_is_refused_for_now_is_sent_again_whole() {
     assert_eq!(sent, ["transaction_id\n", "transaction_id\n"]);
     let mut from_stdin = server.command(&["tolls", "import", "--organization", "o", "-"]);
     let server = FakeServer::new(vec![ok("{}"), busy()]);
-    let ran = Ran::of(from_stdin.env("RENTAL_BASE_URL", &server.base_url).stdin(std::process::Stdio::null()));
+    let ran = Ran::of(from_stdin.env("RENTAL_BASE_URL", &server.base_url).stdin(Stdio::null()));
     assert_eq!((ran.code, server.asked().len()), (Some(9), 2), "stdin can be read once only: {}", ran.stderr);
 }
 
@@ -126,4 +127,22 @@ fn each_run_has_its_own_idempotency_key_unless_the_user_chooses() {
     assert_eq!(keys[2], Some("import-7"));
     assert!(keys[3].is_some(), "a PATCH that announces its status must not do it twice");
     assert_eq!(keys[4], None);
+}
+
+#[test]
+fn an_interrupted_import_says_that_a_repetition_is_safe() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tolls.csv");
+    std::fs::write(&file, "transaction_id\n").unwrap();
+    let server = FakeServer::new(vec![ok("{}"), Reply::Silence]);
+    let mut command = server.command(&["tolls", "import", "--organization", "o", file.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while server.asked().len() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{stderr}");
+    assert!(stderr.starts_with("error[interrupted]: ") && stderr.contains("are not imported twice"), "{stderr}");
 }

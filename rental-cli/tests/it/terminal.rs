@@ -79,6 +79,7 @@ fn the_counts_of_an_import_are_numbers() {
         let shown = plain(&server, &["tolls", "import", "--organization", "o", file.to_str().unwrap()], columns);
         let counts = "received:        5\ncreated:         2\nupdated:         1\nduplicates:      1\nskipped:         0\ninvalid:         1\namount received: 27.70\namount created:  13.88\namount updated:  -6.90\nrow 4: `amount` is missing.\n";
         assert!(shown.contains(counts), "{columns}: {shown}");
+        assert!(shown.contains("rental-cli tolls list --updated-gte 20"), "{columns}: {shown}");
     }
 }
 
@@ -198,9 +199,9 @@ fn amounts_of_lists_and_objects_have_all_decimals_of_their_currency() {
         r#"{"id":"1","object":"vehicle","name":"Van","daily_rate":89.5,"deposit_amount":0.7,"currency":"USD"}"#;
     let list = format!(r#"{{"object":"list","has_more":false,"next_cursor":null,"data":[{vehicle}]}}"#);
     let shown = plain(&FakeServer::new(vec![ok(&list)]), &["vehicles", "list"], 140);
-    assert!(shown.contains("  89.50"), "{shown}");
+    assert!(shown.contains("  89.50 USD"), "{shown}");
     let shown = plain(&FakeServer::new(vec![ok(vehicle)]), &["vehicles", "get", "1"], 80);
-    assert!(shown.contains(" 89.50\n") && shown.contains(" 0.70\n"), "{shown}");
+    assert!(shown.contains(" 89.50 USD\n") && shown.contains(" 0.70 USD\n"), "{shown}");
     let json = FakeServer::new(vec![ok(vehicle)]);
     assert_eq!(plain(&json, &["vehicles", "get", "1", "--json"], 80), format!("{vehicle}\n"));
 }
