@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import httpx
 import pytest
-from rental_client import VERSION, PreconditionFailedError, RentalClient, response_of
+from rental_client import VERSION, NotFoundError, PreconditionFailedError, RentalClient, response_of
 from support import BASE, operations_of_the_document, operator
 
 requested: set[str] = set()
@@ -94,6 +94,18 @@ def test_blocks() -> None:
     assert client.blocks.get(block.id).status == "active"
     assert client.blocks.update(block.id, status="cancelled").status == "cancelled"
     assert len(client.blocks.list(vehicle=vehicle.id).take(10)) == 1
+
+
+def test_calendars_of_others() -> None:
+    vehicle = client.vehicles.create(name="Blue Odyssey")
+    feed = client.calendar_feeds.create(vehicle_id=vehicle.id, url="https://calendar.invalid/a.ics")
+    assert "a.ics" not in feed.model_dump_json(), "the address is a secret"
+    assert client.calendar_feeds.poll(feed.id).id == feed.id
+    assert len(client.calendar_feeds.list(vehicle=vehicle.id).take(10)) == 1
+    assert client.calendar_feeds.get(feed.id).vehicle_id == vehicle.id
+    assert client.calendar_feeds.delete(feed.id).id == feed.id
+    with pytest.raises(NotFoundError):
+        client.calendar_feeds.get(feed.id)
 
 
 def test_invoices() -> None:

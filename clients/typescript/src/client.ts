@@ -24,6 +24,15 @@ export interface Days {
   deleteCalendarFeed(id: string, options?: RequestOptions): Promise<Answer<Feed, "delete">>;
 }
 
+type ExternalFeed = "/v1/calendar_feeds/{id}";
+
+export interface CalendarFeeds extends Reads<"/v1/calendar_feeds">, Creates<"/v1/calendar_feeds"> {
+  /** Reads the calendar now. `get` shows how that ended. */
+  poll(id: string, options?: RequestOptions): Promise<Answer<`${ExternalFeed}/poll`, "post">>;
+  /** Its blocks that have not ended are cancelled. */
+  delete(id: string, options?: RequestOptions): Promise<Answer<ExternalFeed, "delete">>;
+}
+
 interface Reviews<P extends "/v1/tolls/review" | "/v1/violations/review"> {
   /** Those that a person has to look at. */
   review(...filters: Filters<P>): List<Item<P>>;
@@ -43,6 +52,8 @@ export class RentalClient {
   readonly rentals: Collection<"/v1/rentals">;
   /** Nights on which a vehicle is not for rent. */
   readonly blocks: Collection<"/v1/blocks">;
+  /** Calendars of others, whose events become blocks of a vehicle. */
+  readonly calendarFeeds: CalendarFeeds;
   /** The operator makes them. */
   readonly invoices: Reads<"/v1/invoices">;
   /** The operator makes them of invoices. */
@@ -67,6 +78,12 @@ export class RentalClient {
     this.customers = collection("/v1/customers");
     this.rentals = collection("/v1/rentals");
     this.blocks = collection("/v1/blocks");
+    this.calendarFeeds = {
+      ...reads(http, "/v1/calendar_feeds"),
+      ...creates(http, "/v1/calendar_feeds"),
+      poll: operations.of(http, "/v1/calendar_feeds/{id}/poll", "post"),
+      delete: operations.of(http, "/v1/calendar_feeds/{id}", "delete"),
+    };
     this.invoices = reads(http, "/v1/invoices");
     this.creditNotes = reads(http, "/v1/credit_notes");
     const review = list(http, "/v1/tolls/review");

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RentalClient, responseOf, VERSION } from "@rental-platform/client";
+import { NotFoundError, RentalClient, responseOf, VERSION } from "@rental-platform/client";
 import { BASE, operationsOfTheDocument, operator } from "./support.js";
 
 /** What was requested, as `GET /v1/vehicles/1`. */
@@ -111,6 +111,18 @@ test("blocks", async () => {
   assert.equal((await client.blocks.get(block.id)).status, "active");
   assert.equal((await client.blocks.update(block.id, { status: "cancelled" })).status, "cancelled");
   assert.equal((await client.blocks.list({ vehicle: vehicle.id }).toArray(10)).length, 1);
+});
+
+test("calendars of others", async () => {
+  const vehicle = await client.vehicles.create({ name: "Blue Odyssey" });
+  const url = "https://calendar.invalid/a.ics";
+  const feed = await client.calendarFeeds.create({ vehicle_id: vehicle.id, url });
+  assert.ok(!JSON.stringify(feed).includes("a.ics"), "the address is a secret");
+  assert.equal((await client.calendarFeeds.poll(feed.id)).id, feed.id);
+  assert.equal((await client.calendarFeeds.list({ vehicle: vehicle.id }).toArray(10)).length, 1);
+  assert.equal((await client.calendarFeeds.get(feed.id)).vehicle_id, vehicle.id);
+  assert.equal((await client.calendarFeeds.delete(feed.id)).id, feed.id);
+  await assert.rejects(client.calendarFeeds.get(feed.id), NotFoundError);
 });
 
 test("invoices", async () => {

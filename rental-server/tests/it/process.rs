@@ -388,10 +388,15 @@ fn the_demo_says_how_to_use_it_and_leaves_nothing_behind() {
         let mut program = Program::start(directory.path(), &["--demo", "--listen", "127.0.0.1:0"], &[]);
         let mut value = |name: &str| program.line_with(name).rsplit_once(' ').expect("a value").1.to_owned();
         let base = value("base URL");
+        let organization = program.line_with("organization ");
+        let id = organization.split_whitespace().nth(1).expect("an id");
+        let mut value = |name: &str| program.line_with(name).rsplit_once(' ').expect("a value").1.to_owned();
         let [write, read, token] = ["read_write key", "read key", "admin token"].map(&mut value);
         let curl = program.line_with("curl ").trim().to_owned();
         let export = program.line_with("export ");
-        let variables = format!("RENTAL_BASE_URL={base} RENTAL_API_KEY={write} RENTAL_ADMIN_TOKEN={token}");
+        let variables = format!(
+            "RENTAL_BASE_URL={base} RENTAL_API_KEY={write} RENTAL_ADMIN_TOKEN={token} RENTAL_ORGANIZATION={id}"
+        );
         assert_eq!(export.trim(), format!("export {variables}"));
         let address = base.strip_prefix("http://").expect("a URL").to_owned();
         let ask = |method: &str, path: &str, key: &str, body: &[u8]| {

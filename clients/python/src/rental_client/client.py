@@ -39,6 +39,7 @@ class RentalClient:
         self.customers = Customers(self._http)
         self.rentals = Rentals(self._http)
         self.blocks = Blocks(self._http)
+        self.calendar_feeds = CalendarFeeds(self._http)
         self.invoices = Invoices(self._http)
         self.credit_notes = CreditNotes(self._http)
         self.tolls = Tolls(self._http)
@@ -217,6 +218,37 @@ class Blocks(_Group):
     ) -> models.Block:
         """What is not given stays; `None` clears a field. With `if_match` it overwrites no change of others."""
         return self._http.write("PATCH", f"/v1/blocks/{part(id)}", models.Block, fields, idempotency_key, if_match)
+
+
+class CalendarFeeds(_Group):
+    """Calendars of others, whose events become blocks of a vehicle."""
+
+    def list(self, **filters: Unpack[inputs.ListCalendarFeedsFilters]) -> Pages[models.CalendarFeed]:
+        """Newest first."""
+        return self._http.list("/v1/calendar_feeds", models.CalendarFeed, filters)
+
+    def get(self, id: str, /) -> models.CalendarFeed:
+        """One feed. `NotFoundError` when there is none for this key."""
+        return self._http.get(f"/v1/calendar_feeds/{part(id)}", models.CalendarFeed)
+
+    def get_if_changed(self, id: str, etag: str, /) -> models.CalendarFeed | None:
+        """The feed if it is no longer the revision `etag`."""
+        return self._http.get_if_changed(f"/v1/calendar_feeds/{part(id)}", models.CalendarFeed, etag)
+
+    def create(
+        self, *, idempotency_key: str | None = None, **fields: Unpack[inputs.CalendarFeedCreate]
+    ) -> models.CalendarFeed:
+        """Takes effect once, however often it has to be sent."""
+        return self._http.write("POST", "/v1/calendar_feeds", models.CalendarFeed, fields, idempotency_key, None)
+
+    def poll(self, id: str, /, *, idempotency_key: str | None = None) -> models.CalendarFeed:
+        """Reads the calendar now. `get` shows how that ended."""
+        path = f"/v1/calendar_feeds/{part(id)}/poll"
+        return self._http.write("POST", path, models.CalendarFeed, {}, idempotency_key, None)
+
+    def delete(self, id: str, /) -> models.CalendarFeed:
+        """Its blocks that have not ended are cancelled."""
+        return self._http.delete(f"/v1/calendar_feeds/{part(id)}", models.CalendarFeed)
 
 
 class Invoices(_Group):
