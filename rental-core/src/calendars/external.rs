@@ -17,6 +17,7 @@ use calcard::{
 use chrono::{Datelike, Timelike};
 use sha2::{Digest, Sha256};
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashSet},
     str::FromStr,
 };
@@ -27,6 +28,7 @@ pub const MOST_BYTES: usize = 2 << 20;
 pub const MOST_EVENTS: usize = 5000;
 /// Most occurrences of one rule, from its beginning to the end of the window.
 const MOST_OCCURRENCES: usize = 20_000;
+const TOO_LONG: &str = "reading it takes too long";
 /// Most characters of a summary that are kept.
 const LONGEST_SUMMARY: usize = 120;
 /// Longest UID that is kept as it is. Of a longer one a hash is kept.
@@ -68,7 +70,11 @@ pub struct Reading<'a> {
 /// # Errors
 /// A sentence for people that says why it cannot be read.
 pub fn read_calendar(bytes: &[u8], reading: &Reading<'_>) -> Result<Vec<ExternalEvent>, String> {
-    let text = checked(bytes)?;
+    if bytes.len() > MOST_BYTES {
+        return Err(format!("it is larger than {MOST_BYTES} bytes"));
+    }
+    let text = text_of(bytes).ok_or("it is not text in UTF-8")?;
+    let text = checked(&text)?;
     let tz = Tz::from_str(&reading.zone.to_string()).map_err(|()| "its time zone is not known".to_owned())?;
     let mut parser = Parser::new(text);
     let (mut found, mut events) = (BTreeMap::new(), 0);
@@ -94,12 +100,27 @@ pub fn read_calendar(bytes: &[u8], reading: &Reading<'_>) -> Result<Vec<External
     Ok(all)
 }
 
-/// The text of what looks like a whole calendar.
-fn checked(bytes: &[u8]) -> Result<&str, String> {
-    if bytes.len() > MOST_BYTES {
-        return Err(format!("it is larger than {MOST_BYTES} bytes"));
+/// The bytes as text. Programs that count bytes fold lines in the middle of a letter (RFC 5545, 3.1), so the folds are taken out
+/// of what is no text as it is.
+fn text_of(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Some(text.into());
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| "it is not text in UTF-8".to_owned())?;
+    let (mut whole, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let Some((first, after)) = rest.split_first() {
+        rest = match rest {
+            [b'\r', b'\n', b' ' | b'\t', after @ ..] | [b'\n', b' ' | b'\t', after @ ..] => after,
+            _ => {
+                whole.push(*first);
+                after
+            }
+        };
+    }
+    String::from_utf8(whole).ok().map(Cow::Owned)
+}
+
+/// The text of what looks like a whole calendar.
+fn checked(text: &str) -> Result<&str, String> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let is = |line: Option<&str>, expected: &str| line.is_some_and(|line| line.trim().eq_ignore_ascii_case(expected));
     if text.is_empty() {
@@ -142,10 +163,14 @@ fn of_calendar(
     }
     for (uid, group) in groups {
         let (changed, whole): (Vec<_>, Vec<_>) =
-            group.into_iter().partition(|one| one.has_property(&Property::RecurrenceId));
+            newest(group).into_iter().partition(|one| one.has_property(&Property::RecurrenceId));
+        let several = whole.len() > 1;
         // Occurrences that have an event of their own, or none.
         let mut replaced = HashSet::new();
         for event in &changed {
+            if !(reading.goes_on)() {
+                return Err(TOO_LONG.into());
+            }
             let mut original = (*event).clone();
             let at = original.property(&Property::RecurrenceId).cloned();
             if at.iter().any(|at| at.params.iter().any(|one| one.name == ICalendarParameterName::Range)) {
@@ -164,12 +189,12 @@ fn of_calendar(
             whole.into_iter().map(|one| (one, false)).chain(changed.into_iter().map(|one| (one, true)))
         {
             if !(reading.goes_on)() {
-                return Err("reading it takes too long".into());
+                return Err(TOO_LONG.into());
             }
             if takes_nothing(event) {
                 continue;
             }
-            let recurs = is_change || event.is_recurrent();
+            let recurs = is_change || several || event.is_recurrent();
             for (start, end) in times(event, &zones, (tz, reading), uid)? {
                 if !is_change && replaced.contains(&start) {
                     continue;
@@ -179,6 +204,30 @@ fn of_calendar(
         }
     }
     Ok(())
+}
+
+/// Of the events with one UID, and of those for one of its occurrences, the newest ones: with the highest `SEQUENCE`, then the
+/// latest `DTSTAMP`. Several that are equally new are different events of a program that gives all of them one UID.
+fn newest(group: Vec<&ICalendarComponent>) -> Vec<&ICalendarComponent> {
+    let first =
+        |event: &ICalendarComponent, name| event.property(&name).and_then(|entry| entry.values.first().cloned());
+    let age = |event: &ICalendarComponent| {
+        let sequence = first(event, Property::Sequence).and_then(|value| value.as_integer()).unwrap_or(0);
+        let made = first(event, Property::Dtstamp).and_then(|value| value.as_partial_date_time()?.to_timestamp());
+        (sequence, made)
+    };
+    let mut newest: BTreeMap<String, (_, Vec<&ICalendarComponent>)> = BTreeMap::new();
+    for event in group {
+        let occurrence = first(event, Property::RecurrenceId).map_or_else(String::new, |at| format!("{at:?}"));
+        let known = newest.entry(occurrence).or_insert_with(|| (age(event), Vec::new()));
+        if age(event) > known.0 {
+            *known = (age(event), Vec::new());
+        }
+        if age(event) == known.0 {
+            known.1.push(event);
+        }
+    }
+    newest.into_values().flat_map(|(_, events)| events).collect()
 }
 
 /// Whether an event was cancelled or takes no time.
@@ -241,7 +290,7 @@ fn named(uid: &str) -> String {
 }
 
 /// Prepares the rule of the only event of a calendar: `calcard` expands it in local time. So `UNTIL`, which is in UTC, becomes local
-/// time too. A rule without an end gets that of the window. Returns the zone of times without one, which is UTC if the event
+/// time too. A rule without an end, or with a later one, gets that of the window. Returns the zone of times without one, which is UTC if the event
 /// begins at a time in UTC.
 fn shift_rule(alone: &mut ICalendar, tz: Tz, end: Date) -> Tz {
     let Some(event) = alone.components.last() else { return tz };
@@ -261,14 +310,11 @@ fn shift_rule(alone: &mut ICalendar, tz: Tz, end: Date) -> Tz {
 }
 
 fn set_until(rule: &mut ICalendarRecurrenceRule, zone: Tz, end: Date) {
-    if rule.until.is_none() && rule.count.is_none() {
-        let (year, month, day) = end.ymd();
-        rule.until = Some(PartialDateTime {
-            year: u16::try_from(year).ok(),
-            month: u8::try_from(month).ok(),
-            day: u8::try_from(day).ok(),
-            ..PartialDateTime::default()
-        });
+    let (year, month, day) = end.ymd();
+    let last = (u16::try_from(year).ok(), u8::try_from(month).ok(), u8::try_from(day).ok());
+    let is_later = |until: &PartialDateTime| (until.year, until.month, until.day) > last;
+    if rule.count.is_none() && rule.until.as_ref().is_none_or(is_later) {
+        rule.until = Some(PartialDateTime { year: last.0, month: last.1, day: last.2, ..PartialDateTime::default() });
     }
     if let Some(until) = rule.until.as_mut().filter(|until| until.tz_hour.is_some())
         && let Some(at) = until.to_date_time().and_then(|time| time.to_date_time_with_tz(Tz::UTC))

@@ -107,6 +107,45 @@ fn recurrences_with_exceptions_and_changed_occurrences() {
 }
 
 #[test]
+fn of_events_with_one_uid_the_newest_counts() {
+    let at = |days: &str, more: &str| event(&format!("{days}\n{more}"));
+    let (june, july) = (
+        "DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260603",
+        "DTSTART;VALUE=DATE:20260701\nDTEND;VALUE=DATE:20260703",
+    );
+    let (old, new) = (at(june, "SEQUENCE:1"), at(july, "SEQUENCE:2"));
+    for both in [format!("{old}\n{new}"), format!("{new}\n{old}")] {
+        assert_eq!(days(&both), ["A 2026-07-01/2026-07-03"]);
+    }
+    let cancelled = at(july, "SEQUENCE:3\nSTATUS:CANCELLED");
+    assert_eq!(days(&format!("{cancelled}\n{new}")), [""; 0]);
+    let later = at(july, "").replace("20260505T093000Z", "20260506T093000Z");
+    assert_eq!(days(&format!("{later}\n{}", at(june, ""))), ["A 2026-07-01/2026-07-03"]);
+    // Nothing says which one is newer: both take their days.
+    let equal = format!("{}\n{}", at(june, ""), at(july, ""));
+    assert_eq!(days(&equal), ["A 2026-06-01/2026-06-03", "A 2026-07-01/2026-07-03"]);
+}
+
+#[test]
+fn a_rule_that_ends_after_the_window_is_read_up_to_its_end() {
+    let daily = "DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260602\nRRULE:FREQ=DAILY;UNTIL=20991231";
+    assert_eq!(days(&event(daily)).len(), 700);
+    let timed = "DTSTART:20260601T120000Z\nDTEND:20260601T130000Z\nRRULE:FREQ=DAILY;UNTIL=20991231T120000Z";
+    assert_eq!(days(&event(timed)).len(), 700);
+}
+
+#[test]
+fn a_line_that_is_folded_inside_of_a_letter_is_read() {
+    let whole = format!(
+        "BEGIN:VCALENDAR\r\n{}\r\nEND:VCALENDAR\r\n",
+        event("DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260602").replace("SUMMARY:A", "SUMMARY:Zoé")
+    );
+    let (before, after) = whole.as_bytes().split_at(whole.find('é').unwrap() + 1);
+    let folded = [before, b"\r\n ", after].concat();
+    assert_eq!(read(&folded).unwrap()[0].summary, "Zoé");
+}
+
+#[test]
 fn what_is_cancelled_transparent_or_past_takes_no_day() {
     let nights = "DTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260603";
     for more in ["STATUS:CANCELLED", "TRANSP:TRANSPARENT"] {
