@@ -72,7 +72,7 @@ before(async () => {
 
 after(async () => {
   await stopSite();
-  cli("webhook-endpoints", "delete", endpoint);
+  cli("webhook-endpoints", "delete", endpoint, "--yes");
   rmSync(folder, { recursive: true });
 });
 
