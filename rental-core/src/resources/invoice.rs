@@ -1,18 +1,20 @@
 //! Invoices (spec, Invoice). The operator creates them; the API only reads them.
 
+mod line;
+
+pub use line::Line;
+
 use crate::{
     error::{Error, FieldCode, FieldError, FieldErrors},
     resources::{
-        Billable, Change, Create, Object, Portable, Resource, RuleContext, Series, Source,
+        Change, Create, Object, Portable, Resource, RuleContext, Series, Source,
         customer::Customer,
         event::EventType,
         fields,
         rental::Rental,
         source::AccountEntry,
         tax::{self, Tax},
-        toll::Toll,
         vehicle::Vehicle,
-        violation::Violation,
     },
     schema::{
         CREATED_AT, CURRENCY, IndexValue, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object,
@@ -20,8 +22,8 @@ use crate::{
     },
     store::Key,
     value::{
-        CreditNoteId, Currency, CustomerId, Date, Email, FieldValue, FromField, InvoiceId, Money, Name, Percent, Phone,
-        RentalId, Text, Timestamp, TollId, ViolationId, objects, words,
+        CreditNoteId, Currency, CustomerId, Date, Email, InvoiceId, Money, Name, Percent, Phone, RentalId, Text,
+        Timestamp, words,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -147,20 +149,6 @@ pub const SPEC: ResourceSpec = ResourceSpec {
 };
 
 fields! {
-    /// One line of an invoice. Description and amount are optional in a request that bills an object, and always stored.
-    #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-    #[expect(missing_docs, reason = "the names say it")]
-    pub struct Line {
-        pub description: Option<Name>,
-        pub amount: Option<Money>,
-        pub rental_id: Option<RentalId>,
-        pub toll_id: Option<TollId>,
-        pub violation_id: Option<ViolationId>,
-        pub vehicle: Option<Text>,
-    }
-}
-
-fields! {
     /// An invoice to a customer (spec, Invoice).
     #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
     #[expect(missing_docs, reason = "each field is documented in SPEC, once")]
@@ -194,12 +182,6 @@ fields! {
         pub buyer_phone: Option<Phone>,
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
-    }
-}
-
-impl FromField for Vec<Line> {
-    fn from_field(value: &FieldValue) -> Option<Self> {
-        objects(value)
     }
 }
 
@@ -314,97 +296,16 @@ impl Portable for Invoice {
         let mut errors = FieldErrors::from(self.billed_twice());
         if self.status != Some(InvoiceStatus::Void) {
             for (at, line) in self.lines.iter().enumerate() {
-                errors.extend(line.unlike(at, self, context)?);
+                errors.extend(line.unlike(
+                    at,
+                    (self.id, self.customer_id),
+                    !self.credit_note_ids.is_empty(),
+                    context,
+                )?);
             }
         }
         errors.or(())
     }
-}
-
-impl Line {
-    /// What it bills, and the member with its id.
-    #[must_use]
-    pub fn source(&self) -> Option<(&'static str, Source)> {
-        Source::of(self.rental_id, self.toll_id, self.violation_id)
-    }
-
-    /// The error when the object that this line of an imported invoice bills has another customer or does not list the
-    /// invoice, or when a toll is smaller than the line.
-    fn unlike(&self, at: usize, invoice: &Invoice, context: &RuleContext<'_>) -> Result<Option<FieldError>, Error> {
-        let Some((member, _)) = self.source() else { return Ok(None) };
-        let place = format!("lines[{at}].{member}");
-        let (customer, account, amount) = match member {
-            "toll_id" => stated(context.reference::<Toll>(&place)?, |toll| (toll.customer_id, Some(toll.amount))),
-            "violation_id" => stated(context.reference::<Violation>(&place)?, |one| (one.customer_id, None)),
-            _ => stated(context.reference::<Rental>(&place)?, |rental| (Some(rental.customer_id), None)),
-        };
-        let wrong = |place: &str, rule| Some(FieldError::new(place, FieldCode::Invalid, rule));
-        Ok(match amount {
-            // What was credited may have got another customer since.
-            _ if customer != Some(invoice.customer_id) && invoice.credit_note_ids.is_empty() => {
-                wrong(&place, "is not attached to this customer")
-            }
-            _ if !account.contains(&invoice.id) => wrong(&place, "does not have this invoice in its `invoice_ids`"),
-            Some(toll) if invoice.credit_note_ids.is_empty() && self.amount.is_none_or(|amount| amount > toll) => {
-                wrong(&format!("lines[{at}].amount"), "must be at most that of the toll")
-            }
-            _ => None,
-        })
-    }
-
-    /// Completes description and amount from the object that the line bills, whose customer must be that of the invoice. A
-    /// fee needs a separate line.
-    fn complete(&mut self, at: usize, customer: CustomerId, context: &RuleContext<'_>) -> Result<(), Error> {
-        let place = |member: &str| format!("lines[{at}].{member}");
-        let refuse = |member: &str, rule: &str| Err(Error::field(&place(member), FieldCode::Invalid, rule));
-        let (amount, what, details) = if let Some(toll) = context.reference::<Toll>(&place("toll_id"))? {
-            if toll.customer_id != Some(customer) {
-                return refuse("toll_id", "is not attached to this customer; attach it first");
-            }
-            let when = toll.occurred_on.map(|date| date.to_string());
-            let parts = [Some(&*toll.agency), toll.plaza.as_deref(), when.as_deref()];
-            (toll.amount_to_bill(self.amount)?, "Toll", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
-        } else if let Some(violation) = context.reference::<Violation>(&place("violation_id"))? {
-            if violation.customer_id != Some(customer) {
-                return refuse("violation_id", "is not attached to this customer; attach it first");
-            }
-            let parts =
-                [Some(&*violation.summons_number), violation.violation.as_deref(), violation.issue_date.as_deref()];
-            let details = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            (violation.amount_to_bill(self.amount)?, "Violation", details)
-        } else if let Some(rental) = context.reference::<Rental>(&place("rental_id"))? {
-            if rental.customer_id != customer {
-                return refuse("rental_id", "is a rental of another customer");
-            }
-            let dates = rental.start_date.zip(rental.end_date).map(|(start, end)| format!("{start} to {end}"));
-            (rental.amount_to_bill(self.amount)?, "Rental", dates.unwrap_or_default())
-        } else {
-            return Ok(());
-        };
-        match amount {
-            Ok(amount) => self.settle(amount, what, &details),
-            Err(rule) => return refuse("amount", &rule),
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, amount: Money, what: &str, details: &str) {
-        self.amount = Some(amount);
-        if self.description.is_none() {
-            self.description = Name::fit(format!("{what} {details}").trim_end(), 255);
-        }
-    }
-}
-
-/// The customer, the invoices and the amount of what a line bills.
-fn stated<T: Billable>(
-    object: Option<T>,
-    of: impl FnOnce(&T) -> (Option<CustomerId>, Option<Money>),
-) -> (Option<CustomerId>, Vec<InvoiceId>, Option<Money>) {
-    object.map_or_else(Default::default, |object| {
-        let (customer, amount) = of(&object);
-        (customer, object.account().1.to_vec(), amount)
-    })
 }
 
 impl Invoice {
