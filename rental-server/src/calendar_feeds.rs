@@ -135,13 +135,9 @@ async fn one(app: &Arc<App>, row: &Record) -> Result<(), Error> {
 /// Reads a calendar, and makes the blocks what it says. The error is for people, and never has the address.
 async fn read(app: &Arc<App>, taken: &Taken) -> Outcome {
     let (mut events, mut tag) = (Vec::new(), None);
-    if let Some(feed) = &taken.feed {
+    if taken.feed.is_some() {
         let url = address(app, taken)?;
-        let day = |time| taken.organization.time_zone.local(time).date();
-        let read_today = feed.last_success_at.is_some_and(|time| day(time) == day(edge::now()));
-        // Although the calendar is the same, a conflict can be over, and each day the window has one more day.
-        let etag = taken.state.etag.as_deref().filter(|_| feed.conflicts == Some(0) && read_today);
-        let body = match app.hooks.download(&url, etag).await? {
+        let body = match app.hooks.download(&url, taken.etag(edge::now())).await? {
             Downloaded::Unchanged => return Ok((None, taken.state.etag.clone())),
             Downloaded::Body(body, found) => {
                 tag = found;

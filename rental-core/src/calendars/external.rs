@@ -18,6 +18,7 @@ use chrono::{Datelike, Timelike};
 use sha2::{Digest, Sha256};
 use std::{
     borrow::Cow,
+    cmp::Ordering,
     collections::{BTreeMap, HashSet},
     str::FromStr,
 };
@@ -219,12 +220,12 @@ fn newest(group: Vec<&ICalendarComponent>) -> Vec<&ICalendarComponent> {
     let mut newest: BTreeMap<String, (_, Vec<&ICalendarComponent>)> = BTreeMap::new();
     for event in group {
         let occurrence = first(event, Property::RecurrenceId).map_or_else(String::new, |at| format!("{at:?}"));
-        let known = newest.entry(occurrence).or_insert_with(|| (age(event), Vec::new()));
-        if age(event) > known.0 {
-            *known = (age(event), Vec::new());
-        }
-        if age(event) == known.0 {
-            known.1.push(event);
+        let age = age(event);
+        let known = newest.entry(occurrence).or_insert_with(|| (age, Vec::new()));
+        match age.cmp(&known.0) {
+            Ordering::Greater => *known = (age, vec![event]),
+            Ordering::Equal => known.1.push(event),
+            Ordering::Less => {}
         }
     }
     newest.into_values().flat_map(|(_, events)| events).collect()

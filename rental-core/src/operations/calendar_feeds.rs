@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     resources::{
         Object, Resource,
-        calendar_feed::{CalendarFeed, FeedStatus, SPEC},
+        calendar_feed::{self, CalendarFeed, FeedStatus, SPEC},
         effects,
         organization::{Organization, Plan, SYSTEM},
         parse, to_json,
@@ -38,8 +38,7 @@ pub const MOST_FEEDS: usize = 10;
 /// # Errors
 /// [`Error::Conflict`], or the store is not available.
 pub async fn room_for_feed(store: &dyn Store, organization: OrganizationId, vehicle: VehicleId) -> Result<(), Error> {
-    let of_vehicle = [&[1, 0, 16][..], vehicle.as_bytes()].concat();
-    let present = Span::under(key::index(organization, &SPEC, &of_vehicle));
+    let present = Span::under(calendar_feed::of_vehicle(vehicle).prefix(organization, &SPEC));
     if store.scan(&present, MOST_FEEDS).await?.len() == MOST_FEEDS {
         return Err(Error::Conflict(format!("The vehicle has {MOST_FEEDS} calendar feeds. Delete one first.")));
     }
@@ -100,6 +99,16 @@ impl Taken {
     pub(super) fn place(&self) -> Key {
         key::calendar_feed(self.organization.id, self.id)
     }
+
+    /// The `ETag` to send at `now`; `None` to read the calendar although it may be the same. A conflict can be over, and the
+    /// first reading of each day sees one day more ([`window`]).
+    #[must_use]
+    pub fn etag(&self, now: Timestamp) -> Option<&str> {
+        let day = |time| self.organization.time_zone.local(time).date();
+        let feed = self.feed.as_ref().filter(|feed| feed.conflicts == Some(0))?;
+        let was_read_today = feed.last_success_at.is_some_and(|time| day(time) == day(now));
+        self.state.etag.as_deref().filter(|_| was_read_today)
+    }
 }
 
 /// The feed of a row, and when it is due.
@@ -151,8 +160,8 @@ pub struct Synced {
 /// How a reading ended: what it found, unless the calendar is as before, and the `ETag`; or why it failed, for people.
 pub type Outcome = Result<(Option<Synced>, Option<String>), String>;
 
-/// Records how a reading ended, and when the next one is. The row of a deleted feed is removed. A feed that was changed
-/// meanwhile is left as it is: it is due again.
+/// Records how a reading ended, and when the next one is. Removes the row of a deleted feed. Changes nothing when somebody
+/// changed the feed during the reading: then the feed is due again.
 ///
 /// # Errors
 /// The store is not available.
@@ -214,6 +223,34 @@ pub fn window(organization: &Organization, now: Timestamp) -> (Date, Date) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_etag_is_sent_once_the_calendar_was_read_today_and_nothing_clashes() {
+        let time = |text| Timestamp::parse(text).unwrap();
+        let feed = |read: Option<&str>, conflicts: i64| -> CalendarFeed {
+            serde_json::from_value(serde_json::json!({
+                "id": CalendarFeedId::from_u128(1), "object": "calendar_feed", "vehicle_id": VehicleId::from_u128(2),
+                "url": "https://x.example/...", "interval_minutes": 15, "status": "ok", "last_success_at": read,
+                "last_error": null, "next_read_at": null, "events": 1, "conflicts": conflicts,
+                "created_at": time("2026-06-01T00:00:00Z"), "updated_at": time("2026-06-01T00:00:00Z"),
+            }))
+            .unwrap()
+        };
+        // In New York, which is four hours behind.
+        let organization = Organization { time_zone: crate::value::Zone::NEW_YORK, ..Organization::system() };
+        let state = ImportedFeed { etag: Some("\"1\"".into()), ..ImportedFeed::new(None, Timestamp::default()) };
+        for (read, conflicts, is_sent) in [
+            (Some("2026-06-10T04:00:00Z"), 0, true),
+            (Some("2026-06-10T03:59:00Z"), 0, false),
+            (None, 0, false),
+            (Some("2026-06-10T04:00:00Z"), 1, false),
+        ] {
+            let feed = Some(feed(read, conflicts));
+            let (organization, state) = (organization.clone(), state.clone());
+            let taken = Taken { organization, id: CalendarFeedId::from_u128(1), feed, state, revision: 1 };
+            assert_eq!(taken.etag(time("2026-06-11T03:59:00Z")).is_some(), is_sent, "{read:?} {conflicts}");
+        }
+    }
 
     #[test]
     fn each_failure_in_a_row_doubles_the_interval_up_to_a_day() {

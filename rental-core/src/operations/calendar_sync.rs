@@ -32,7 +32,7 @@ const PAGE: usize = 500;
 /// deleted feed.
 ///
 /// # Errors
-/// The store is not available, or the feed was changed meanwhile.
+/// The store is not available, or somebody changed the feed during the reading.
 pub async fn sync(
     store: &dyn Store,
     edge: &dyn Edge,
@@ -113,7 +113,7 @@ fn notes(event: &ExternalEvent) -> Option<Text> {
     (!event.summary.is_empty()).then(|| Text::fit(&event.summary, 255))
 }
 
-/// Whether the event is a rental or block of the organization itself that came back by way of its own feed.
+/// Whether the event is a rental or block of this organization: another calendar imported our feed, and we import that one.
 async fn is_own(store: &dyn Store, taken: &Taken, event: &ExternalEvent) -> Result<bool, Error> {
     let Some((kind, id)) = event.own_name().and_then(|name| name.split_once('-')) else { return Ok(false) };
     let id = id.get(..36).and_then(|id| uuid::Uuid::try_parse(id).ok());

@@ -4,7 +4,10 @@
 use crate::{
     error::Error,
     resources::{Create, Resource, RuleContext, event::EventType, fields},
-    schema::{BY_UPDATE, CREATED_AT, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index, object, ordered_index},
+    schema::{
+        BY_UPDATE, CREATED_AT, IndexPrefix, IndexSpec, Kind, ResourceSpec, UPDATED_AT, field, filter, id, index,
+        object, ordered_index,
+    },
     value::{CalendarFeedId, Text, Timestamp, VehicleId, words},
 };
 use serde::{Deserialize, Serialize};
@@ -20,6 +23,9 @@ words! {
         Failing = "failing",
     }
 }
+
+/// The index by vehicle.
+const OF_VEHICLE: IndexSpec = index(1, &["vehicle_id"]);
 
 /// The description of a calendar feed.
 pub const SPEC: ResourceSpec = ResourceSpec {
@@ -66,7 +72,7 @@ pub const SPEC: ResourceSpec = ResourceSpec {
     ],
     filters: &[filter("vehicle", "vehicle_id")],
     ranges: BY_UPDATE,
-    indexes: &[index(1, &["vehicle_id"]), ordered_index(16, "updated_at")],
+    indexes: &[OF_VEHICLE, ordered_index(16, "updated_at")],
     look_ups: &[],
     usual_changes: &[],
 };
@@ -90,6 +96,11 @@ fields! {
         pub created_at: Timestamp,
         pub updated_at: Timestamp,
     }
+}
+
+/// The prefix of the index entries of a vehicle's feeds.
+pub(crate) fn of_vehicle(vehicle: VehicleId) -> IndexPrefix {
+    IndexPrefix::new(OF_VEHICLE.number).with(vehicle.as_bytes())
 }
 
 impl Resource for CalendarFeed {
