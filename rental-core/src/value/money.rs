@@ -15,8 +15,10 @@ use serde_json::value::RawValue;
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Money(i64);
 
-const UNIT: i64 = 10_000;
-const UNIT_DIGITS: u32 = 4;
+/// The units in one: amounts and percentages are stored in ten-thousandths.
+pub(super) const UNIT: i64 = 10_000;
+/// Decimals of a unit.
+pub(super) const UNIT_DIGITS: u32 = 4;
 
 impl Money {
     /// The largest amount. It has fifteen significant digits, which a double-precision float represents exactly.
@@ -100,13 +102,18 @@ impl Money {
 
 impl std::fmt::Display for Money {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (whole, fraction) = (self.0 / UNIT, self.0 % UNIT);
-        if fraction == 0 {
-            return write!(f, "{whole}");
-        }
-        let fraction = format!("{fraction:04}");
-        write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
+        write_shortest(f, self.0)
     }
+}
+
+/// Writes so many units as the shortest number: `89.5`.
+pub(super) fn write_shortest(f: &mut std::fmt::Formatter<'_>, units: i64) -> std::fmt::Result {
+    let (whole, fraction) = (units / UNIT, units % UNIT);
+    if fraction == 0 {
+        return write!(f, "{whole}");
+    }
+    let fraction = format!("{fraction:04}");
+    write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
 }
 
 impl Serialize for Money {

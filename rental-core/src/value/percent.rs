@@ -1,6 +1,9 @@
 //! Percentages: exact decimals with at most four digits after the point.
 
-use super::{Decimal, Money};
+use super::{
+    Decimal, Money,
+    money::{UNIT, UNIT_DIGITS, write_shortest},
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 use serde_json::value::RawValue;
 
@@ -8,8 +11,6 @@ use serde_json::value::RawValue;
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Percent(u32);
 
-const UNIT: u32 = 10_000;
-const UNIT_DIGITS: u32 = 4;
 /// A hundred percent, as the divisor of a product with [`Percent`].
 const WHOLE: i128 = 100 * UNIT as i128;
 
@@ -22,7 +23,7 @@ impl Percent {
         let rule = || "must be a percentage from 0 to 100 with at most 4 decimals, such as 19 or 8.875".to_owned();
         let decimal = Decimal::parse(text).ok().filter(|decimal| decimal.scale <= UNIT_DIGITS).ok_or_else(rule)?;
         let units = decimal.coefficient * 10_i128.pow(UNIT_DIGITS - decimal.scale);
-        u32::try_from(units).ok().filter(|units| *units <= 100 * UNIT).map(Self).ok_or_else(rule)
+        u32::try_from(units).ok().filter(|units| i128::from(*units) <= WHOLE).map(Self).ok_or_else(rule)
     }
 
     /// The tax on an amount to which it is added, rounded half up to `digits` decimals.
@@ -40,12 +41,7 @@ impl Percent {
 
 impl std::fmt::Display for Percent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (whole, fraction) = (self.0 / UNIT, self.0 % UNIT);
-        if fraction == 0 {
-            return write!(f, "{whole}");
-        }
-        let fraction = format!("{fraction:04}");
-        write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
+        write_shortest(f, self.0.into())
     }
 }
 
@@ -99,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_tax_is_the_nearest_unit_and_never_more_than_half_a_unit_off(units in 0i64..1_000_000_000, rate in 0u32..=100 * UNIT) {
+        fn a_tax_is_the_nearest_unit_and_never_more_than_half_a_unit_off(units in 0i64..1_000_000_000, rate in 0u32..=1_000_000) {
             let (amount, rate) = (money(&format!("{}.{:02}", units / 100, units % 100)), Percent(rate));
             let cents = |money: Money| (money.to_string().parse::<f64>().unwrap() * 100.0).round() as i128;
             let (added, within) = (cents(rate.added_to(amount, 2)), cents(rate.within(amount, 2)));
@@ -112,7 +108,7 @@ mod tests {
         }
 
         #[test]
-        fn more_money_has_never_less_tax(a in 0i64..1_000_000_000, b in 0i64..1_000_000, rate in 0u32..=100 * UNIT) {
+        fn more_money_has_never_less_tax(a in 0i64..1_000_000_000, b in 0i64..1_000_000, rate in 0u32..=1_000_000) {
             let (less, more) = (money(&a.to_string()), money(&(a + b).to_string()));
             let rate = Percent(rate);
             prop_assert!(rate.added_to(less, 2) <= rate.added_to(more, 2));

@@ -94,8 +94,8 @@ impl Audit<'_> {
                 match self.counter_of(organization, name) {
                     Ok(counter) if counter == count => {}
                     Ok(counter) => {
-                        let many = name.replace('_', " ");
-                        let what = format!("it has {count} {many}, but the counter stands at {counter}");
+                        let found = counted(count, name);
+                        let what = format!("it has {found}, but the counter stands at {counter}");
                         self.report.add(format!("organization {organization}"), what, Remedy::Repair);
                     }
                     Err(what) => self.report.add(format!("organization {organization}"), what, Remedy::Repair),
@@ -164,4 +164,20 @@ pub(in crate::check) fn is_itself(spec: &ResourceSpec, id: Uuid, json: &[u8]) ->
         return Ok(());
     }
     Err(format!("it says that it is {} {}", any.object, any.id))
+}
+
+/// So many of what a counter counts: `2 credit notes`.
+fn counted(count: u64, name: &str) -> String {
+    let name = if count == 1 { name.trim_end_matches('s') } else { name };
+    format!("{count} {}", name.replace('_', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn one_is_no_plural() {
+        let counted =
+            [(1, "credit_notes"), (0, "credit_notes"), (2, "invoices")].map(|(n, name)| super::counted(n, name));
+        assert_eq!(counted, ["1 credit note", "0 credit notes", "2 invoices"]);
+    }
 }
