@@ -128,7 +128,7 @@ pub fn decide(rentals: &[Rental], vehicle: VehicleId, when: When, occasion: Occa
     rule_out(&mut weighed);
     let open: Vec<&Weighed<'_, '_>> = weighed.iter().filter(|one| one.possible).collect();
     let mut shown: Vec<&Weighed<'_, '_>> = open.clone();
-    let is_held = open.iter().any(|one| one.surely || one.was_picked_up());
+    let is_held = open.iter().any(|one| one.surely_took_place() || one.was_picked_up());
     let parked: Vec<&Weighed<'_, '_>> = if occasion == Occasion::Parking && !is_held {
         weighed.iter().filter(|one| one.was_given_back_the_day_before() && !one.was_followed(&weighed)).collect()
     } else {
@@ -161,7 +161,7 @@ fn rule_out(weighed: &mut [Weighed<'_, '_>]) {
         let (one, by) = (&weighed[one], &weighed[by]);
         let recorded = by.possession.is_recorded() && !one.possession.is_recorded();
         let planned = !one.surely && !one.is_overdue() && one.possession.can_follow_or_precede(by.possession);
-        by.surely && by.possession.evidence == Evidence::HandedOver && (recorded || planned)
+        by.surely_took_place() && (recorded || planned)
     };
     let possible: Vec<usize> = (0..weighed.len()).filter(|at| weighed[*at].possible).collect();
     let out: Vec<usize> = possible
@@ -219,6 +219,11 @@ impl<'t, 'r> Weighed<'t, 'r> {
         let (rental, back) = (self.possession.rental, self.possession.giving_back);
         let is_out = rental.end_date.is_some() && rental.status != RentalStatus::Completed && !back.recorded;
         is_out && self.at.can_be_in(self.possession.trusted_to, back.latest)
+    }
+
+    /// Whether the customer had the vehicle if the planned days were kept, and the rental took place.
+    fn surely_took_place(&self) -> bool {
+        self.surely && self.possession.evidence == Evidence::HandedOver
     }
 
     /// Whether it was after a recorded pickup.

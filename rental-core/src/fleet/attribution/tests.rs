@@ -186,6 +186,28 @@ fn a_vehicle_that_another_customer_drove_since_was_not_parked_by_the_one_before(
     assert!(!possible.map(|id| id.uuid().as_u128()).any(|id| id == 1), "{candidates:?}");
 }
 
+/// A booking may not have taken place: until its pickup is recorded, the vehicle can stand where the customer before left it.
+#[test]
+fn a_booking_that_nobody_handed_over_does_not_hide_who_parked_the_vehicle_the_day_before() {
+    let both = |status| {
+        [
+            rental(1, "COMPLETED", ("2026-06-05", "2026-06-05"), Some("2026-06-05T14:00:00Z"), None),
+            of(8, rental(2, status, ("2026-06-05", "2026-06-08"), None, None)),
+        ]
+    };
+    let when = When { at: Some(at("2026-06-06T04:29:00Z")), on: None };
+    let decided = |rentals: &[Rental], occasion| match decide(rentals, VEHICLE, when, occasion) {
+        Verdict::Unclear(_, candidates) => candidates.iter().map(|one| one.rental.uuid().as_u128()).collect(),
+        Verdict::Clear(one) => vec![one.rental.uuid().as_u128()],
+        Verdict::Nobody(..) => vec![],
+    };
+    assert_eq!(decided(&both("APPROVED"), Occasion::Parking), [2, 1]);
+    assert_eq!(decided(&both("ACTIVE"), Occasion::Parking), [2], "it took place");
+    // A camera saw who drove.
+    let driving = decide(&both("APPROVED"), VEHICLE, when, Occasion::Driving);
+    assert!(matches!(driving, Verdict::Unclear(reason, _) if reason.starts_with("Approved for")));
+}
+
 #[test]
 fn a_completed_rental_shows_that_the_one_before_was_given_back() {
     let both = |start| {
