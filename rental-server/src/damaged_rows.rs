@@ -86,6 +86,16 @@ mod tests {
     }
 
     #[test]
+    fn of_a_scan_every_sound_row_stays_also_those_behind_a_damaged_one() {
+        let record = |key: &[u8]| Record { key: Key::from_bytes(key), value: "v".into(), revision: 1 };
+        let damaged = || Err(DamagedRow::new(Key::from_bytes(b"b"), "it is damaged"));
+        let rows = DamagedRows::default();
+        let kept = rows.all_sound(vec![Ok(record(b"a")), damaged(), Ok(record(b"c")), damaged(), Ok(record(b"d"))]);
+        assert_eq!(kept, [record(b"a"), record(b"c"), record(b"d")]);
+        assert_eq!(rows.counter.get(), 1);
+    }
+
+    #[test]
     fn only_damage_is_skipped() {
         let rows = DamagedRows::default();
         let damaged = Error::Damaged(DamagedRow::new(Key::from_bytes(b"k"), "it is damaged"));
