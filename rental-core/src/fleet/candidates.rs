@@ -11,7 +11,7 @@ use crate::{
     },
     rows::key,
     schema::IndexPrefix,
-    store::{Follow, Key, Order, Span, Store, all_sound, key_of},
+    store::{Follow, Key, Order, Scanned, Span, Store, all_sound, key_of},
     value::{Date, OrganizationId, RentalId, Timestamp, VehicleId},
 };
 use std::collections::HashMap;
@@ -39,8 +39,13 @@ pub async fn rentals_around(
     vehicle: VehicleId,
     at: Timestamp,
 ) -> Result<Vec<Rental>, Error> {
+    let day = at.day_number();
+    let [first, last] = outer_stays(organization, vehicle);
+    let latest = latest_recorded(organization, vehicle, at);
+    let mut found = store.scan_each(&[(first, 1), (last, 1), (latest, LATEST)]).await?;
+    let latest = all_sound(found.pop().unwrap_or_default())?;
     let mut rentals: Vec<Rental> = Vec::new();
-    for mut span in stays_around(store, organization, vehicle, at.day_number()).await? {
+    for mut span in stays_within(store, organization, vehicle, (day, day + 1), &found).await? {
         while rentals.len() < MOST {
             let found = all_sound(store.scan(&span, STEP).await?)?;
             for record in &found {
@@ -50,15 +55,18 @@ pub async fn rentals_around(
             span.to = entry_of(organization, last, &span);
         }
     }
-    let day = at.day_number();
     for days in rentals.iter().filter_map(|one| telling_days(one, day)).take(DOUBTS).collect::<Vec<_>>() {
         let telling = rentals_between(store, organization, vehicle, days, TELLING).await?;
         add_new(&mut rentals, telling);
     }
-    let latest = Span { follow: follow(organization), ..latest_recorded(organization, vehicle, at) };
-    let found = all_sound(store.scan(&latest, LATEST).await?)?;
-    let latest = found.iter().map(|record| parse(&record.key, &record.value)).collect::<Result<_, _>>()?;
-    add_new(&mut rentals, latest);
+    let ids = latest.iter().filter_map(|entry| entry.key.id()).map(RentalId::from_uuid);
+    let unknown = ids.filter(|id| !rentals.iter().any(|known| known.id == *id));
+    let keys: Vec<Key> = unknown.map(|id| Rental::key(organization, id)).collect();
+    if !keys.is_empty() {
+        for record in store.get(&keys).await?.into_iter().flatten() {
+            rentals.push(parse(&record.key, &record.value)?);
+        }
+    }
     Ok(rentals)
 }
 
@@ -97,7 +105,8 @@ async fn rentals_between(
     most: usize,
 ) -> Result<Vec<Rental>, Error> {
     let mut rentals: Vec<Rental> = Vec::new();
-    for span in stays_within(store, organization, vehicle, (first, end)).await? {
+    let outer = store.scan_each(&outer_stays(organization, vehicle).map(|span| (span, 1))).await?;
+    for span in stays_within(store, organization, vehicle, (first, end), &outer).await? {
         for record in all_sound(store.scan(&span, most.saturating_sub(rentals.len())).await?)? {
             rentals.push(parse::<Rental>(&record.key, &record.value)?);
         }
@@ -194,24 +203,29 @@ fn entry_of(organization: OrganizationId, rental: &Rental, span: &Span) -> Key {
     entries.iter().map(place).find(|key| *key >= span.from && *key < span.to).unwrap_or_else(|| span.from.clone())
 }
 
-/// The spans of stays that can contain a day. Class n has stays of 2^n to 2^(n+1)-1 days, so only those that begin at most
-/// so many days before can reach it. One day is added on both sides for days of other time zones.
-async fn stays_around(
-    store: &dyn Store,
-    organization: OrganizationId,
-    vehicle: VehicleId,
-    day: u32,
-) -> Result<Vec<Span>, Error> {
-    stays_within(store, organization, vehicle, (day, day + 1)).await
+/// All stays of a vehicle, from the first class and from the last one.
+fn outer_stays(organization: OrganizationId, vehicle: VehicleId) -> [Span; 2] {
+    let all = stays_from(organization, vehicle, 0);
+    [all.clone(), Span { order: Order::Descending, ..all }]
 }
 
-/// The same for stays that can contain one of some days, `[first, end)`. Most vehicles have stays of a few classes, and only
-/// for these there is a span: each is found by the first entry behind the class before.
+/// The stays of a vehicle of this class and of those behind it.
+fn stays_from(organization: OrganizationId, vehicle: VehicleId, class: u8) -> Span {
+    let place = |class, start| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
+    Span { from: place(class, 0), to: place(OPEN, u32::MAX), order: Order::Ascending, follow: None }
+}
+
+/// The spans of stays that can contain one of some days, `[first, end)`. Class n has stays of 2^n to 2^(n+1)-1 days, so only
+/// those that begin at most so many days before can reach them. One day is added on both sides for days of other time zones.
+///
+/// Most vehicles have stays of a few classes, and only for these there is a span. `outer` is what [`outer_stays`] found, one
+/// row of each; a class between them is found by the first entry behind the class before.
 async fn stays_within(
     store: &dyn Store,
     organization: OrganizationId,
     vehicle: VehicleId,
     (first, end): (u32, u32),
+    outer: &[Vec<Scanned>],
 ) -> Result<Vec<Span>, Error> {
     let place = |class: u8, start: u32| rental::stay_look_up(vehicle, class, start).prefix(organization, &rental::SPEC);
     let of_class = |class: u8| {
@@ -219,16 +233,17 @@ async fn stays_within(
         let (from, to) = (place(class, earliest), place(class, end + 1));
         Span { from, to, order: Order::Descending, follow: follow(organization) }
     };
-    let (mut spans, mut class) = (Vec::new(), 0);
-    while class <= OPEN {
-        let next = Span { from: place(class, 0), to: place(OPEN, u32::MAX), order: Order::Ascending, follow: None };
-        let entries = store.scan(&next, 1).await?;
-        // Before the day, which has 4 bytes, and its length.
-        let class_byte = next.from.as_bytes().len().saturating_sub(4 + 2 + 1);
-        let found = entries.first().and_then(|entry| key_of(entry).as_bytes().get(class_byte));
-        let Some(found) = found.filter(|found| **found >= class) else { break };
-        spans.push(of_class(*found));
-        class = found.saturating_add(1);
+    // Before the day, which has 4 bytes, and its length.
+    let class_byte = place(0, 0).as_bytes().len().saturating_sub(4 + 2 + 1);
+    let class_of = |rows: &Vec<Scanned>| rows.first().and_then(|row| key_of(row).as_bytes().get(class_byte).copied());
+    let mut classes = outer.iter().filter_map(class_of);
+    let (Some(mut class), Some(last)) = (classes.next(), classes.next()) else { return Ok(Vec::new()) };
+    let mut spans = vec![of_class(class)];
+    while class < last {
+        let next = stays_from(organization, vehicle, class + 1);
+        let Some(found) = class_of(&store.scan(&next, 1).await?).filter(|found| *found > class) else { break };
+        spans.push(of_class(found));
+        class = found;
     }
     Ok(spans)
 }
