@@ -10,7 +10,7 @@ use crate::{
         call::{Body, Call},
         paths::{Paths, Place},
         problem::Problem,
-        reply::{Handled, Reply},
+        reply::Handled,
         serve::Service,
     },
     observability, operator, reference,
@@ -142,8 +142,10 @@ async fn admitted<'r, R: Needed>(
     body: Body<'r>,
 ) -> Handled {
     let by = By::<R>::admit(app, call, endpoint.documentation.id()).await?;
+    app.room_for_response(&app.operators_responses).await?;
     // What operators read is about people and secrets of others.
-    handle(Request::new(app, call, id, body, by)).await.map(Reply::not_stored)
+    let handled = handle(Request::new(app, call, id, body, by)).await;
+    handled.map(|reply| reply.not_stored().counted(&app.responses, &app.operators_responses))
 }
 
 #[cfg(test)]

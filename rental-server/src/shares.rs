@@ -1,4 +1,4 @@
-//! Divides a bounded resource among those that compete for it: writes in progress and memory for bodies among
+//! Divides a bounded resource among those that compete for it: writes in progress and memory for bodies and responses among
 //! organizations, requests in flight among connections of HTTP/2.
 //!
 //! A holder may take more while it has less than what is free (dynamic thresholds, Choudhury and Hahne, 1998). One holder
@@ -73,6 +73,18 @@ impl Shares {
         // Meanwhile another of this holder can have been refused because of it.
         self.wake();
         None
+    }
+
+    /// Whether the share allows a holder anything.
+    pub(crate) fn has_room(&self, share: &Share) -> bool {
+        share.taken.load(SeqCst) < self.most.saturating_sub(self.taken.load(SeqCst))
+    }
+
+    /// Takes an amount whatever the share allows: what exists already can only be counted.
+    pub(crate) fn take_anyway(self: &Arc<Self>, share: &Arc<Share>, amount: usize) -> Part {
+        share.taken.fetch_add(amount, SeqCst);
+        self.taken.fetch_add(amount, SeqCst);
+        Part { shares: Arc::clone(self), share: Arc::clone(share), amount }
     }
 
     /// Takes an amount; waits a moment until the share allows it. `None` when it does not.
@@ -173,6 +185,17 @@ mod tests {
         assert!(held.is_some() && shares.try_take(&share, 1).is_none());
         drop(held);
         assert!(shares.try_take(&share, 100).is_some());
+    }
+
+    #[test]
+    fn what_is_taken_anyway_leaves_no_room_until_it_is_given_back() {
+        let (shares, first, second) = (Shares::new(100), Arc::default(), Arc::default());
+        let held = shares.take_anyway(&first, 70);
+        assert!(!shares.has_room(&first) && shares.has_room(&second));
+        let more = shares.take_anyway(&second, 900);
+        assert!(!shares.has_room(&Share::default()) && shares.try_take(&first, 0).is_none());
+        drop((held, more));
+        assert!(shares.has_room(&first) && shares.try_take(&second, 50).is_some());
     }
 
     #[tokio::test]

@@ -8,9 +8,9 @@ use crate::{
         operators::Operators,
         quotas::Tenants,
     },
-    http::reply::Document,
+    http::reply::{Document, Problem},
     metrics::Metrics,
-    shares::Shares,
+    shares::{Share, Shares},
     supervisor::Supervisor,
     usage::Usage,
     webhooks::Hooks,
@@ -42,6 +42,9 @@ const MOST_DATABASE_REQUESTS: usize = 256;
 const MOST_BODY_BYTES: usize = 256 << 20;
 /// The same, when bodies may be large: at least so many of the largest ones.
 const LARGEST_BODIES: usize = 4;
+/// Bytes of responses that clients have not read yet, for all organizations. One that has its share begins no further request;
+/// those in progress are still answered.
+const MOST_RESPONSE_BYTES: usize = 256 << 20;
 
 /// Limits of every request. All of them are flags.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +80,10 @@ pub(crate) struct App {
     pub(crate) requests: Arc<Shares>,
     /// Bytes of bodies, divided among organizations.
     pub(crate) bodies: Arc<Shares>,
+    /// Bytes of responses that clients have not read yet, divided among organizations; all operators are one of them.
+    pub(crate) responses: Arc<Shares>,
+    /// The operators' share of them.
+    pub(crate) operators_responses: Arc<Share>,
     /// Limits the log lines about requests that got no share.
     pub(crate) crowded_lines: Bucket,
     pub(crate) started: Instant,
@@ -120,6 +127,8 @@ impl App {
             documents,
             crowded_lines: Bucket::default(),
             bodies: Shares::new(MOST_BODY_BYTES.max(limits.max_body.saturating_mul(LARGEST_BODIES))),
+            responses: Shares::new(MOST_RESPONSE_BYTES),
+            operators_responses: Arc::default(),
             limits,
             started: Instant::now(),
             draining: Arc::default(),
@@ -145,6 +154,18 @@ impl App {
     pub(crate) fn is_admin(&self, presented: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(presented.as_bytes()).into();
         hash.ct_eq(&self.admin_token).into()
+    }
+
+    /// Waits a moment when the clients of this share have not read what was sent to them.
+    ///
+    /// # Errors
+    /// [`Problem::Crowded`]: they still have not.
+    pub(crate) async fn room_for_response(&self, share: &Arc<Share>) -> Result<(), Problem> {
+        if self.responses.has_room(share) || self.responses.take(share, 1).await.is_some() {
+            return Ok(());
+        }
+        self.metrics.crowded.inc();
+        Err(Problem::Crowded)
     }
 
     /// Writes into the records of API keys and operators when they were last used.

@@ -61,6 +61,7 @@ pub(crate) struct Pass {
 pub(crate) struct Held {
     pub(crate) requests: Arc<Share>,
     pub(crate) bodies: Arc<Share>,
+    pub(crate) responses: Arc<Share>,
 }
 
 struct Seen {
@@ -172,7 +173,7 @@ impl Authenticator {
         pass
     }
 
-    fn held(&self, organization: OrganizationId) -> Arc<Held> {
+    pub(crate) fn held(&self, organization: OrganizationId) -> Arc<Held> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.len() >= MOST_KEYS {
             // Those in use stay counted for all organizations together.

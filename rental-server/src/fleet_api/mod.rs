@@ -173,6 +173,10 @@ impl Keyed<'_> {
             return Ok(refused);
         }
         self.taken = true;
+        if !app.responses.has_room(&pass.held.responses) {
+            // Boxed: it is rare, and would make the future of a read larger.
+            Box::pin(app.room_for_response(&pass.held.responses)).await?;
+        }
         let (organization, spec) = (&pass.principal.organization, self.collection.spec);
         let target = (store, &**organization, self.collection);
         let handled = match self.action {
@@ -228,6 +232,7 @@ impl Keyed<'_> {
                 .await
             }
         };
+        let handled = handled.map(|reply| reply.counted(&app.responses, &pass.held.responses));
         match self.rate_limit {
             None => handled,
             Some(_) => {

@@ -131,8 +131,10 @@ async fn calendar(request: Request<'_, Open>) -> Handled {
         app.tenants.refused("requests");
         return Err(Problem::TooManyRequests { whose: "of this organization", retry_after });
     }
+    let held = app.authenticator.held(organization.id);
+    app.room_for_response(&held.responses).await?;
     let text = operations::vehicle_calendar(app.store(), &organization, &vehicle, (call.clock.now(), without)).await?;
-    let reply = Document::new(text).reply(call);
+    let reply = Document::new(text).reply(call).counted(&app.responses, &held.responses);
     Ok(reply
         .with(header::CONTENT_TYPE, "text/calendar; charset=utf-8")
         .with(header::CACHE_CONTROL, "private, no-cache"))

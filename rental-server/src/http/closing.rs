@@ -52,6 +52,15 @@ impl ClosesGently {
         Self { stream, traffic, places, ended: false, closing: None }
     }
 
+    /// Notes what the socket has taken.
+    fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        self.traffic.sending(written.is_pending());
+        if let Poll::Ready(Ok(bytes)) = &written {
+            self.traffic.sent(*bytes);
+        }
+        written
+    }
+
     /// Begins to wait for the client; `None` when the client sends nothing more, or when too many streams wait.
     fn begin(&self) -> Option<Closing> {
         if self.ended || !self.traffic.is_unread() {
@@ -82,8 +91,7 @@ impl AsyncRead for ClosesGently {
 impl AsyncWrite for ClosesGently {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.traffic.sending(written.is_pending());
-        written
+        self.noted(written)
     }
 
     fn poll_write_vectored(
@@ -92,8 +100,7 @@ impl AsyncWrite for ClosesGently {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.traffic.sending(written.is_pending());
-        written
+        self.noted(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -6,13 +6,14 @@
 use crate::{
     http::{
         problem_log::log_problem,
-        reply::{self, Problem, Reply},
+        reply::{self, Problem, Reply, Unsent},
         serve::Service,
         serving::{MAX_HEAD, Shared, answer, to_its_end},
         traffic::Traffic,
     },
     shares::{Part, Share},
 };
+use bytes::Bytes;
 use hyper::{
     Request,
     body::{Body, Frame, Incoming, SizeHint},
@@ -23,7 +24,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::{
     pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -52,7 +53,7 @@ where
         let service = Arc::clone(&service);
         async move {
             if part.is_some() {
-                return response.await.map(|response| response.map(|body| Counted { body, _part: part }));
+                return response.await.map(|response| response.map(|body| Counted { body, part: part.map(Arc::new) }));
             }
             // Dropped before it has begun.
             drop(response);
@@ -61,7 +62,7 @@ where
             let request_id = call.request_id.as_str();
             let response = reply::finish(Reply::problem(&problem, request_id), request_id);
             service.served(None, response.status().as_u16(), call.at.elapsed());
-            Ok(response.map(|body| Counted { body, _part: None }))
+            Ok(response.map(|body| Counted { body, part: None }))
         }
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -78,21 +79,23 @@ where
     to_its_end(serving, |serving| serving.graceful_shutdown(), &traffic, drained).await;
 }
 
-/// The body of a response that counts as in flight until it was sent.
+/// The body of a response that counts as in flight until the last of its bytes was sent. The connection takes a body whole
+/// and keeps it as long as the client does not read.
 struct Counted<B> {
     body: B,
-    _part: Option<Part>,
+    part: Option<Arc<Part>>,
 }
 
-impl<B: Body + Unpin> Body for Counted<B> {
-    type Data = B::Data;
+impl<B: Body<Data = Bytes> + Unpin> Body for Counted<B> {
+    type Data = Bytes;
     type Error = B::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Some(part) = &self.part else { return Poll::Ready(frame) };
+        Poll::Ready(
+            frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| Unsent::bytes(bytes, Arc::clone(part))))),
+        )
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,6 +1,9 @@
 //! Responses before they are sent: status, headers, and a body that is complete or streamed.
 
-use crate::http::{call::Call, problem::render};
+use crate::{
+    http::{call::Call, problem::render},
+    shares::{Share, Shares},
+};
 use bytes::Bytes;
 use futures_util::stream;
 use rental_core::{error::Error, store::Revision};
@@ -60,6 +63,28 @@ impl Document {
 #[derive(Clone, Default)]
 pub(crate) struct Held(pub(crate) Arc<OnceLock<Arc<Call>>>);
 
+/// Bytes of a body above which it counts against a share until it was sent.
+const SMALL_RESPONSE: usize = 16 << 10;
+
+/// Bytes of a response with their part of a share. The connection drops them when the last one was sent.
+pub(crate) struct Unsent<P> {
+    bytes: Bytes,
+    _part: P,
+}
+
+impl<P: Send + 'static> Unsent<P> {
+    /// The same bytes, which give the part back when they are dropped.
+    pub(crate) fn bytes(bytes: Bytes, part: P) -> Bytes {
+        Bytes::from_owner(Self { bytes, _part: part })
+    }
+}
+
+impl<P> AsRef<[u8]> for Unsent<P> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Reply {
     /// 200 with JSON.
     pub(crate) fn json(body: Bytes) -> Self {
@@ -70,6 +95,15 @@ impl Reply {
     pub(crate) fn stored(status: u16, body: Bytes) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { status, ..Self::json(body) }
+    }
+
+    /// Counts a large body against a share until all of it was sent: a client need not read.
+    pub(crate) fn counted(mut self, shares: &Arc<Shares>, share: &Arc<Share>) -> Self {
+        if self.body.len() > SMALL_RESPONSE {
+            let part = shares.take_anyway(share, self.body.len());
+            self.body = Unsent::bytes(self.body, part);
+        }
+        self
     }
 
     /// 304: the client has this revision already.

@@ -14,6 +14,8 @@ use warp::http::HeaderMap;
 
 /// How often a connection is checked.
 const TICK: Duration = Duration::from_secs(10);
+/// Bytes that a client of a response takes between two checks, at least. Less is what an idle connection of HTTP/2 exchanges.
+const LEAST_TAKEN: u64 = 1 << 10;
 /// At shutdown, how often a connection is checked for an unfinished request or response.
 const SHUTDOWN_TICK: Duration = Duration::from_millis(250);
 
@@ -26,6 +28,8 @@ pub(super) struct Traffic {
     unread: AtomicBool,
     /// Whether the socket has not taken all bytes of a response, or the connection is being closed.
     unsent: AtomicBool,
+    /// Bytes that the socket has taken.
+    written: AtomicU64,
     peer: Peer,
     /// Whether the connection is encrypted.
     secure: bool,
@@ -43,6 +47,7 @@ impl Traffic {
             ended: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             unsent: AtomicBool::new(false),
+            written: AtomicU64::new(0),
             peer,
             secure,
             _place: place,
@@ -83,6 +88,11 @@ impl Traffic {
         self.unsent.store(unsent, Ordering::Relaxed);
     }
 
+    /// Bytes were sent.
+    pub(super) fn sent(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     /// Returns the number of requests so far, if each has ended and its response was sent.
     pub(super) fn settled(&self) -> Option<u64> {
         let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
@@ -103,15 +113,34 @@ impl Traffic {
         }
     }
 
-    /// Resolves when no request was in flight or began during `limit`, give or take a tick.
+    /// Resolves when no request was in flight or began during `limit`, and the client took nothing of a response, give or
+    /// take a tick.
     pub(super) async fn idle_for(&self, limit: Duration) {
-        let (mut seen, mut quiet) = (u64::MAX, 0);
-        while quiet < limit.as_secs() / TICK.as_secs() {
+        let mut quiet = Quiet::default();
+        while quiet.ticks < limit.as_secs() / TICK.as_secs() {
             tokio::time::sleep(TICK).await;
-            let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
-            quiet = if begun == ended && (begun == seen || begun == 0) { quiet + 1 } else { 0 };
-            seen = begun;
+            quiet.tick(self);
         }
+    }
+}
+
+/// For how many checks in a row a connection was silent.
+#[derive(Default)]
+struct Quiet {
+    ticks: u64,
+    /// Requests and bytes until the last check.
+    begun: u64,
+    written: u64,
+}
+
+impl Quiet {
+    fn tick(&mut self, traffic: &Traffic) {
+        let (begun, ended) = (traffic.begun.load(Ordering::Relaxed), traffic.ended.load(Ordering::Relaxed));
+        let written = traffic.written.load(Ordering::Relaxed);
+        // A client that reads slowly reads.
+        let is_read = written.saturating_sub(self.written) >= LEAST_TAKEN;
+        let is_quiet = begun == ended && begun == self.begun && !is_read;
+        *self = Self { ticks: if is_quiet { self.ticks + 1 } else { 0 }, begun, written };
     }
 }
 
@@ -124,5 +153,39 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn who_takes_a_response_slowly_is_not_silent_and_who_takes_nothing_is() {
+        let peer = Peer::new(Ipv4Addr::LOCALHOST.into(), &Arc::default());
+        let traffic = Arc::new(Traffic::new(Box::new(()), peer, false));
+        let mut quiet = Quiet::default();
+        quiet.tick(&traffic);
+        assert_eq!(quiet.ticks, 1, "no request ever began");
+        drop(traffic.begin());
+        quiet.tick(&traffic);
+        assert_eq!(quiet.ticks, 0, "one began");
+        for _ in 0..10 {
+            traffic.sent(LEAST_TAKEN as usize);
+            quiet.tick(&traffic);
+            assert_eq!(quiet.ticks, 0, "a part of its response was sent");
+        }
+        // What an idle connection of HTTP/2 exchanges.
+        for ticks in 1..4 {
+            traffic.sent(100);
+            quiet.tick(&traffic);
+            assert_eq!(quiet.ticks, ticks);
+        }
+        let request = traffic.begin();
+        quiet.tick(&traffic);
+        quiet.tick(&traffic);
+        assert_eq!(quiet.ticks, 0, "a request is in flight");
+        drop(request);
     }
 }

@@ -47,6 +47,18 @@ async fn body(mut from: h2::RecvStream) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
+/// Sends an object, which must succeed.
+async fn post(client: &SendRequest<Bytes>, path: &str, token: &str, object: &Value) -> Value {
+    let mut client = client.clone().ready().await.unwrap();
+    let (response, mut sending) = client.send_request(request("POST", path, token), false).unwrap();
+    sending.send_data(object.to_string().into(), true).unwrap();
+    let response = response.await.unwrap();
+    let status = response.status();
+    let body = body(response.into_body()).await;
+    assert_eq!(status, 200, "{body}");
+    body
+}
+
 fn new_organization() -> Bytes {
     json!({"name": "Test"}).to_string().into()
 }
@@ -66,6 +78,58 @@ fn the_streams_of_a_connection_are_bounded() {
         let (response, _) = client.send_request(large, true).unwrap();
         let refused = response.await;
         assert!(refused.is_err() || refused.is_ok_and(|response| response.status() == 431));
+    });
+}
+
+/// 100 leads of 64 KiB make a page of 6.5 MB.
+#[test]
+fn responses_that_a_client_does_not_read_leave_memory_to_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let (server, pair) = start(directory.path(), &["--organization-requests", "0"]);
+    let lead = json!({"raw_data": {"text": "x".repeat(64_000)}});
+    let path = "/v1/events?limit=100";
+    run(&server.address, &pair, async |client, _| {
+        let mut keys = Vec::new();
+        for name in ["One", "Other"] {
+            let made = post(&client, "/admin/v1/organizations", &server.admin_token, &json!({"name": name})).await;
+            let asked = json!({"organization_id": made["id"], "scope": "read_write"});
+            let key = post(&client, "/admin/v1/api_keys", &server.admin_token, &asked).await;
+            keys.push(key["key"].as_str().unwrap().to_owned());
+        }
+        for key in &keys {
+            for _ in 0..100 {
+                post(&client, "/v1/leads", key, &lead).await;
+            }
+        }
+        // The window of the connection is full, and nothing is read: the bodies wait in the server.
+        let (mut kept, mut statuses) = (Vec::new(), Vec::new());
+        for _ in 0..35 {
+            let mut client = client.clone().ready().await.unwrap();
+            let response = client.send_request(request("GET", path, &keys[0]), true).unwrap().0.await.unwrap();
+            statuses.push(response.status().as_u16());
+            kept.push(response);
+        }
+        let served = statuses.iter().filter(|status| **status == 200).count();
+        // Half of 256 MB, and the one that came last.
+        assert!((10..=22).contains(&served), "{statuses:?}");
+        assert!(statuses[served..].iter().all(|status| *status == 503), "{statuses:?}");
+        let of_another = async |key: &str| {
+            let mut status = 0;
+            for _ in 0..100 {
+                let mut client = client.clone().ready().await.unwrap();
+                let response = client.send_request(request("GET", path, key), true).unwrap().0.await.unwrap();
+                status = response.status().as_u16();
+                if status == 200 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            status
+        };
+        assert_eq!(of_another(&keys[1]).await, 200);
+        // Who gives them up has room again.
+        drop(kept);
+        assert_eq!(of_another(&keys[0]).await, 200);
     });
 }
 
