@@ -16,6 +16,7 @@ use crate::{
     observability, operator, reference,
     state::App,
 };
+use prometheus_client::metrics::gauge::Gauge;
 use std::{
     future::Future,
     sync::{Arc, LazyLock, atomic::AtomicBool},
@@ -107,6 +108,10 @@ impl Service for Server {
 
     fn served(&self, place: Option<&Place>, status: u16, took: Duration) {
         self.app.metrics.record(place.map(|place| place.row), status, took);
+    }
+
+    fn in_flight(&self) -> Gauge {
+        self.app.metrics.in_flight.clone()
     }
 
     fn opened(&self) {

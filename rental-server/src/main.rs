@@ -17,6 +17,7 @@ mod engine;
 mod fleet_api;
 mod guard;
 mod healthcheck;
+mod histogram;
 mod http;
 mod master_key;
 mod metrics;
@@ -217,6 +218,7 @@ async fn assemble(
     let (limits, tenants) = limits(config);
     let seen = (&hooks.damaged, &hooks.space);
     let metrics = Metrics::new(names, &hooks.metrics, seen, &supervisor, (&failures, &tenants));
+    store.observe(metrics.commits.clone());
     let app = Arc::new(App::new(
         Arc::clone(store),
         place.file().map(Path::to_owned),

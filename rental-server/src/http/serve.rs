@@ -15,6 +15,7 @@ use crate::{
 };
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
+use prometheus_client::metrics::gauge::Gauge;
 use rental_core::error::Error;
 use std::{
     future::Future,
@@ -63,6 +64,9 @@ pub(crate) trait Service: Send + Sync + 'static {
 
     /// Counts a request: its endpoint, if it has one, its status, and how long it took.
     fn served(&self, place: Option<&Place>, status: u16, took: Duration);
+
+    /// Counts the requests in flight.
+    fn in_flight(&self) -> Gauge;
 
     /// Counts a connection that was opened.
     fn opened(&self);

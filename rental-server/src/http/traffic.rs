@@ -1,6 +1,7 @@
 //! Counts the requests of one connection, so that an idle connection is found without a timer for each request.
 
 use crate::http::client_address::Peer;
+use prometheus_client::metrics::gauge::Gauge;
 use std::{
     any::Any,
     net::IpAddr,
@@ -29,6 +30,8 @@ pub(super) struct Traffic {
     peer: Peer,
     /// Whether the connection is encrypted.
     secure: bool,
+    /// Counts the requests of all connections that are in flight.
+    in_flight: Gauge,
     _place: Box<dyn Any + Send + Sync>,
 }
 
@@ -37,7 +40,7 @@ pub(super) struct InFlight(Arc<Traffic>);
 
 impl Traffic {
     /// `place` is dropped with the last request.
-    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool) -> Self {
+    pub(super) fn new(place: Box<dyn Any + Send + Sync>, peer: Peer, secure: bool, in_flight: Gauge) -> Self {
         Self {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
@@ -45,6 +48,7 @@ impl Traffic {
             unsent: AtomicBool::new(false),
             peer,
             secure,
+            in_flight,
             _place: place,
         }
     }
@@ -60,6 +64,7 @@ impl Traffic {
 
     pub(super) fn begin(self: &Arc<Self>) -> InFlight {
         self.begun.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.inc();
         InFlight(Arc::clone(self))
     }
 
@@ -124,5 +129,6 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.ended.fetch_add(1, Ordering::Relaxed);
+        self.0.in_flight.dec();
     }
 }

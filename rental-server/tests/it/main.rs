@@ -24,6 +24,7 @@ mod histories;
 mod holds;
 mod idempotency;
 mod lists;
+mod metrics;
 mod observability;
 mod operator;
 mod overload;
