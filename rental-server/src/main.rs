@@ -33,6 +33,7 @@ mod shares;
 mod state;
 mod supervisor;
 mod tasks;
+mod trace_context;
 mod upgrade;
 mod usage;
 mod webhooks;

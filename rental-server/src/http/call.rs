@@ -3,6 +3,7 @@
 use crate::{
     edge::{FixedClock, RequestId},
     http::{problem::Problem, traffic::InFlight},
+    trace_context::{TraceId, TraceParent, is_request_id},
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
@@ -17,6 +18,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tracing::field::{self, DisplayValue};
 use warp::http::{HeaderMap, Method, Request, Uri, Version, header};
 
 /// A request without its body.
@@ -138,6 +140,23 @@ impl Call {
     /// The length of the body, if the client says it.
     pub(crate) fn announced_length(&self) -> Option<usize> {
         self.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
+    /// The trace that the client says the request belongs to.
+    pub(crate) fn trace_parent(&self) -> Option<TraceParent> {
+        static NAME: header::HeaderName = header::HeaderName::from_static("traceparent");
+        TraceParent::parse(self.single(&NAME).ok()??)
+    }
+
+    /// The id of that trace, as a field of the log.
+    pub(super) fn trace_id(&self) -> Option<DisplayValue<TraceId>> {
+        self.trace_parent().map(|parent| field::display(parent.trace))
+    }
+
+    /// The id that the client gave the request, if it is short and has no special characters.
+    pub(super) fn client_request_id(&self) -> Option<&str> {
+        static NAME: header::HeaderName = header::HeaderName::from_static("x-request-id");
+        self.single(&NAME).ok()?.filter(|id| is_request_id(id))
     }
 
     /// All headers.

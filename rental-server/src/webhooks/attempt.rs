@@ -1,6 +1,10 @@
 //! One attempt of a delivery: sign, send, commit the outcome. The lane decides when.
 
-use super::{hooks::Hooks, permits::Permit, send::Message};
+use super::{
+    hooks::Hooks,
+    permits::Permit,
+    send::{Message, span_of},
+};
 use crate::{edge, panics::catch_panic};
 use bytes::Bytes;
 use rental_core::{
@@ -192,6 +196,7 @@ fn message<'a>(target: &'a Target, delivery: &'a Delivery, body: Bytes) -> Messa
         event_id: delivery.event_id.to_string(),
         event_type: &delivery.event_type,
         signature,
+        trace: span_of(delivery.event_id),
         body,
     }
 }

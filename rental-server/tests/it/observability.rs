@@ -264,3 +264,43 @@ fn no_request_writes_a_line_of_its_own_into_the_log() {
         assert!(!log.chars().any(|c| c.is_control() && c != '\n'), "{log:?}");
     }
 }
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+#[test]
+fn the_trace_and_the_id_of_a_client_are_in_the_log_and_its_id_is_returned() {
+    let server = Server::start(&["--log-level", "debug", "--log-format", "json"]);
+    let trace = format!("00-{TRACE}-00f067aa0ba902b7-01");
+    let ask = |headers: &[(&str, &str)], path: &str| Connection::open(&server.address).send("GET", path, headers, b"");
+    let lines_of = |reply: &Reply| -> Vec<Value> {
+        let id = reply.header("request-id").expect("each response has one").to_owned();
+        let lines: Vec<Value> = server.log().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        lines.into_iter().map(|mut line| line["fields"].take()).filter(|line| line["request_id"] == json!(id)).collect()
+    };
+    for path in ["/healthz", "/v1/vehicles"] {
+        let reply = ask(&[("traceparent", &trace), ("X-Request-Id", "order-17/3")], path);
+        assert_eq!(reply.header("x-request-id"), Some("order-17/3"), "{path}");
+        let lines = lines_of(&reply);
+        assert!(!lines.is_empty(), "{path}");
+        for line in lines {
+            assert_eq!(
+                (&line["trace_id"], &line["client_request_id"]),
+                (&json!(TRACE), &json!("order-17/3")),
+                "{line}"
+            );
+        }
+    }
+    let long = "x".repeat(129);
+    for headers in [
+        &[("traceparent", "00-zz-00-01"), ("X-Request-Id", "a b\"c")][..],
+        &[("X-Request-Id", long.as_str())],
+        &[("X-Request-Id", "one"), ("X-Request-Id", "two"), ("traceparent", trace.as_str()), ("traceparent", &trace)],
+        &[],
+    ] {
+        let reply = ask(headers, "/healthz");
+        assert_eq!((reply.status, reply.header("x-request-id")), (200, None), "{headers:?}");
+        for line in lines_of(&reply) {
+            assert!(line["trace_id"].is_null() && line["client_request_id"].is_null(), "{line}");
+        }
+    }
+}
