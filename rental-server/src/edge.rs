@@ -1,5 +1,6 @@
 //! The one place that reads the wall clock and makes random ids.
 
+use crate::trace_context::TraceId;
 use rental_core::{operations::Edge, value::Timestamp};
 use std::{
     sync::{
@@ -92,6 +93,11 @@ impl RequestId {
 pub(crate) fn new_span() -> u64 {
     // The lower half differs among as many numbers as a process ever makes.
     (unique() as u64).max(1)
+}
+
+/// A new trace.
+pub(crate) fn new_trace() -> TraceId {
+    TraceId(unique().max(1))
 }
 
 /// A number that no other call in any process returns.

@@ -11,6 +11,7 @@ use crate::{
     disk::Space,
     histogram::{Bounds, Histogram},
     supervisor::Supervisor,
+    telemetry::Telemetry,
     webhooks::metrics::HookMetrics,
 };
 use commits::Commits;
@@ -77,7 +78,7 @@ const SECONDS: Bounds = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01
 impl Metrics {
     pub(crate) fn new<'e>(
         endpoints: impl Iterator<Item = (&'e str, &'e str)>,
-        hooks: &HookMetrics,
+        (hooks, telemetry): (&HookMetrics, &Telemetry),
         (damaged, space): (&DamagedRows, &Space),
         supervisor: &Supervisor,
         (failures, tenants): (&Failures, &Tenants),
@@ -94,6 +95,7 @@ impl Metrics {
         let (rows, unmatched) = of_endpoints(registry, endpoints);
         let errors = of_errors(registry);
         hooks.register(registry);
+        telemetry.register(registry);
         supervisor.register(registry);
         space.register(registry);
         failures.register(registry);

@@ -7,7 +7,7 @@ use crate::{
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
-use rental_core::{error::Error, resources::audit_entry::Actor};
+use rental_core::{error::Error, resources::audit_entry::Actor, value::OrganizationId};
 use std::{
     borrow::Cow,
     net::IpAddr,
@@ -42,6 +42,8 @@ pub(crate) struct Call {
     read: AtomicBool,
     /// Who calls what as an operator. Set after the check of the token; empty for API keys.
     pub(crate) admitted: OnceLock<Admitted>,
+    /// The organization of the API key. Set only where spans are recorded.
+    pub(crate) organization: OnceLock<OrganizationId>,
     in_flight: InFlight,
 }
 
@@ -67,6 +69,7 @@ impl Call {
             reading: AtomicBool::new(false),
             read: AtomicBool::new(false),
             admitted: OnceLock::new(),
+            organization: OnceLock::new(),
             in_flight,
         }
     }

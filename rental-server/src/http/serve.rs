@@ -62,8 +62,8 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// Set when the process was asked to stop.
     fn draining(&self) -> &AtomicBool;
 
-    /// Counts a request: its endpoint, if it has one, its status, and how long it took.
-    fn served(&self, place: Option<&Place>, status: u16, took: Duration);
+    /// Counts and records a request: its endpoint, if it has one, its status, and how long it took.
+    fn served(&self, call: &Call, place: Option<&Place>, status: u16, took: Duration);
 
     /// Counts the requests in flight.
     fn in_flight(&self) -> Gauge;
@@ -118,7 +118,7 @@ async fn serve<S: Service>(service: &Arc<S>, call: &Arc<Call>, parts: impl Parts
     };
     let response = respond(&**service, call, outcome);
     let (status, took) = (response.status().as_u16(), call.at.elapsed());
-    service.served(place.as_ref(), status, took);
+    service.served(call, place.as_ref(), status, took);
     tracing::debug!(request_id = call.request_id.as_str(), client_request_id = call.client_request_id(), trace_id = call.trace_id(), client = %call.client_address(), method = %call.method, path = &*call.shown_path(), status, micros = took.as_micros() as u64, "served");
     response
 }

@@ -56,8 +56,9 @@ pub(crate) struct Message<'a> {
 
 /// A new span of an event's trace, for one attempt. The store has no trace of an event; its id is as unique, and the same
 /// for all endpoints and attempts.
-pub(crate) fn span_of(event: EventId) -> TraceParent {
-    TraceParent { trace: TraceId(event.uuid().as_u128()), span: edge::new_span(), sampled: false }
+pub(crate) fn span_of(event: EventId, settings: &Settings) -> TraceParent {
+    let sampled = settings.telemetry.is_on();
+    TraceParent { trace: TraceId(event.uuid().as_u128()), span: edge::new_span(), sampled }
 }
 
 impl Sender {

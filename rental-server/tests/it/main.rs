@@ -33,6 +33,7 @@ mod process;
 mod quotas;
 mod routes;
 mod status;
+mod telemetry;
 mod tenants;
 mod tls;
 mod upgrade;

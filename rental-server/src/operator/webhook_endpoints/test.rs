@@ -66,7 +66,7 @@ async fn test(request: Request<'_, Operator>) -> Handled {
         event_id: event_id.to_string(),
         event_type: wanted.name,
         signature,
-        trace: span_of(event_id),
+        trace: span_of(event_id, &app.hooks.settings),
         body,
     };
     let (ending, attempt) = app.hooks.sender.send(message).await;
